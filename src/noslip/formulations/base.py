@@ -1,0 +1,187 @@
+"""`Equations`, the third stage: one set of blocks, the same for every formulation.
+
+    SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) = Sᵀ(Q + B u)        q̇ = N (S η + s)        M v̇ + c = Q + B u + Aᵀλ
+
+To add a formulation: a file in this folder with a frozen class that has a `name`, a `reference` and
+`fill(kinematics) -> Equations`, deriving every block by its own route, in the Kinematics' own η.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import casadi as ca
+import numpy as np
+
+from noslip.errors import FormulationError
+from noslip.formulations.forces import AppliedForces
+from noslip.kinematics.kinematics import Kinematics, trace
+from noslip.kinematics.linear import block_solve, symmetric_solve
+from noslip.model.model import Model
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Equations:
+    """Minimal equations of motion as traced expressions of t, q, η, u, w, ẇ and the parameters.
+
+    Parameters
+    ----------
+    formulation : name of the method that filled it.
+    kinematics : what all formulations share.
+    reduced_mass : (nf, nf) SᵀMS.
+    reduced_bias : (nf,) Sᵀ(c + M(Ṡη + ṡ)).
+    reduced_forces : (nf,) SᵀQ.
+    reduced_inputs : (nf, nu) SᵀB.
+    forces : generalized forces on the tree speeds, share by share.
+    etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
+    generalized_reactions : (nv,) Aᵀλ by the formulation's own route.
+    kinetic_energy : J.
+    costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
+    """
+
+    formulation: str
+    kinematics: Kinematics
+    reduced_mass: ca.SX
+    reduced_bias: ca.SX
+    reduced_forces: ca.SX
+    reduced_inputs: ca.SX
+    forces: AppliedForces
+    etadot: ca.SX
+    generalized_reactions: ca.SX
+    kinetic_energy: ca.SX
+    costates: ca.SX
+    costate_rates: ca.SX
+
+    @property
+    def model(self) -> Model:
+        """The model these equations belong to."""
+        return self.kinematics.model
+
+    @cached_property
+    def state(self) -> ca.SX:
+        """x = [q; η; μ]."""
+        return ca.vertcat(self.kinematics.symbols.q, self.kinematics.eta, self.costates)
+
+    @cached_property
+    def inputs(self) -> ca.SX:
+        """[u; w; ẇ]: force inputs, speed inputs and their rates."""
+        symbols = self.kinematics.symbols
+        return ca.vertcat(symbols.u, symbols.w, symbols.wdot)
+
+    @cached_property
+    def _solution(self) -> tuple[ca.SX, list[ca.SX]]:
+        u = self.kinematics.symbols.u
+        rhs = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
+        return symmetric_solve(self.reduced_mass, rhs)
+
+    @property
+    def accelerations(self) -> ca.SX:
+        """η̇ of the solved equations, (nf,)."""
+        return self._solution[0]
+
+    @property
+    def mass_pivots(self) -> list[ca.SX]:
+        """Pivots of the reduced mass matrix; one of them vanishes when a freedom has no inertia."""
+        return self._solution[1]
+
+    @cached_property
+    def speed_rates(self) -> ca.SX:
+        """v̇ = S η̇ + Ṡη + ṡ of the solved equations, (nv,)."""
+        return ca.mtimes(self.kinematics.S, self.accelerations) + self.kinematics.vdot0
+
+    @cached_property
+    def multipliers(self) -> ca.SX:
+        """λ of all rows; where rows are redundant, the ones of least norm.
+
+        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [λ; 0] = f. A redundant row is
+        A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N and moments
+        in N·m over the length of the model.
+        """
+        kin = self.kinematics
+        f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
+        kept, num = list(kin.kept), len(kin.kept)
+        determined = block_solve(kin.K.T, f)[0][:num] if kin.num_speeds else ca.SX(0, 1)
+        order = kept + [r.row for r in kin.redundant]
+        if not kin.redundant:
+            return determined
+        C = block_solve(kin.K.T, kin.A[order[num:], :].T)[0][:num, :].T
+        split = ca.vertcat(ca.SX.eye(num), ca.sparsify(ca.simplify(C)))
+        scale = [kin.length if kin.rows[k].unit == "rad/s" else 1.0 for k in order]
+        weighted = ca.mtimes(ca.diag(ca.DM(scale) ** 2), split)
+        share, _ = symmetric_solve(ca.densify(ca.mtimes(split.T, weighted)), determined)
+        all_rows = ca.mtimes(weighted, share)
+        return ca.vertcat(*[all_rows[order.index(k)] for k in range(len(kin.rows))])
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.name for s in self.kinematics.independent_speeds)
+        return (
+            f"Equations of '{self.model.name}' by {self.formulation}: "
+            f"{self.kinematics.num_independent_speeds} degrees of freedom ({names})\n"
+            "next: noslip.compile(equations)"
+        )
+
+
+class AbstractFormulation(abc.ABC):
+    """A way to derive the equations of motion."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    reference: ClassVar[str]
+
+    @abc.abstractmethod
+    def fill(self, kinematics: Kinematics) -> Equations:
+        """All blocks of `Equations`, by this formulation's route."""
+
+
+def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equations:
+    """Minimal equations of motion of a model.
+
+    Parameters
+    ----------
+    model : a checked model.
+    formulation : how to derive them; the natural orthogonal complement by default.
+
+    Raises
+    ------
+    ModelError : if the constraints are inconsistent.
+    FormulationError : if a freedom has no inertia.
+    """
+    from noslip.formulations.complement import NaturalComplement
+
+    equations = (formulation or NaturalComplement()).fill(trace(model))
+    check_inertia(equations)
+    return equations
+
+
+def check_inertia(equations: Equations) -> None:
+    """Refuse a freedom without inertia, and name it."""
+    kin = equations.kinematics
+    if kin.num_independent_speeds == 0:
+        return
+    symbols = kin.symbols
+    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [equations.reduced_mass])
+    for t, q in kin.probe.configurations(3):
+        M = np.array(mass(t, q, kin.probe.params))
+        scale = np.array(
+            [kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds]
+        )
+        M = M / np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(M)
+        if values[0] > 1e-12 * max(values[-1], 1e-300):
+            return
+        direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
+    involved = [
+        f"{c:+.3g} {s.name}"
+        for c, s in zip(direction, kin.independent_speeds, strict=True)
+        if abs(c) > 1e-6
+    ]
+    raise FormulationError(
+        f"the freedom {' '.join(involved)} has no inertia: nothing resists its acceleration",
+        f"model '{kin.model.name}'",
+        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a speed "
+        "input",
+    )

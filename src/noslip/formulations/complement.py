@@ -1,0 +1,145 @@
+"""The natural orthogonal complement: reduced equations from unit-speed twists.
+
+What it gives: I η̇ = C η + τ + γ + δ, the minimal equations free of constraint forces. When to choose it: as
+a default; it differentiates nothing and costs least.
+
+Letters
+-------
+θ̇ (paper) → η        independent speeds
+t (paper) → V         stacked twists of the bodies, angular part first, at the mass centers
+T                     natural orthogonal complement, V = T η (+ T₀ for moving constraints)
+M, W → M_bodies, W_bodies   extended mass and angular velocity of the stacked bodies
+I, C η                generalized inertia and convective terms
+τ, γ, δ               generalized driving, gravity and dissipative forces
+
+Derivation
+----------
+Newton and Euler for all bodies, w^N the nonworking constraint wrench [SahaAngeles1991, eq. 10]:
+
+    (1)  M V̇ = −W M V + w^A + w^G + w^D + w^N
+
+The j-th column of T is the twist of the system for η_j = 1 and all other independent speeds zero
+[SahaAngeles1991, eq. 26]:
+
+    (2)  T e_j = V at η = e_j, s = 0
+
+Constraint wrenches do no work on admissible twists, Tᵀ w^N = 0 [eq. 13 and step 5], so Tᵀ(1) reads
+
+    (3)  I η̇ = C η + τ + γ + δ,     I = Tᵀ M T                                   [eqs. 17, 18]
+
+    (4)  C η = −(τ + γ + δ) at η̇ = 0                                             [eq. 27]
+
+that is, inverse dynamics at zero independent accelerations (Walker and Orin). The constraint wrench follows
+from the solved motion, w^N = M V̇ + W M V − w^W.
+
+Departures
+----------
+Eq. (27) is printed with the opposite sign; (4) is right because C = −Tᵀ(MṪ + WMT). Twists are resolved in
+the computing axes of each body with absolute derivatives, for which W = diag(ω×, 0) as printed. With
+constraints that move in time the twist is V = T η + T₀ and (4) also carries Ṫ₀.
+
+Reference: [SahaAngeles1991], [SahaAngeles1989].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.forces import applied_forces
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.tree import (
+    Pair,
+    Tree,
+    accelerations,
+    generalized_forces,
+    inertia_wrenches,
+    twists,
+)
+from noslip.spatial import cross
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalComplement(AbstractFormulation):
+    """Saha and Angeles' natural orthogonal complement."""
+
+    name = "natural orthogonal complement"
+    reference = "SahaAngeles1991"
+
+    def fill(self, kinematics: Kinematics) -> Equations:
+        """Blocks of the reduced equations by unit-speed twists and inverse dynamics."""
+        kin = kinematics
+        # (2) columns of T
+        columns = unit_speed_twists(kin)
+        # (3) I = Tᵀ M T, body by body
+        inertia = generalized_inertia(kin.tree, columns)
+        # (4) inverse dynamics at η̇ = 0, projected on the columns: Tᵀ(...) = Sᵀ Jᵀ(...)
+        convective = inverse_dynamics(kin, kin.vdot0)
+        forces = applied_forces(kin)
+        # w^N = M V̇ + W M V − w^W, projected on the tree speeds
+        etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
+        needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
+        reactions = needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
+        return Equations(
+            formulation=self.name,
+            kinematics=kin,
+            reduced_mass=inertia,
+            reduced_bias=ca.mtimes(kin.S.T, convective),
+            reduced_forces=ca.mtimes(kin.S.T, forces.Q),
+            reduced_inputs=ca.mtimes(kin.S.T, forces.B),
+            forces=forces,
+            etadot=etadot,
+            generalized_reactions=reactions,
+            kinetic_energy=kinetic_energy(kin.tree, kin.twists),
+            costates=ca.SX(0, 1),
+            costate_rates=ca.SX(0, 1),
+        )
+
+
+def unit_speed_twists(kin: Kinematics) -> list[list[Pair]]:
+    """Columns of T, body by body: ω and velocity of the mass center for η = e_j [eq. 26]."""
+    columns = []
+    for j in range(kin.num_independent_speeds):
+        column = ca.densify(kin.S[:, j])
+        columns.append(at_mass_centers(kin.tree, twists(kin.tree, column)))
+    return columns
+
+
+def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
+    """Twists with the velocity of the mass center instead of the origin's."""
+    return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
+
+
+def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:
+    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k over unit-speed twists, symmetric by construction."""
+    n = len(columns)
+    inertia = ca.SX.zeros(n, n)
+    for j in range(n):
+        momenta = [
+            (ca.mtimes(node.inertia_D, w), node.mass * v)
+            for node, (w, v) in zip(tree.nodes, columns[j], strict=True)
+        ]
+        for k in range(j + 1):
+            entry = ca.SX(0)
+            for (h, p), (w, v) in zip(momenta, columns[k], strict=True):
+                entry += ca.dot(h, w) + ca.dot(p, v)
+            inertia[j, k] = inertia[k, j] = entry
+    return inertia
+
+
+def inverse_dynamics(kin: Kinematics, vdot: ca.SX) -> ca.SX:
+    """M v̇ + c on the tree speeds by the Newton–Euler recursion, at v = Sη + s."""
+    rates = accelerations(kin.tree, kin.twists, kin.v, vdot)
+    return generalized_forces(
+        kin.tree, inertia_wrenches(kin.tree, kin.twists, rates), kin.num_speeds
+    )
+
+
+def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
+    """K = ½ Σ ω·I ω + m |ċ|²."""
+    energy = ca.SX(0)
+    for node, (w, v) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
+        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v, v) / 2
+    return energy

@@ -1,0 +1,180 @@
+"""Generalized forces of everything that pushes: gravity, springs, dampers, friction, motors, wrenches.
+
+On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is kept apart, because the papers and the energy
+balance ask for them by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.tree import Pair, generalized_forces, twists
+from noslip.model.bodies import WORLD
+from noslip.model.forces import (
+    JointDamper,
+    JointFriction,
+    JointSpring,
+    Motor,
+    Spring,
+    Wrench,
+)
+from noslip.model.quantities import Vector3
+from noslip.spatial import cross, vector
+
+GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"
+
+_ZERO3 = vector([0, 0, 0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AppliedForces:
+    """Generalized forces on the tree speeds, at v = Sη + s.
+
+    Parameters
+    ----------
+    shares : ``gravity``, ``spring``, ``dissipative``, ``given`` → (nv,) share of Q.
+    B : (nv, nu) input matrix.
+    potential_energy : of gravity and springs, J.
+    """
+
+    shares: dict[str, ca.SX]
+    B: ca.SX
+    potential_energy: ca.SX
+
+    @property
+    def Q(self) -> ca.SX:
+        """Sum of the shares."""
+        return sum(self.shares.values(), ca.SX(0))
+
+
+def applied_forces(kin: Kinematics) -> AppliedForces:
+    """All forces of the model on the tree speeds."""
+    model, symbols, reader = kin.model, kin.symbols, kin.reader
+    num = kin.num_speeds
+    speed = {s.name: k for k, s in enumerate(kin.speeds)}
+    coordinate = {c.name: k for k, c in enumerate(kin.coordinates)}
+    motion = twists(kin.tree, symbols.v)
+    joint = {share: [ca.SX(0)] * num for share in (SPRING, DISSIPATIVE, GIVEN)}
+    wrenches = {share: _no_wrenches(kin) for share in (GRAVITY, SPRING, DISSIPATIVE, GIVEN)}
+    energy = _gravity(kin, wrenches[GRAVITY])
+
+    for force in model.forces:
+        match force:
+            case Motor():
+                k = speed[force.speed]
+                joint[GIVEN][k] += reader.scalar(force.input)
+            case JointSpring():
+                stretch = symbols.q[coordinate[force.coordinate]] - reader.scalar(force.rest)
+                stiffness = reader.scalar(force.stiffness)
+                energy += stiffness * stretch**2 / 2
+                # coordinates with a spring are their own speeds' integrals (checked), so Q = −∂U/∂q
+                joint[SPRING][_speed_of(kin, force.coordinate)] -= stiffness * stretch
+            case JointDamper():
+                k = speed[force.speed]
+                joint[DISSIPATIVE][k] -= reader.scalar(force.damping) * symbols.v[k]
+            case JointFriction():
+                k = speed[force.speed]
+                level, smooth = reader.scalar(force.level), reader.scalar(force.smoothing)
+                joint[DISSIPATIVE][k] -= level * ca.tanh(symbols.v[k] / smooth)
+            case Spring():
+                energy += _spring(kin, motion, force, wrenches)
+            case Wrench():
+                _wrench(kin, force, wrenches[GIVEN])
+
+    total = {
+        share: generalized_forces(kin.tree, wrenches[share], num) + vector(joint[share])
+        if share in joint and num
+        else generalized_forces(kin.tree, wrenches[share], num)
+        for share in wrenches
+    }
+    # given forces are linear in the inputs: split them into B u and the rest
+    B = ca.jacobian(total[GIVEN], symbols.u)
+    total[GIVEN] = ca.substitute([total[GIVEN]], [symbols.u], [ca.SX.zeros(symbols.u.shape)])[0]
+    return AppliedForces(
+        shares={share: kin.at_speeds(force) for share, force in total.items()},
+        B=kin.at_speeds(B),
+        potential_energy=energy,
+    )
+
+
+def _no_wrenches(kin: Kinematics) -> list[Pair]:
+    return [(_ZERO3, _ZERO3) for _ in kin.tree.nodes]
+
+
+def _gravity(kin: Kinematics, wrenches: list[Pair]) -> ca.SX:
+    """m g at each mass center; returns the potential energy −Σ m g·c."""
+    gravity = kin.reader.vector(kin.model.gravity)
+    energy = ca.SX(0)
+    for k, node in enumerate(kin.tree.nodes):
+        force = node.mass * ca.mtimes(node.R_WD.T, gravity)
+        wrenches[k] = (cross(node.center_D, force), force)
+        center = node.p_WB + ca.mtimes(node.R_WD, node.center_D)
+        energy -= node.mass * ca.dot(gravity, center)
+    return energy
+
+
+def _spring(
+    kin: Kinematics, motion: list[Pair], spring: Spring, wrenches: dict[str, list[Pair]]
+) -> ca.SX:
+    """Tension along the line between two points; returns the energy stored."""
+    reader = kin.reader
+    p, v = _point(kin, motion, spring.body, spring.point)
+    p_other, v_other = _point(kin, motion, spring.other_body, spring.other_point)
+    length = ca.norm_2(p - p_other)
+    along = (p - p_other) / length
+    stretch = length - reader.scalar(spring.rest_length)
+    stiffness = reader.scalar(spring.stiffness)
+    tension = stiffness * stretch
+    drag = reader.scalar(spring.damping) * ca.dot(along, v - v_other)
+    for share, size in ((SPRING, tension), (DISSIPATIVE, drag)):
+        _push(kin, wrenches[share], spring.body, spring.point, -size * along, _ZERO3)
+        _push(kin, wrenches[share], spring.other_body, spring.other_point, size * along, _ZERO3)
+    return stiffness * stretch**2 / 2
+
+
+def _wrench(kin: Kinematics, wrench: Wrench, wrenches: list[Pair]) -> None:
+    force, moment = kin.reader.vector(wrench.force), kin.reader.vector(wrench.moment)
+    if wrench.axes == "body" and wrench.body != WORLD:
+        R_WB = kin.tree.nodes[kin.tree.index(wrench.body)].R_WB
+        force, moment = ca.mtimes(R_WB, force), ca.mtimes(R_WB, moment)
+    _push(kin, wrenches, wrench.body, wrench.point, force, moment)
+
+
+def _push(
+    kin: Kinematics, wrenches: list[Pair], body: str, point: Vector3, force: ca.SX, moment: ca.SX
+) -> None:
+    """Add a force at a point of a body and a moment, both in world axes, to the body's wrench."""
+    k = kin.tree.index(body)
+    if k < 0:
+        return
+    node = kin.tree.nodes[k]
+    r = ca.mtimes(node.R_DB, kin.reader.vector(point))
+    f = ca.mtimes(node.R_WD.T, force)
+    n = ca.mtimes(node.R_WD.T, moment)
+    wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
+
+
+def _point(
+    kin: Kinematics, motion: list[Pair], body: str, point: Vector3
+) -> tuple[ca.SX, ca.SX]:
+    """Position and velocity of a point of a body, in the world."""
+    k = kin.tree.index(body)
+    place = kin.reader.vector(point)
+    if k < 0:
+        return place, _ZERO3
+    node = kin.tree.nodes[k]
+    w, v = motion[k]
+    r = ca.mtimes(node.R_DB, place)
+    return node.p_WB + ca.mtimes(node.R_WD, r), ca.mtimes(node.R_WD, v + cross(w, r))
+
+
+def _speed_of(kin: Kinematics, coordinate: str) -> int:
+    """Index of the speed that is the rate of a coordinate."""
+    for node in kin.tree.nodes:
+        for k, c in enumerate(node.joint.type.coordinates):
+            if f"{node.joint.name}.{c.name}" == coordinate:
+                return node.speeds.start + k
+    raise KeyError(coordinate)

@@ -1,0 +1,190 @@
+"""Which rows are independent and which speeds to write the equations in.
+
+Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop loses
+rank only there), after scaling angular speeds by a length of the model so that metres and radians
+compare. Nothing decided here depends on the values of the speeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.errors import ModelError
+from noslip.kinematics.rows import RowTrace
+
+Array = NDArray[np.float64]
+
+#: A row whose part across the rows before it is smaller than this (relative) is redundant.
+DEPENDENT = 1e-7
+#: Number of generic configurations.
+SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Probe:
+    """Numeric access to the rows of a model at its nominal parameters."""
+
+    constraint: ca.Function  # (t, q, w, params) → A, a
+    position: ca.Function  # (t, q, params) → g of the holonomic rows
+    kinematic_map: ca.Function  # (q) → N
+    params: Array
+    holonomic: tuple[int, ...]
+    is_angular: tuple[bool, ...]
+    length: float
+    coordinate_range: Array  # (nq, 2)
+    quaternions: tuple[int, ...]
+    num_speed_inputs: int
+
+    def matrix(self, q: Array, t: float, w: Array | None = None) -> tuple[Array, Array]:
+        """A with angular columns in m/s of the model's length, and a."""
+        w = np.zeros(self.num_speed_inputs) if w is None else w
+        A, a = self.constraint(t, q, w, self.params)
+        scale = np.where(np.array(self.is_angular, dtype=bool), self.length, 1.0)
+        return np.array(A) / scale[None, :], np.array(a).ravel()
+
+    def normalize(self, q: Array) -> Array:
+        """The coordinates with unit quaternions."""
+        q = q.copy()
+        for k in self.quaternions:
+            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+        return q
+
+    def on_manifold(self, q: Array, t: float) -> Array | None:
+        """The configuration moved onto g(q, t) = 0 by Newton's method, or None."""
+        for _ in range(60):
+            q = self.normalize(q)
+            g = np.array(self.position(t, q, self.params)).ravel()
+            if not np.all(np.isfinite(g)):
+                return None
+            if g.size == 0 or np.max(np.abs(g)) < 1e-13 * max(1.0, self.length):
+                return q
+            A, _ = self.constraint(t, q, np.zeros(self.num_speed_inputs), self.params)
+            G = np.array(A)[list(self.holonomic)]
+            if not np.all(np.isfinite(G)):
+                return None
+            step = -np.linalg.lstsq(G, g, rcond=1e-10)[0]
+            step *= min(1.0, 0.5 * max(1.0, self.length) / max(np.linalg.norm(step), 1e-300))
+            q = q + np.array(self.kinematic_map(q)) @ step
+        return q if np.max(np.abs(g)) < 1e-10 else None
+
+    def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
+        """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
+        rng = np.random.default_rng(20)
+        found: list[tuple[float, Array]] = []
+        for _ in range(60 * count):
+            low, high = self.coordinate_range[:, 0], self.coordinate_range[:, 1]
+            q = low + (high - low) * rng.random(len(low))
+            for k in self.quaternions:
+                q[k : k + 4] = rng.normal(size=4)
+            t = float(rng.random())
+            on = self.on_manifold(q, t)
+            if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])):
+                found.append((t, on))
+            if len(found) == count:
+                break
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redundancy:
+    """A row that follows from others: its index, and the names of the rows it follows from."""
+
+    row: int
+    follows_from: tuple[str, ...]
+
+
+def independent_rows(
+    probe: Probe, rows: Sequence[RowTrace], samples: list[tuple[float, Array]]
+) -> tuple[tuple[int, ...], tuple[Redundancy, ...]]:
+    """Rows to keep, in their order, and the redundant ones with what they follow from.
+
+    Raises
+    ------
+    ModelError : if a redundant row contradicts those it depends on.
+    """
+    rng = np.random.default_rng(3)
+    w = rng.normal(size=probe.num_speed_inputs)
+    numbers = [probe.matrix(q, t, w) for t, q in samples]
+    scales = [np.linalg.norm(A, axis=1) for A, _ in numbers]
+    largest = max((float(s.max()) for s in scales if s.size), default=1.0)
+    kept: list[int] = []
+    redundant: list[Redundancy] = []
+    bases: list[list[Array]] = [[] for _ in samples]
+    for k, row in enumerate(rows):
+        parts = []
+        for (A, _), basis in zip(numbers, bases, strict=True):
+            rest = A[k].copy()
+            for _ in range(2):
+                for b in basis:
+                    rest -= b * (b @ rest)
+            parts.append(rest)
+        weights = [
+            np.linalg.norm(rest) / max(scale[k], DEPENDENT * largest)
+            for rest, scale in zip(parts, scales, strict=True)
+        ]
+        if max(weights, default=1.0) > DEPENDENT:
+            kept.append(k)
+            for rest, basis, weight in zip(parts, bases, weights, strict=True):
+                if weight > DEPENDENT:
+                    basis.append(rest / np.linalg.norm(rest))
+        else:
+            redundant.append(_redundancy(k, row, rows, kept, numbers))
+    return tuple(kept), tuple(redundant)
+
+
+def _redundancy(
+    k: int,
+    row: RowTrace,
+    rows: Sequence[RowTrace],
+    kept: list[int],
+    numbers: list[tuple[Array, Array]],
+) -> Redundancy:
+    names: dict[str, None] = {}
+    for A, a in numbers:
+        if not kept:
+            combination = np.zeros(0)
+        else:
+            combination = np.linalg.lstsq(A[kept].T, A[k], rcond=1e-10)[0]
+        for j, c in zip(kept, combination, strict=True):
+            if abs(c) > 1e-6:
+                names[rows[j].name] = None
+        contradiction = abs(a[k] - (combination @ a[kept] if kept else 0.0))
+        if contradiction > 1e-8 * max(1.0, float(np.max(np.abs(a)))):
+            others = ", ".join(f"'{n}'" for n in names) or "no other row"
+            raise ModelError(
+                f"row '{row.name}' contradicts {others}: they ask for different speeds",
+                f"row '{row.name}' ({row.origin})",
+                "remove one of them, or give both the same motion",
+            )
+    return Redundancy(row=k, follows_from=tuple(names))
+
+
+def independent_columns(probe: Probe, kept: Sequence[int], samples: list[tuple[float, Array]]) -> tuple[int, ...]:
+    """Indices of tree speeds that leave the dependent ones best conditioned at all samples.
+
+    Candidates are the choices of QR with column pivoting at each sample; the one whose least singular
+    value of A_d, over all samples, is largest wins.
+    """
+    import scipy.linalg
+
+    matrices = [probe.matrix(q, t)[0][list(kept)] for t, q in samples]
+    matrices = [A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300) for A in matrices]
+    num_speeds = len(probe.is_angular)
+    if not kept:
+        return tuple(range(num_speeds))
+    candidates = []
+    for A in matrices:
+        _, _, pivots = scipy.linalg.qr(A, mode="economic", pivoting=True)
+        candidates.append(tuple(sorted(int(p) for p in pivots[: len(kept)])))
+    best = max(
+        dict.fromkeys(candidates),
+        key=lambda columns: min(
+            float(np.linalg.svd(A[:, list(columns)], compute_uv=False)[-1]) for A in matrices
+        ),
+    )
+    return tuple(j for j in range(num_speeds) if j not in best)

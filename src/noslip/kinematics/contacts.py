@@ -1,0 +1,131 @@
+"""Rows of rolling contacts and knife edges.
+
+The contact point of a rolling body moves over the body and over the plane. A row states the velocity of
+the *material* point that is in contact; differentiating it in time takes the motion of the *geometric*
+contact point along, because the point is a function of q here (leaving that out is the error of
+[SahaAngeles1991], Ṫ after eq. (31)).
+
+With n the plane's normal, a the wheel's axis and all vectors in the computing axes D of the wheel's body:
+
+    (1) e = (n − (n·a) a) / |n − (n·a) a|     from the contact point of the rim to the center
+    (2) d = −radius e − tube_radius n         from the center to the contact point
+    (3) v_contact = v + ω × (c + d) − (velocity of the plane's body at that point)
+    (4) longitudinal f = a × n / |a × n|,  lateral l = n × f
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.kinematics.symbols import Reader
+from noslip.kinematics.tree import Pair, Tree, frame_pose
+from noslip.model.contacts import (
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    Ball,
+    Contact,
+    Disk,
+    KnifeEdge,
+    Plane,
+    Torus,
+)
+from noslip.spatial import cross, unit, vector
+
+_ZERO3 = vector([0, 0, 0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ContactTrace:
+    """A contact as traced: where it is, along which axes, and how its material point moves.
+
+    Parameters
+    ----------
+    directions : name → unit vector in the world (longitudinal, lateral, normal).
+    point : contact point in the world, m.
+    slip : name → velocity of the material point against the plane along that direction, m/s.
+    height : how far the wheel's lowest point is above the plane, m; zero in contact.
+    regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
+        lies flat, where its contact is a whole circle. None for balls and blades.
+    """
+
+    contact: Contact
+    directions: dict[str, ca.SX]
+    point: ca.SX
+    slip: dict[str, ca.SX]
+    height: ca.SX
+    regularity: ca.SX | None
+
+
+def trace_contact(contact: Contact, tree: Tree, motion: list[Pair], reader: Reader) -> ContactTrace:
+    """Contact geometry and slip velocities for the bodies' twists `motion`."""
+    node = tree.nodes[tree.index(contact.body)]
+    R_plane, p_plane, w_plane, v_plane, p_origin = _plane(contact.plane, tree, motion, reader)
+    # everything in D axes of the body, relative to its origin
+    to_D = node.R_WD.T
+    n = ca.mtimes(to_D, R_plane[:, 2])
+    above = ca.dot(R_plane[:, 2], node.p_WB - p_plane)
+    if isinstance(contact, KnifeEdge):
+        c = ca.mtimes(node.R_DB, reader.vector(contact.point))
+        direction = ca.mtimes(node.R_DB, unit(reader.vector(contact.direction)))
+        f = unit(direction - ca.dot(direction, n) * n)
+        d, regularity = _ZERO3, None
+    else:
+        c = ca.mtimes(node.R_DB, reader.vector(contact.center))
+        f, d, regularity = _rim(contact.wheel, n, node.R_DB, ca.mtimes(to_D, R_plane), reader)
+    lateral = cross(n, f)
+    # (3) velocity of the material point, less that of the plane's body there
+    w, v = motion[tree.index(contact.body)]
+    r = c + d
+    velocity = v + cross(w, r)
+    if contact.plane.body != "world":
+        p_contact = node.p_WB + ca.mtimes(node.R_WD, r)
+        of_plane = v_plane + cross(w_plane, p_contact - p_origin)
+        velocity = velocity - ca.mtimes(to_D, of_plane)
+    axes = {LONGITUDINAL: f, LATERAL: lateral, NORMAL: n}
+    return ContactTrace(
+        contact=contact,
+        directions={name: ca.mtimes(node.R_WD, axis) for name, axis in axes.items()},
+        point=node.p_WB + ca.mtimes(node.R_WD, r),
+        slip={name: ca.dot(axis, velocity) for name, axis in axes.items()},
+        height=above + ca.dot(n, r),
+        regularity=regularity,
+    )
+
+
+def _rim(
+    wheel: Disk | Ball | Torus, n: ca.SX, R_DB: ca.SX, R_D_plane: ca.SX, reader: Reader
+) -> tuple[ca.SX, ca.SX, ca.SX | None]:
+    """Longitudinal direction, center to contact, and regularity, in D axes."""
+    if isinstance(wheel, Ball):
+        return R_D_plane[:, 0], -reader.scalar(wheel.radius) * n, None
+    a = ca.mtimes(R_DB, unit(reader.vector(wheel.axis)))
+    across = cross(a, n)
+    sine = ca.sqrt(ca.dot(across, across))
+    f = across / sine  # (4)
+    e = (n - ca.dot(n, a) * a) / sine  # (1)
+    d = -reader.scalar(wheel.radius) * e  # (2)
+    if isinstance(wheel, Torus):
+        d = d - reader.scalar(wheel.tube_radius) * n
+    return f, d, sine
+
+
+def _plane(
+    plane: Plane, tree: Tree, motion: list[Pair], reader: Reader
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Orientation and origin of the plane, and its body's ω, v and origin, all in the world."""
+    R, p = frame_pose(plane.frame, reader)
+    k = tree.index(plane.body)
+    if k < 0:
+        return R, p, _ZERO3, _ZERO3, _ZERO3
+    node = tree.nodes[k]
+    w, v = motion[k]
+    return (
+        ca.mtimes(node.R_WB, R),
+        node.p_WB + ca.mtimes(node.R_WB, p),
+        ca.mtimes(node.R_WD, w),
+        ca.mtimes(node.R_WD, v),
+        node.p_WB,
+    )

@@ -1,0 +1,103 @@
+"""Linear equations on traced scalars: nothing is inverted, no pivot is frozen at trace time.
+
+A square system is first split into its block triangular form (by structure), so that a long chain of
+small couplings costs what the small couplings cost. Each block is solved by Householder reflections: a
+pivot chosen by value at trace time, such as cos ψ, would vanish as the heading turns although the block
+is perfectly conditioned.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+
+def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Solution X of K X = rhs, and the magnitudes of all pivots (zero if K is singular).
+
+    Parameters
+    ----------
+    K : (n, n) structurally nonsingular matrix.
+    rhs : (n, k).
+    """
+    K = ca.sparsify(ca.SX(K))
+    n, k = K.shape[0], rhs.shape[1]
+    num_blocks, rows, columns, row_starts, column_starts, *_ = K.sparsity().btf()
+    solution: list[ca.SX] = [ca.SX(1, k)] * n
+    pivots: list[ca.SX] = []
+    # block lower triangular: the first block stands alone, each later one uses the earlier ones
+    for block in range(num_blocks):
+        row = [rows[i] for i in range(row_starts[block], row_starts[block + 1])]
+        column = [columns[i] for i in range(column_starts[block], column_starts[block + 1])]
+        earlier = [columns[i] for i in range(column_starts[block])]
+        reduced = rhs[row, :]
+        for j in earlier:
+            if K[row, j].nnz():
+                reduced = reduced - ca.mtimes(ca.densify(K[row, j]), solution[j])
+        part, magnitudes = orthogonal_solve(ca.densify(K[row, column]), reduced)
+        for i, j in enumerate(column):
+            solution[j] = part[i, :]
+        pivots += magnitudes
+    return (ca.vertcat(*solution) if n else ca.SX(0, k)), pivots
+
+
+def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Solution of a small dense system by Householder's QR factorization, and its |R_kk|."""
+    n = K.shape[0]
+    if n == 1:
+        return rhs / K[0, 0], [ca.fabs(K[0, 0])]
+    R, B = ca.SX(K), ca.SX(rhs)
+    for k in range(n - 1):
+        x = R[k:, k]
+        norm = ca.sqrt(ca.dot(x, x))
+        alpha = ca.if_else(x[0] > 0, -norm, norm)
+        # H = 1 − u uᵀ/β with u = x − α e₁ and β = uᵀu/2 = α (α − x₀); H x = α e₁
+        beta = alpha * (alpha - x[0])
+        u = ca.vertcat(x[0] - alpha, x[1:])
+        R[k:, k + 1 :] = R[k:, k + 1 :] - ca.mtimes(u, ca.mtimes(u.T, R[k:, k + 1 :]) / beta)
+        B[k:, :] = B[k:, :] - ca.mtimes(u, ca.mtimes(u.T, B[k:, :]) / beta)
+        R[k:, k] = ca.vertcat(alpha, ca.SX.zeros(n - k - 1))
+    X: list[ca.SX] = [ca.SX()] * n
+    for k in reversed(range(n)):
+        known = B[k, :]
+        for j in range(k + 1, n):
+            known = known - R[k, j] * X[j]
+        X[k] = known / R[k, k]
+    return ca.vertcat(*X), [ca.fabs(R[k, k]) for k in range(n)]
+
+
+def symmetric_factors(M: ca.SX) -> tuple[list[list[ca.SX]], list[ca.SX]]:
+    """L (unit lower, as rows) and D of a positive definite M = L D Lᵀ, without pivoting."""
+    n = M.shape[0]
+    L = [[ca.SX(0)] * n for _ in range(n)]
+    D: list[ca.SX] = []
+    for j in range(n):
+        scaled = [L[j][k] * D[k] for k in range(j)]
+        d = M[j, j]
+        for k in range(j):
+            d = d - L[j][k] * scaled[k]
+        D.append(d)
+        for i in range(j + 1, n):
+            entry = M[i, j]
+            for k in range(j):
+                entry = entry - L[i][k] * scaled[k]
+            L[i][j] = entry / d
+    return L, D
+
+
+def symmetric_solve(M: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Solution X of M X = rhs for a positive definite M, and the pivots D of M = L D Lᵀ."""
+    n = M.shape[0]
+    L, D = symmetric_factors(M)
+    Y: list[ca.SX] = []
+    for i in range(n):
+        y = rhs[i, :]
+        for k in range(i):
+            y = y - L[i][k] * Y[k]
+        Y.append(y)
+    X: list[ca.SX] = [ca.SX()] * n
+    for i in reversed(range(n)):
+        x = Y[i] / D[i]
+        for k in range(i + 1, n):
+            x = x - L[k][i] * X[k]
+        X[i] = x
+    return (ca.vertcat(*X) if n else ca.SX(0, rhs.shape[1])), D

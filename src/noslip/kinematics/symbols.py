@@ -1,0 +1,57 @@
+"""The symbols everything is traced in, and expressions of the model read as traced scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.model import expressions
+from noslip.model.model import Model
+from noslip.model.quantities import Quantity, Scalar
+from noslip.spatial import Traced, vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Symbols:
+    """Columns of traced symbols: t, q, v, u, w, ẇ and the parameters."""
+
+    t: ca.SX
+    q: ca.SX
+    v: ca.SX
+    u: ca.SX
+    w: ca.SX
+    wdot: ca.SX
+    params: ca.SX
+
+
+class Reader:
+    """Reads scalars of the model (numbers or text) as traced scalars of named symbols."""
+
+    def __init__(self, values: dict[str, Traced]) -> None:
+        self._values = values
+
+    def scalar(self, scalar: Scalar) -> ca.SX:
+        """Traced scalar of a number or an expression."""
+        if isinstance(scalar, str):
+            return ca.SX(expressions.evaluate(expressions.parse(scalar), self._values, ca))
+        return ca.SX(float(scalar))
+
+    def vector(self, entries: Iterable[Scalar]) -> ca.SX:
+        """Traced column of numbers or expressions."""
+        return vector([self.scalar(e) for e in entries])
+
+    def extended(self, values: dict[str, Traced]) -> Reader:
+        """A reader that knows more names."""
+        return Reader({**self._values, **values})
+
+
+def named(quantities: Iterable[Quantity], symbols: ca.SX) -> dict[str, ca.SX]:
+    """Names of quantities with their traced scalars."""
+    return {quantity.name: symbols[k] for k, quantity in enumerate(quantities)}
+
+
+def parameter_reader(model: Model, params: ca.SX) -> Reader:
+    """A reader that knows the model's parameters."""
+    return Reader({p.name: params[k] for k, p in enumerate(model.parameters)})

@@ -1,0 +1,138 @@
+"""The three-wheeled guided vehicle with two driven wheels and a caster [SahaAngeles1989]."""
+
+from __future__ import annotations
+
+from math import pi
+
+from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.model.contacts import Disk, Rolling
+from noslip.model.forces import Motor
+from noslip.model.joints import Planar, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.quantities import Parameter
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The vehicle: platform axes i (right), j (towards the caster), k (up), origin at its mass center.
+
+    Positive wheel rates roll it towards −j. The caster trails: its wheel sits d behind the pivot.
+    """
+    b = ModelBuilder(
+        name="agv",
+        gravity=(0.0, 0.0, "-g"),
+        description="Three-wheeled guided vehicle with two driven wheels and a caster",
+        references=("SahaAngeles1989", "SahaAngeles1991"),
+    )
+    b.parameter("l", 0.4, "m", "distance between the driven wheels")
+    b.parameter("r", 0.05, "m", "wheel radius")
+    b.parameter("a", 0.1010, "m", "mass center to the driven axle")
+    b.parameter("b", 0.2020, "m", "mass center to the caster pivot")
+    b.parameter("d", 0.025, "m", "caster trail: pivot to wheel center")
+    b.parameter("h", 0.1, "m", "height of the platform's mass center")
+    b.parameter("m_wheel", 2.0, "kg", "mass of each wheel")
+    b.parameter("I_spin", 0.0025, "kg*m^2", "wheel inertia about its axis")
+    b.parameter("I_diameter", 0.00125, "kg*m^2", "wheel inertia about a diameter")
+    b.parameter("m_platform", 20.0, "kg", "mass of the platform")
+    b.parameter("I_x", 0.7083, "kg*m^2", "platform inertia about i")
+    b.parameter("I_y", 0.7083, "kg*m^2", "platform inertia about j")
+    b.parameter("I_z", 0.4083, "kg*m^2", "platform inertia about k")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+
+    b.body(
+        "platform",
+        mass="m_platform",
+        inertia=("I_x", "I_y", "I_z"),
+        shapes=(Box(size=("0.9*l", "a+b", "h/2"), frame=Placement(position=(0.0, "(b-a)/2", 0.0))),),
+    )
+    b.body(
+        "bracket",
+        mass=0.0,
+        inertia=(0.0, 0.0, 0.0),
+        shapes=(
+            Box(
+                size=("r/2", "d+r/2", "r/5"),
+                frame=Placement(position=(0.0, "-d/2", "r/2")),
+                color="#9d9d9d",
+            ),
+        ),
+    )
+    b.joint(
+        "platform",
+        Planar(),
+        parent="world",
+        child="platform",
+        parent_frame=Placement(position=(0.0, 0.0, "h")),
+        description="pose of the platform's mass center; angle is the paper's beta",
+    )
+    b.joint(
+        "bracket",
+        Revolute(axis=(0.0, 0.0, 1.0)),
+        parent="platform",
+        child="bracket",
+        parent_frame=Placement(position=(0.0, "b", "r-h")),
+        description="caster angle, the paper's psi",
+    )
+    places = {
+        "wheel1": ("platform", ("-l/2", "-a", "r-h")),
+        "wheel2": ("platform", ("l/2", "-a", "r-h")),
+        "wheel3": ("bracket", (0.0, "-d", 0.0)),
+    }
+    for name, (parent, position) in places.items():
+        b.body(
+            name,
+            mass="m_wheel",
+            inertia=("I_spin", "I_diameter", "I_diameter"),
+            shapes=(
+                Cylinder(
+                    radius="r",
+                    length="r/2",
+                    frame=Placement(angles=(0.0, pi / 2, 0.0)),
+                    color="#333333",
+                ),
+                Box(
+                    size=("0.55*r", "r", "r/5"),
+                    frame=Placement(position=(0.0, "r/2", 0.0)),
+                    color="#f58518",
+                ),
+            ),
+        )
+        b.joint(
+            name,
+            Revolute(axis=(1.0, 0.0, 0.0)),
+            parent=parent,
+            child=name,
+            parent_frame=Placement(position=position),
+            description=f"spin of wheel {name[-1]}, the paper's theta_{name[-1]}",
+        )
+        # the planar joint keeps the height, so the normal rows are left out
+        wheel = Disk(radius="r", axis=(1.0, 0.0, 0.0))
+        b.contact(Rolling(name=name, body=name, wheel=wheel, normal=False))
+    for k in (1, 2):
+        b.input(f"torque{k}", "N*m", f"motor torque on wheel {k}")
+        b.force(Motor(name=f"motor{k}", speed=f"wheel{k}.rate", input=f"torque{k}"))
+        b.independent_speed(f"wheel{k}.rate")
+    b.scenario(
+        Scenario(
+            duration=60.0,
+            samples=601,
+            parameters=(
+                Parameter(name="R", value=1.0, unit="m", description="radius of the circle"),
+                Parameter(name="T", value=60.0, unit="s", description="time for one turn"),
+            ),
+            definitions={
+                "progress": "t/T",
+                "beta": "2*pi*(10*progress^3 - 15*progress^4 + 6*progress^5)",
+                "rho": "sqrt(R^2 - a^2)",
+            },
+            start={"platform.x": "rho", "platform.y": "a"},
+            motion={
+                "platform.x": "rho*cos(beta) - a*sin(beta)",
+                "platform.y": "rho*sin(beta) + a*cos(beta)",
+                "platform.angle": "beta",
+            },
+            description="The mass center follows a circle once, from rest to rest, sweep angle a "
+            "fifth-order polynomial of time; torques from inverse dynamics",
+        )
+    )
+    return b.build()

@@ -1,0 +1,71 @@
+"""How an expression depends on some of its names, decided on its tree alone.
+
+A constraint row must be linear in the speeds, a given wrench in the inputs. The answer is structural:
+``x*y/y`` counts as nonlinear in y although it is not, and nothing is ever simplified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import IntEnum
+
+from noslip.model.expressions import CONSTANTS, Expression, Name, Number, fold
+
+
+class Dependence(IntEnum):
+    """How an expression depends on chosen names, from not at all to in no simple way."""
+
+    CONSTANT = 0
+    LINEAR = 1
+    AFFINE = 2
+    NONLINEAR = 3
+
+
+def dependence(expression: Expression, names: Collection[str]) -> Dependence:
+    """How `expression` depends on `names`, everything else held constant.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`noslip.model.expressions.parse`.
+    names : collection of str
+        The names that vary, such as the speeds.
+
+    Returns
+    -------
+    Dependence
+        LINEAR is a sum of terms that each hold one of the names once; AFFINE has a constant added.
+    """
+
+    def leaf(node: Number | Name) -> tuple[Dependence, float | None]:
+        if isinstance(node, Number):
+            return Dependence.CONSTANT, node.value
+        if node.name in names:
+            return Dependence.LINEAR, None
+        return Dependence.CONSTANT, CONSTANTS.get(node.name)
+
+    return fold(expression, leaf, _combine)[0]
+
+
+def _combine(
+    function: str, arguments: list[tuple[Dependence, float | None]]
+) -> tuple[Dependence, float | None]:
+    """Dependence of a call, and its number if it is a literal one."""
+    kinds = [kind for kind, _ in arguments]
+    varying = [kind for kind in kinds if kind is not Dependence.CONSTANT]
+    if not varying:
+        return Dependence.CONSTANT, None
+    match function:
+        case "neg":
+            return kinds[0], None
+        case "+" | "-":
+            mixed = len(varying) == 1 and arguments[kinds.index(Dependence.CONSTANT)][1] != 0.0
+            return max(varying[0], varying[-1], Dependence.AFFINE if mixed else varying[0]), None
+        case "*" if len(varying) == 1:
+            return varying[0], None
+        case "/" if kinds[1] is Dependence.CONSTANT:
+            return kinds[0], None
+        case "**" if kinds[1] is Dependence.CONSTANT and arguments[1][1] == 1.0:
+            return kinds[0], None
+        case _:
+            return Dependence.NONLINEAR, None

@@ -1,0 +1,191 @@
+"""`Model`, the frozen description of a mechanism, and `ModelBuilder`, the way to write one in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from noslip.model.bodies import Body, Placement, Shape
+from noslip.model.contacts import Contact
+from noslip.model.forces import Force, ForceInput, SpeedInput
+from noslip.model.joints import Joint, JointType
+from noslip.model.quantities import ZERO, Parameter, Scalar, Vector3
+from noslip.model.rows import Row
+from noslip.model.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndependentSpeed:
+    """A speed to write the equations in: a tree speed by its name, or a named expression η = E(q) v.
+
+    Parameters
+    ----------
+    name : of a tree speed, or a new name if `expression` is given.
+    expression : linear in the speeds; empty for a tree speed.
+    unit : of a named expression.
+    """
+
+    name: str
+    expression: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A mechanism as plain data: no state, no expressions, no caches.
+
+    Made by :meth:`ModelBuilder.build` or :func:`noslip.load`, both of which check it as a whole.
+    """
+
+    name: str
+    gravity: Vector3
+    description: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    contacts: tuple[Contact, ...] = ()
+    rows: tuple[Row, ...] = ()
+    forces: tuple[Force, ...] = ()
+    inputs: tuple[ForceInput, ...] = ()
+    speed_inputs: tuple[SpeedInput, ...] = ()
+    independent_speeds: tuple[IndependentSpeed, ...] = ()
+    scenario: Scenario | None = None
+    references: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Model '{self.name}': {len(self.bodies)} bodies, {len(self.joints)} joints, "
+            f"{len(self.contacts)} contacts, {len(self.parameters)} parameters, "
+            f"{len(self.inputs) + len(self.speed_inputs)} inputs\n"
+            "next: noslip.derive(model), or noslip.check(model) for coordinates and constraints"
+        )
+
+    def parameter_values(self) -> dict[str, float]:
+        """Nominal values by name."""
+        return {p.name: p.value for p in self.parameters}
+
+
+@dataclass(slots=True)
+class ModelBuilder:
+    """Collects the parts of a mechanism; `build()` checks them together and freezes them.
+
+    The only mutable class of noslip. Each method adds one part and returns nothing; names tie parts
+    together, so their order is free (a joint listed after its bodies are reached closes a loop).
+    """
+
+    name: str
+    gravity: Vector3
+    description: str = ""
+    references: tuple[str, ...] = ()
+    _parts: dict[str, list[Any]] = field(default_factory=dict)
+    _scenario: Scenario | None = None
+
+    def parameter(self, name: str, value: float, unit: str, description: str = "") -> str:
+        """Declare a parameter and return its name, for use in expressions."""
+        self._add("parameters", Parameter(name=name, value=value, unit=unit, description=description))
+        return name
+
+    def body(
+        self,
+        name: str,
+        *,
+        mass: Scalar,
+        inertia: tuple[Scalar, ...] | None = None,
+        moment: Scalar | None = None,
+        center_of_mass: Vector3 = ZERO,
+        shapes: tuple[Shape, ...] = (),
+    ) -> None:
+        """Add a rigid body; see :class:`Body`."""
+        self._add(
+            "bodies",
+            Body(
+                name=name,
+                mass=mass,
+                inertia=inertia,
+                moment=moment,
+                center_of_mass=center_of_mass,
+                shapes=shapes,
+            ),
+        )
+
+    def joint(
+        self,
+        name: str,
+        type: JointType,
+        *,
+        parent: str,
+        child: str,
+        parent_frame: Placement = Placement(),
+        child_frame: Placement = Placement(),
+        motion: dict[str, str] | None = None,
+        description: str = "",
+    ) -> None:
+        """Add a joint; see :class:`Joint`."""
+        self._add(
+            "joints",
+            Joint(
+                name=name,
+                type=type,
+                parent=parent,
+                child=child,
+                parent_frame=parent_frame,
+                child_frame=child_frame,
+                motion=motion,
+                description=description,
+            ),
+        )
+
+    def contact(self, contact: Contact) -> None:
+        """Add a rolling contact or a knife edge."""
+        self._add("contacts", contact)
+
+    def row(self, row: Row) -> None:
+        """Add a general constraint row."""
+        self._add("rows", row)
+
+    def force(self, force: Force) -> None:
+        """Add a motor, spring, damper, friction or given wrench."""
+        self._add("forces", force)
+
+    def input(self, name: str, unit: str, description: str = "") -> str:
+        """Declare a force input and return its name."""
+        self._add("inputs", ForceInput(name=name, unit=unit, description=description))
+        return name
+
+    def speed_input(self, name: str, speed: str, description: str = "") -> str:
+        """Declare a speed input that imposes a tree speed, and return its name."""
+        self._add("speed_inputs", SpeedInput(name=name, speed=speed, description=description))
+        return name
+
+    def independent_speed(self, name: str, expression: str = "", unit: str = "") -> None:
+        """Choose a speed to write the equations in; see :class:`IndependentSpeed`."""
+        self._add(
+            "independent_speeds", IndependentSpeed(name=name, expression=expression, unit=unit)
+        )
+
+    def scenario(self, scenario: Scenario) -> None:
+        """Set the default run."""
+        self._scenario = scenario
+
+    def build(self) -> Model:
+        """The checked, frozen model.
+
+        Raises
+        ------
+        ModelError : with all faults of the model, each as what / where / fix.
+        """
+        from noslip.model.checks import check_model
+
+        model = Model(
+            name=self.name,
+            gravity=self.gravity,
+            description=self.description,
+            references=self.references,
+            scenario=self._scenario,
+            **{kind: tuple(parts) for kind, parts in self._parts.items()},
+        )
+        check_model(model)
+        return model
+
+    def _add(self, kind: str, part: Any) -> None:
+        self._parts.setdefault(kind, []).append(part)

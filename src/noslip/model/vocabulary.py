@@ -1,0 +1,98 @@
+"""Every name a model declares, by kind: what its parts and expressions may refer to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noslip.model.bodies import WORLD
+from noslip.model.joints import Angles, Joint
+from noslip.model.model import Model
+from noslip.model.topology import Topology, topology
+
+#: The name of time in expressions.
+TIME = "t"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The names of a model.
+
+    Coordinates and speeds are those of joints that carry a body; a joint that closes a loop has none.
+
+    Parameters
+    ----------
+    parameters : with their nominal values.
+    bodies : ``world`` and all others.
+    angles, rates : named orientation angles such as ``disk.yaw``, and ``disk.yaw_rate``.
+    loop_names : what coordinates and speeds of the joints that close loops would be called, each with
+        its joint.
+    topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
+    """
+
+    parameters: Mapping[str, float]
+    bodies: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    speeds: tuple[str, ...]
+    angles: tuple[str, ...]
+    rates: tuple[str, ...]
+    inputs: tuple[str, ...]
+    speed_inputs: tuple[str, ...]
+    loop_names: Mapping[str, str]
+    topology: Topology
+
+    @property
+    def finite_parameters(self) -> dict[str, float]:
+        """Parameters whose nominal value is a finite number."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if isinstance(value, int | float) and math.isfinite(value)
+        }
+
+
+def vocabulary(model: Model) -> Vocabulary:
+    """The names of a model, which may have faults."""
+    bodies = (WORLD, *(body.name for body in model.bodies))
+    found = topology(_with_known_parents(model, bodies))
+    loops = {joint.name for joint in found.loops}
+    joints = [joint for joint in model.joints if joint.name not in loops]
+    return Vocabulary(
+        parameters=model.parameter_values(),
+        bodies=bodies,
+        coordinates=tuple(name for joint in joints for name in joint.coordinate_names()),
+        speeds=tuple(name for joint in joints for name in joint.speed_names()),
+        angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
+        rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
+        inputs=tuple(i.name for i in model.inputs),
+        speed_inputs=tuple(i.name for i in model.speed_inputs),
+        loop_names={name: j.name for j in found.loops for name in _would_be_names(j)},
+        topology=found,
+    )
+
+
+def named_angles(joint: Joint) -> Angles | None:
+    """The named angles of a joint's orientation, if its type has them."""
+    return getattr(joint.type, "angles", None)
+
+
+def angle_names(joint: Joint) -> tuple[str, ...]:
+    """The names of those angles, without the joint's name."""
+    angles = named_angles(joint)
+    return () if angles is None else tuple(angles.names)
+
+
+def _would_be_names(joint: Joint) -> list[str]:
+    angles = [f"{joint.name}.{name}" for name in angle_names(joint)]
+    rates = [f"{angle}_rate" for angle in angles]
+    return [*joint.coordinate_names(), *joint.speed_names(), *angles, *rates]
+
+
+def _with_known_parents(model: Model, bodies: tuple[str, ...]) -> Model:
+    """The model with every joint whose parent is unknown tied to the world instead.
+
+    So one misspelled parent is one fault, and what hangs on it is not reported as well.
+    """
+    joints = tuple(j if j.parent in bodies else replace(j, parent=WORLD) for j in model.joints)
+    return replace(model, joints=joints)

@@ -1,0 +1,124 @@
+"""Rotations, cross products and poses as pure functions on traced (CasADi SX) scalars.
+
+Every function also takes plain numbers. Structural zeros and ones stay zeros and ones, so that a planar
+mechanism described in three dimensions costs no more than a planar one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+
+#: A traced scalar, vector or matrix (CasADi SX), or a number.
+Traced = Any
+
+EYE3 = ca.SX.eye(3)
+
+
+def vector(entries: Sequence[Any]) -> ca.SX:
+    """Column vector of the entries."""
+    return ca.vertcat(*[ca.SX(e) for e in entries])
+
+
+def cross(a: Traced, b: Traced) -> ca.SX:
+    """a × b."""
+    return ca.vertcat(
+        a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    )
+
+
+def skew(a: Traced) -> ca.SX:
+    """The matrix of a ×: skew(a) b = a × b."""
+    zero = ca.SX(0)
+    return ca.vertcat(
+        ca.horzcat(zero, -a[2], a[1]),
+        ca.horzcat(a[2], zero, -a[0]),
+        ca.horzcat(-a[1], a[0], zero),
+    )
+
+
+def unskew(R: Traced) -> ca.SX:
+    """The vector of the skew part of R: for a small rotation, its rotation vector."""
+    return ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
+
+
+def unit(a: Traced) -> ca.SX:
+    """a / |a|. A numeric axis along x, y or z stays exactly that."""
+    a = ca.SX(a)
+    return a / ca.sqrt(ca.dot(a, a))
+
+
+def rotation_about(axis: Traced, angle: Traced) -> ca.SX:
+    """Rotation by `angle` about the unit vector `axis`.
+
+    R = e eᵀ + cos(angle) (1 − e eᵀ) + sin(angle) e×, the form that keeps structural zeros.
+    """
+    e = ca.SX(axis)
+    along = ca.mtimes(e, e.T)
+    return along + ca.cos(angle) * (EYE3 - along) + ca.sin(angle) * skew(e)
+
+
+def rotation_from_angles(angles: Traced, sequence: str) -> ca.SX:
+    """R = R₁(a₁) R₂(a₂) R₃(a₃), each about an axis letter of `sequence`, intrinsic."""
+    axes = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+    R = EYE3
+    for letter, angle in zip(sequence, ca.vertsplit(ca.SX(angles)), strict=True):
+        R = ca.mtimes(R, rotation_about(vector(axes[letter]), angle))
+    return R
+
+
+def angle_rates_to_angular_velocity(angles: Traced, sequence: str) -> ca.SX:
+    """Matrix E (3×3) with ω = E(angles) · d(angles)/dt, ω in the axes of the turned frame."""
+    axes = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+    angles = ca.vertsplit(ca.SX(angles))
+    columns = []
+    for k, letter in enumerate(sequence):
+        e = vector(axes[letter])
+        for later in range(k + 1, 3):
+            R = rotation_about(vector(axes[sequence[later]]), angles[later])
+            e = ca.mtimes(R.T, e)
+        columns.append(e)
+    return ca.horzcat(*columns)
+
+
+def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
+    """R of a unit quaternion (w, x, y, z), scalar first."""
+    w, x, y, z = ca.vertsplit(ca.SX(quaternion))
+    return ca.vertcat(
+        ca.horzcat(w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        ca.horzcat(2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
+        ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
+    )
+
+
+def quaternion_from_angles(angles: Sequence[float], sequence: str) -> list[float]:
+    """Unit quaternion (w, x, y, z) of R₁(a₁) R₂(a₂) R₃(a₃), plain numbers."""
+    import math
+
+    w, x, y, z = 1.0, 0.0, 0.0, 0.0
+    for letter, angle in zip(sequence, angles, strict=True):
+        c, s = math.cos(angle / 2), math.sin(angle / 2)
+        a, b, d = (s if letter == axis else 0.0 for axis in "xyz")
+        w, x, y, z = (
+            w * c - x * a - y * b - z * d,
+            w * a + x * c + y * d - z * b,
+            w * b - x * d + y * c + z * a,
+            w * d + x * b - y * a + z * c,
+        )
+    return [w, x, y, z]
+
+
+def quaternion_rate_map(quaternion: Traced) -> ca.SX:
+    """Matrix (4×3) with d(quaternion)/dt = map · ω, ω in body axes."""
+    w, x, y, z = ca.vertsplit(ca.SX(quaternion))
+    return (
+        ca.vertcat(
+            ca.horzcat(-x, -y, -z),
+            ca.horzcat(w, -z, y),
+            ca.horzcat(z, w, -x),
+            ca.horzcat(-y, x, w),
+        )
+        / 2
+    )
