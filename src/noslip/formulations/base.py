@@ -29,7 +29,7 @@ class Equations:
 
     Parameters
     ----------
-    formulation : name of the method that filled it.
+    formulation : the method that filled it.
     kinematics : what all formulations share.
     reduced_mass : (nf, nf) SᵀMS.
     reduced_bias : (nf,) Sᵀ(c + M(Ṡη + ṡ)).
@@ -42,7 +42,7 @@ class Equations:
     costates, costate_rates : μ and μ̇; empty but for the vakonomic equations.
     """
 
-    formulation: str
+    formulation: AbstractFormulation
     kinematics: Kinematics
     reduced_mass: ca.SX
     reduced_bias: ca.SX
@@ -96,18 +96,21 @@ class Equations:
     def multipliers(self) -> ca.SX:
         """λ of all rows; where rows are redundant, the ones of least norm.
 
-        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [λ; 0] = f. A redundant row is
-        A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N and moments
+        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [y; 0] = f, λ = Pᵀ y. A redundant row
+        is A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N and moments
         in N·m over the length of the model.
         """
         kin = self.kinematics
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
         kept, num = list(kin.kept), len(kin.kept)
-        determined = block_solve(kin.K.T, f)[0][:num] if kin.num_speeds else ca.SX(0, 1)
+        if not num:
+            return ca.SX(0, 1)
+        determined = ca.mtimes(kin.P.T, block_solve(kin.K.T, f)[0][:num])
         order = kept + [r.row for r in kin.redundant]
         if not kin.redundant:
             return determined
-        C = block_solve(kin.K.T, kin.A[order[num:], :].T)[0][:num, :].T
+        C = block_solve(kin.K.T, ca.densify(kin.A[order[num:], :].T))[0][:num, :].T
+        C = ca.mtimes(C, kin.P)
         split = ca.vertcat(ca.SX.eye(num), ca.sparsify(ca.simplify(C)))
         scale = [kin.length if kin.rows[k].unit == "rad/s" else 1.0 for k in order]
         weighted = ca.mtimes(ca.diag(ca.DM(scale) ** 2), split)
@@ -118,7 +121,7 @@ class Equations:
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.kinematics.independent_speeds)
         return (
-            f"Equations of '{self.model.name}' by {self.formulation}: "
+            f"Equations of '{self.model.name}' by {self.formulation.name}: "
             f"{self.kinematics.num_independent_speeds} degrees of freedom ({names})\n"
             "next: noslip.compile(equations)"
         )

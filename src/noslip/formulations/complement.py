@@ -83,7 +83,7 @@ class NaturalComplement(AbstractFormulation):
         needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
         reactions = needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u)
         return Equations(
-            formulation=self.name,
+            formulation=self,
             kinematics=kin,
             reduced_mass=inertia,
             reduced_bias=ca.mtimes(kin.S.T, convective),

@@ -46,6 +46,7 @@ class ContactTrace:
     directions : name → unit vector in the world (longitudinal, lateral, normal).
     point : contact point in the world, m.
     slip : name → velocity of the material point against the plane along that direction, m/s.
+    velocity_D, axes_D : that velocity, and the directions as columns, in the body's computing axes.
     height : how far the wheel's lowest point is above the plane, m; zero in contact.
     regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
         lies flat, where its contact is a whole circle. None for balls and blades.
@@ -55,6 +56,8 @@ class ContactTrace:
     directions: dict[str, ca.SX]
     point: ca.SX
     slip: dict[str, ca.SX]
+    velocity_D: ca.SX
+    axes_D: ca.SX
     height: ca.SX
     regularity: ca.SX | None
 
@@ -90,6 +93,8 @@ def trace_contact(contact: Contact, tree: Tree, motion: list[Pair], reader: Read
         directions={name: ca.mtimes(node.R_WD, axis) for name, axis in axes.items()},
         point=node.p_WB + ca.mtimes(node.R_WD, r),
         slip={name: ca.dot(axis, velocity) for name, axis in axes.items()},
+        velocity_D=velocity,
+        axes_D=ca.horzcat(f, lateral, n),
         height=above + ca.dot(n, r),
         regularity=regularity,
     )

@@ -13,11 +13,15 @@ and the tree accelerations at η̇ = 0, written v̇₀ = Ṡη + ṡ, solve the 
     (2)  K v̇₀ = [−(Ȧv + ȧ); −Ėv],   so that v̇ = S η̇ + v̇₀
 
 with Ȧv + ȧ the exact derivative of r at constant v. Nothing differentiates the solution of (1).
+
+A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the axes of the
+body, where its matrix is simplest: the rows of K are then P A, with P the contact's directions as columns, and
+the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate of P r is P ṙ.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
@@ -57,7 +61,7 @@ class Health:
 
     name: str
     kind: str
-    value: ca.SX
+    value: ca.SX = field(repr=False)
     floor: float
     sentence: str
 
@@ -87,6 +91,8 @@ class Kinematics:
     A: ca.SX
     a: ca.SX
     E: ca.SX
+    K: ca.SX
+    P: ca.SX
     S: ca.SX
     s: ca.SX
     v: ca.SX
@@ -107,11 +113,6 @@ class Kinematics:
     def num_independent_speeds(self) -> int:
         """nf, the degrees of freedom at the level of speeds."""
         return len(self.independent_speeds)
-
-    @cached_property
-    def K(self) -> ca.SX:
-        """K = [A; E] (nv×nv): independent rows, then the rows that define η."""
-        return ca.vertcat(self.A[list(self.kept), :], self.E)
 
     @cached_property
     def twists(self) -> list[Pair]:
@@ -189,9 +190,12 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     # (1) K [S s] = [[0, −a], [1, 0]], the block form found by structure
     num_kept, num_free = len(kept), E.shape[0]
     _check_determined(model, probe, symbols, A, E, kept, names, samples)
-    K = ca.vertcat(A[list(kept), :], E)
+    solved, P = _solved_rows(rows, contacts, kept)
+    A_solved = ca.jacobian(solved, symbols.v)
+    a_solved = ca.substitute([solved], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
+    K = ca.vertcat(A_solved, E)
     rhs = ca.vertcat(
-        ca.horzcat(ca.SX(num_kept, num_free), -a[list(kept)]),
+        ca.horzcat(ca.SX(num_kept, num_free), -a_solved),
         ca.horzcat(ca.SX.eye(num_free), ca.SX(num_free, 1)),
     )
     eta = ca.SX.sym("eta", num_free)
@@ -201,7 +205,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     # (2) the same matrix again, with the exact rate of each row at constant v
     direction = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot)
     at = ca.vertcat(symbols.q, symbols.t, symbols.w)
-    moving = ca.vertcat(velocity[list(kept)], ca.mtimes(E, symbols.v))
+    moving = ca.vertcat(solved, ca.mtimes(E, symbols.v))
     rate = ca.jtimes(moving, at, direction) if moving.shape[0] else ca.SX(0, 1)
     rate = ca.substitute([rate], [symbols.v], [v])[0]
     vdot0, _ = block_solve(K, -rate)
@@ -224,6 +228,8 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         A=A,
         a=a,
         E=E,
+        K=K,
+        P=P,
         S=S,
         s=s,
         v=v,
@@ -269,6 +275,29 @@ def _independent_speeds(
             quantities.append(speeds[index[speed.name]])
             rows.append(unit_rows[index[speed.name], :])
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
+
+
+def _solved_rows(
+    rows: tuple[RowTrace, ...], contacts: tuple[ContactTrace, ...], kept: tuple[int, ...]
+) -> tuple[ca.SX, ca.SX]:
+    """The kept rows as they are solved, and P: a contact with all three rows in its body's axes."""
+    solved: list[ca.SX] = []
+    blocks: list[ca.SX] = []
+    whole = {trace.contact.name: trace for trace in contacts}
+    names = [rows[k].name for k in kept]
+    k = 0
+    while k < len(names):
+        owner = names[k].rpartition(".")[0]
+        trace = whole.get(owner)
+        if trace is not None and names[k : k + 3] == [f"{owner}.{part}" for part in trace.slip]:
+            solved += ca.vertsplit(trace.velocity_D)
+            blocks.append(trace.axes_D)
+            k += 3
+        else:
+            solved.append(rows[kept[k]].velocity)
+            blocks.append(ca.SX(1))
+            k += 1
+    return _stack(solved), _block_diagonal(blocks)
 
 
 def _check_determined(

@@ -1,9 +1,9 @@
 """Linear equations on traced scalars: nothing is inverted, no pivot is frozen at trace time.
 
 A square system is first split into its block triangular form (by structure), so that a long chain of
-small couplings costs what the small couplings cost. Each block is solved by Householder reflections: a
-pivot chosen by value at trace time, such as cos ψ, would vanish as the heading turns although the block
-is perfectly conditioned.
+small couplings costs what the small couplings cost. In each block, unknowns that stand with a plain number
+(±1, mostly) are eliminated first; what remains is solved by Householder reflections. A pivot that is an
+expression, such as cos ψ, would vanish as the heading turns although the block is perfectly conditioned.
 """
 
 from __future__ import annotations
@@ -33,11 +33,48 @@ def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         for j in earlier:
             if K[row, j].nnz():
                 reduced = reduced - ca.mtimes(ca.densify(K[row, j]), solution[j])
-        part, magnitudes = orthogonal_solve(ca.densify(K[row, column]), reduced)
+        part, magnitudes = dense_solve(ca.densify(K[row, column]), reduced)
         for i, j in enumerate(column):
             solution[j] = part[i, :]
         pivots += magnitudes
     return (ca.vertcat(*solution) if n else ca.SX(0, k)), pivots
+
+
+def dense_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """Solution of a small dense system: numeric pivots eliminated, the rest by reflections."""
+    n = K.shape[0]
+    pivot = _numeric_pivot(K) if n > 1 else None
+    if pivot is None:
+        return orthogonal_solve(K, rhs)
+    i, j = pivot
+    rows = [k for k in range(n) if k != i]
+    columns = [k for k in range(n) if k != j]
+    # x_j = (rhs_i − Σ K_ik x_k) / K_ij, put into the other rows
+    factors = K[rows, j] / K[i, j]
+    inner = K[rows, columns] - ca.mtimes(factors, K[i, columns])
+    x, magnitudes = dense_solve(inner, rhs[rows, :] - ca.mtimes(factors, rhs[i, :]))
+    eliminated = (rhs[i, :] - ca.mtimes(K[i, columns], x)) / K[i, j]
+    X: list[ca.SX] = [ca.SX()] * n
+    for k, column in enumerate(columns):
+        X[column] = x[k, :]
+    X[j] = eliminated
+    return ca.vertcat(*X), magnitudes
+
+
+def _numeric_pivot(K: ca.SX) -> tuple[int, int] | None:
+    """Place of an entry that is ±1, with the fewest other entries beside it; None if there is none."""
+    n = K.shape[0]
+    zero = [[bool(K[i, j].is_zero()) for j in range(n)] for i in range(n)]
+    best, least = None, 0
+    for i in range(n):
+        for j in range(n):
+            entry = K[i, j]
+            if not entry.is_constant() or abs(float(entry)) != 1.0:
+                continue
+            fill = (n - sum(zero[i])) * (n - sum(row[j] for row in zero))
+            if best is None or fill < least:
+                best, least = (i, j), fill
+    return best
 
 
 def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:

@@ -1,0 +1,40 @@
+"""Ready models, one file each: the papers' systems.
+
+To add one: a file with `build() -> Model`, and a line in `MODELS`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from noslip.errors import ModelError, nearest
+from noslip.model.model import Model
+
+#: Name of a model → module of this package that builds it.
+MODELS: dict[str, str] = {"rolling-disk": "rolling_disk", "agv": "agv"}
+
+
+def load(source: str | Path) -> Model:
+    """A model by its library name, or from a TOML file.
+
+    Parameters
+    ----------
+    source : a name of :data:`MODELS`, such as ``"agv"``, or the path of a model file.
+
+    Raises
+    ------
+    ModelError : if there is no such model or file, or the file has faults (all are listed).
+    """
+    if isinstance(source, str) and source in MODELS:
+        return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
+    path = Path(source)
+    if path.suffix == ".toml" or path.exists():
+        from noslip.model.files import load_model
+
+        return load_model(path)
+    raise ModelError(
+        f"there is no model '{source}'",
+        "the library and this folder",
+        f"{nearest(str(source), MODELS)}, or give the path of a .toml file",
+    )

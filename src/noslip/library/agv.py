@@ -125,7 +125,6 @@ def build() -> Model:
                 "beta": "2*pi*(10*progress^3 - 15*progress^4 + 6*progress^5)",
                 "rho": "sqrt(R^2 - a^2)",
             },
-            start={"platform.x": "rho", "platform.y": "a"},
             motion={
                 "platform.x": "rho*cos(beta) - a*sin(beta)",
                 "platform.y": "rho*sin(beta) + a*cos(beta)",

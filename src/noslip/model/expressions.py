@@ -132,6 +132,18 @@ def names_in(expression: Expression) -> set[str]:
     )
 
 
+def rename(text: str, names: Mapping[str, str]) -> str:
+    """The expression text with names replaced by other text (parenthesized by the caller)."""
+    parts = []
+    at = 0
+    for kind, token, position in _tokens(text):
+        start = position - 1
+        parts.append(text[at:start])
+        parts.append(names.get(token, token) if kind == "name" else token)
+        at = start + len(token)
+    return "".join(parts) + text[at:]
+
+
 def evaluate(expression: Expression, values: Mapping[str, Any], algebra: Any) -> Any:
     """The value of an expression in any algebra.
 
@@ -182,6 +194,16 @@ def apply_to_numbers(function: str, arguments: Sequence[float]) -> float:
         return math.nan
     # a power of a negative number may be complex
     return float(value) if not isinstance(value, complex) and math.isfinite(value) else math.nan
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a number, not a truth value, that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def nominal(scalar: Scalar, values: Mapping[str, float]) -> float:
@@ -293,7 +315,7 @@ class _Reader:
         self.at += 1
         if kind == "number":
             if math.isinf(float(text)):
-                raise ExpressionError(f"{text} at character {position} is too large for a number")
+                raise ExpressionError(f"{text[:12]} at character {position} is too large a number")
             return Number(float(text))
         if kind == "name" and self.peek() == "(":
             return self.call(text, position, depth)

@@ -1,0 +1,185 @@
+"""Runs a model's own scenario: its start, its inputs or the motion they must produce, its duration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.analysis.inverse import FollowMotion
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.model import expressions
+from noslip.model.expressions import NUMBERS
+from noslip.model.quantities import Parameter, Scalar
+from noslip.model.scenario import Scenario
+from noslip.simulation.inputs import InputSpec
+from noslip.simulation.simulate import simulate
+from noslip.simulation.start import Start, complete_start, start_names
+from noslip.simulation.trajectory import Trajectory
+
+#: A prescribed motion that no admissible motion matches to this (m/s, rad/s) is refused.
+ADMISSIBLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScenarioRun:
+    """A run of a scenario.
+
+    Parameters
+    ----------
+    trajectory : what happened.
+    errors : coordinate → (n,) simulated minus reference, for a scenario that follows a motion.
+    admissibility : largest part of the prescribed motion that no admissible motion has.
+    """
+
+    trajectory: Trajectory
+    errors: dict[str, Array]
+    admissibility: float
+
+    @property
+    def tracking_error(self) -> float:
+        """Largest |simulated − reference| over all coordinates and samples, m or rad."""
+        return max((float(np.max(np.abs(e))) for e in self.errors.values()), default=0.0)
+
+
+def run_scenario(
+    system: System,
+    *,
+    changes: Mapping[str, float] | None = None,
+    duration: float | None = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    reactions: bool = False,
+    progress: Callable[[float], None] | None = None,
+    on_failure: str = "raise",
+) -> ScenarioRun:
+    """Run the scenario of the system's model.
+
+    Parameters
+    ----------
+    system : compiled system.
+    changes : values by name: parameters of the model or of the scenario, start values, constant inputs.
+    duration : s; the scenario's own by default.
+    rtol, atol, reactions, progress, on_failure : as in :func:`simulate`.
+    """
+    scenario = system.model.scenario
+    if scenario is None:
+        scenario = Scenario(duration=1.0 if duration is None else duration)
+        if duration is None:
+            raise SimulationError(
+                "the model has no scenario, so it is not known how long to run",
+                f"model '{system.model.name}'",
+                "give a duration, or write a [scenario] into the model",
+            )
+    split = _split_changes(system, scenario, changes or {})
+    task = tuple(
+        dataclasses.replace(p, value=split.task.get(p.name, p.value)) for p in scenario.parameters
+    )
+    values = system.parameters(split.parameters)
+    known = {p.name: float(x) for p, x in zip(system.model.parameters, values, strict=True)}
+    known |= {p.name: p.value for p in task}
+    start = {name: _number(scalar, known, scenario) for name, scalar in scenario.start.items()}
+    start |= split.start
+    time = scenario.duration if duration is None else duration
+    options = dict(
+        duration=time,
+        parameters=split.parameters,
+        samples=scenario.samples,
+        stop=scenario.stop or None,
+        rtol=rtol,
+        atol=atol,
+        reactions=reactions,
+        progress=progress,
+        on_failure=on_failure,
+    )
+    if not scenario.motion:
+        inputs = _inputs(scenario, task) | split.inputs
+        run = simulate(system, start=start, inputs=inputs, **options)  # type: ignore[arg-type]
+        return ScenarioRun(trajectory=run, errors={}, admissibility=0.0)
+
+    law = FollowMotion(
+        motion=scenario.motion,
+        reference_start=np.zeros(len(system.coordinates)),
+        definitions=scenario.definitions,
+        parameters=task,
+    )
+    begin = _start_on_motion(system, law, start, values)
+    law = dataclasses.replace(law, reference_start=begin.q)
+    run = simulate(system, start=begin, inputs=law, **options)  # type: ignore[arg-type]
+    reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
+    few = slice(None, None, max(1, len(run.t) // 60))
+    miss = law.residual(system, run.t[few], reference[few], values)
+    if miss > ADMISSIBLE:
+        raise SimulationError(
+            f"the prescribed motion is not admissible: no motion without slip has its speeds, the "
+            f"nearest one misses them by {miss:.3g}",
+            f"scenario of model '{system.model.name}', motion",
+            "prescribe a motion that satisfies the constraints, or fewer coordinates",
+        )
+    errors = {c.name: run.q[:, k] - reference[:, k] for k, c in enumerate(system.coordinates)}
+    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss)
+
+
+def _start_on_motion(
+    system: System, law: FollowMotion, start: dict[str, float], values: Array
+) -> Start:
+    """The state at the start that is on the prescribed motion, in place and speed."""
+    on_motion = {n: float(y[0]) for n, y in law.targets(system, np.zeros(1), values).items()}
+    begin = complete_start(system, {**on_motion, **start}, parameters=values)
+    eta = law.start_speeds(system, begin.q, values)
+    speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
+    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
+    return complete_start(system, {**places, **speeds}, parameters=values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    parameters: dict[str, float]
+    task: dict[str, float]
+    start: dict[str, float]
+    inputs: dict[str, float]
+
+
+def _split_changes(system: System, scenario: Scenario, changes: Mapping[str, float]) -> _Changes:
+    """Which of the changes are parameters, numbers of the task, start values or inputs."""
+    groups = {
+        "parameters": [p.name for p in system.model.parameters],
+        "task": [p.name for p in scenario.parameters],
+        "start": start_names(system),
+        "inputs": [q.name for q in system.inputs],
+    }
+    result: dict[str, dict[str, float]] = {group: {} for group in groups}
+    for name, value in changes.items():
+        group = next((g for g, names in groups.items() if name in names), None)
+        if group is None:
+            raise SimulationError(
+                f"there is no parameter, start value or input '{name}'",
+                f"model '{system.model.name}'",
+                nearest(name, [n for names in groups.values() for n in names]),
+            )
+        result[group][name] = float(value)
+    return _Changes(**result)
+
+
+def _number(scalar: Scalar, known: dict[str, float], scenario: Scenario) -> float:
+    """A start value at t = 0, of parameters and definitions."""
+    if not isinstance(scalar, str):
+        return float(scalar)
+    values = {"t": 0.0, **known}
+    for name, text in scenario.definitions.items():
+        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
+    return float(expressions.evaluate(expressions.parse(scalar), values, NUMBERS))
+
+
+def _inputs(scenario: Scenario, task: tuple[Parameter, ...]) -> dict[str, InputSpec]:
+    """Inputs with the task's numbers and definitions written into them."""
+    names = {p.name: f"({p.value!r})" for p in task}
+    for name, text in scenario.definitions.items():
+        names[name] = f"({expressions.rename(text, names)})"
+    return {
+        name: expressions.rename(spec, names) if isinstance(spec, str) else spec
+        for name, spec in scenario.inputs.items()
+    }

@@ -1,0 +1,330 @@
+"""`System`, the fourth stage: native functions of (t, x, inputs, parameters), with names, units and order.
+
+    x = [q; η; μ; W]     inputs = [u; w; ẇ]     parameters in the model's order
+
+W is the work done on the mechanism since the start by everything that does not derive from a potential (inputs,
+dampers, friction, given wrenches, prescribed motions). It is integrated with the state, so that the balance
+K + U − W can be checked to rounding; it is left out where nothing does such work.
+
+Every function is compiled when it is first needed and never again: parameters are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import Program, trace_program
+from noslip.errors import SimulationError, nearest
+from noslip.formulations.base import Equations
+from noslip.formulations.complement import at_mass_centers, generalized_inertia
+from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.kinematics.kinematics import Health, Kinematics, trace
+from noslip.kinematics.linear import symmetric_solve
+from noslip.kinematics.tree import twists
+from noslip.model.model import Model
+from noslip.model.quantities import Quantity
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class System:
+    """A mechanism as native code. Made by :func:`compile`."""
+
+    equations: Equations
+    _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """The traced kinematics it was made from."""
+        return self.equations.kinematics
+
+    @property
+    def model(self) -> Model:
+        """The model it was made from."""
+        return self.equations.model
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:
+        """q, in order."""
+        return self.kinematics.coordinates
+
+    @property
+    def speeds(self) -> tuple[Quantity, ...]:
+        """Tree speeds v, in order."""
+        return self.kinematics.speeds
+
+    @property
+    def independent_speeds(self) -> tuple[Quantity, ...]:
+        """η, in order."""
+        return self.kinematics.independent_speeds
+
+    @property
+    def num_states(self) -> int:
+        """Size of x."""
+        return int(self.state.shape[0])
+
+    @cached_property
+    def inputs(self) -> tuple[Quantity, ...]:
+        """[u; w; ẇ], in order; the rate of a speed input ``steer`` is called ``steer_rate``."""
+        units = {s.name: s.unit for s in self.speeds}
+        forces = [
+            Quantity(name=i.name, unit=i.unit, description=i.description) for i in self.model.inputs
+        ]
+        speeds = [
+            Quantity(name=i.name, unit=units[i.speed], description=i.description)
+            for i in self.model.speed_inputs
+        ]
+        rates = [Quantity(name=f"{w.name}_rate", unit=f"{w.unit}^2") for w in speeds]
+        return tuple(forces + speeds + rates)
+
+    @cached_property
+    def does_work(self) -> bool:
+        """Whether anything but potentials can change the energy."""
+        return not bool(ca.sparsify(self._power).is_zero())
+
+    @cached_property
+    def state(self) -> ca.SX:
+        """x, traced."""
+        work = ca.SX.sym("W", 1 if self.does_work else 0)
+        return ca.vertcat(self.equations.state, work)
+
+    @cached_property
+    def health(self) -> tuple[Health, ...]:
+        """What must stay away from zero while the mechanism moves."""
+        return self.kinematics.health + _mass_health(self.equations)
+
+    @cached_property
+    def has_projection(self) -> bool:
+        """Whether steps are projected: on holonomic rows or on unit quaternions."""
+        kin = self.kinematics
+        return bool(kin.probe.quaternions) or any(kin.rows[k].is_holonomic for k in kin.kept)
+
+    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
+        """Parameter vector: nominal values, changed where `values` says so."""
+        result = self.model.parameter_values()
+        for name, value in (values or {}).items():
+            if name not in result:
+                raise SimulationError(
+                    f"there is no parameter '{name}'",
+                    f"model '{self.model.name}', parameters",
+                    nearest(name, result),
+                )
+            result[name] = float(value)
+        return np.array(list(result.values()), dtype=float)
+
+    @cached_property
+    def rates(self) -> NativeFunction:
+        """[q̇; η̇; μ̇; Ẇ; health]: the right-hand side."""
+        return self._compile("rates", self.rates_expression)
+
+    @cached_property
+    def rates_expression(self) -> ca.SX:
+        """The right-hand side as it is traced."""
+        eq, kin = self.equations, self.kinematics
+        work = [self._power] if self.does_work else []
+        return ca.vertcat(
+            ca.mtimes(kin.N, kin.v),
+            eq.accelerations,
+            eq.costate_rates,
+            *work,
+            *[h.value for h in self.health],
+        )
+
+    @cached_property
+    def projection(self) -> NativeFunction:
+        """[x on the constraints; residual before]: one Newton step onto g = 0 and unit quaternions."""
+        return self._compile("projection", _projection(self))
+
+    @cached_property
+    def motion(self) -> NativeFunction:
+        """[v; v̇]: tree speeds and their rates."""
+        eq = self.equations
+        return self._compile("motion", ca.vertcat(self.kinematics.v, eq.speed_rates))
+
+    @cached_property
+    def energies(self) -> NativeFunction:
+        """[K; U]: kinetic and potential energy, J."""
+        eq = self.equations
+        return self._compile("energies", ca.vertcat(eq.kinetic_energy, eq.forces.potential_energy))
+
+    @cached_property
+    def residuals(self) -> NativeFunction:
+        """[A v + a; g] of all rows, redundant ones included."""
+        kin = self.kinematics
+        rows = ca.mtimes(kin.A, kin.v) + kin.a
+        return self._compile("residuals", ca.vertcat(rows, kin.g))
+
+    @cached_property
+    def multipliers(self) -> NativeFunction:
+        """λ of all rows."""
+        return self._compile("multipliers", self.equations.multipliers)
+
+    @cached_property
+    def contact_axes(self) -> NativeFunction:
+        """For each contact: its point and its longitudinal, lateral and normal directions (world)."""
+        parts = []
+        for trace in self.kinematics.contacts:
+            parts += [trace.point, *trace.directions.values()]
+        expression = ca.vertcat(*parts) if parts else ca.SX(0, 1)
+        return self._compile("contact_axes", self.kinematics.at_speeds(expression))
+
+    @cached_property
+    def poses(self) -> NativeFunction:
+        """For each body: R_WB by rows (9) and p_WB (3)."""
+        parts = []
+        for node in self.kinematics.tree.nodes:
+            parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB]
+        return self._compile("poses", ca.vertcat(*parts) if parts else ca.SX(0, 1))
+
+    @cached_property
+    def blocks(self) -> NativeFunction:
+        """[SᵀMS by rows; bias; SᵀQ; SᵀB by rows]: the reduced equations' numbers."""
+        eq = self.equations
+        return self._compile(
+            "blocks",
+            ca.vertcat(
+                ca.vec(eq.reduced_mass.T),
+                eq.reduced_bias,
+                eq.reduced_forces,
+                ca.vec(ca.densify(eq.reduced_inputs).T),
+            ),
+        )
+
+    def in_speeds(self, names: tuple[str, ...]) -> System:
+        """The same mechanism written in other independent tree speeds; compiled once and kept."""
+        if names not in self._relatives:
+            kin = trace(self.model, independent=names)
+            self._relatives[names] = compile(self.equations.formulation.fill(kin))
+        return self._relatives[names]
+
+    def program(self, name: str, expression: ca.SX) -> Program:
+        """Operation list of an expression of t, x, inputs and parameters."""
+        symbols = self.kinematics.symbols
+        inputs = (symbols.t, self.state, self.equations.inputs, symbols.params)
+        return trace_program(name, inputs, ca.densify(expression))
+
+    def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
+        return compile_native([self.program(name, expression)])[name]
+
+    @cached_property
+    def _power(self) -> ca.SX:
+        """Power of everything that has no potential, at the solved accelerations.
+
+        Constraints at rest do no work, vᵀAᵀλ = −λᵀa; where they move, their share is vᵀ(Aᵀλ).
+        """
+        eq, kin = self.equations, self.kinematics
+        shares = eq.forces.shares
+        f = sum(
+            (share for name, share in shares.items() if name not in (GRAVITY, SPRING)), ca.SX(0)
+        )
+        f = f + ca.mtimes(eq.forces.B, kin.symbols.u)
+        if not ca.sparsify(kin.a).is_zero():
+            f = f + ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
+        return ca.dot(kin.v, ca.densify(f)) if kin.num_speeds else ca.SX(0)
+
+    def __repr__(self) -> str:
+        return (
+            f"System '{self.model.name}' ({self.equations.formulation.name}): {self.num_states} states, "
+            f"{len(self.model.inputs)} force inputs, {len(self.model.speed_inputs)} speed inputs, "
+            f"{len(self.model.parameters)} parameters\n"
+            "next: noslip.simulate(system, duration=…)"
+        )
+
+
+def compile(equations: Equations) -> System:
+    """Native code of the equations of motion.
+
+    Parameters
+    ----------
+    equations : made by :func:`noslip.derive`.
+
+    Returns
+    -------
+    System : whose right-hand side is compiled; its other functions are when first used.
+    """
+    system = System(equations=equations)
+    _ = system.rates
+    return system
+
+
+def _mass_health(equations: Equations) -> tuple[Health, ...]:
+    """Least pivot of the reduced mass matrix relative to its diagonal, where it can change."""
+    kin = equations.kinematics
+    pivots = equations.mass_pivots
+    ratios = [
+        d / equations.reduced_mass[k, k]
+        for k, d in enumerate(pivots)
+        if k > 0 and ca.depends_on(d, kin.symbols.q)
+    ]
+    if not ratios:
+        return ()
+    least = ratios[0]
+    for ratio in ratios[1:]:
+        least = ca.fmin(least, ratio)
+    return (
+        Health(
+            name="mass matrix",
+            kind="mass",
+            value=least,
+            floor=1e-12,
+            sentence="the reduced mass matrix is singular here: a freedom has no inertia",
+        ),
+    )
+
+
+def _projection(system: System) -> ca.SX:
+    """One Gauss–Newton step onto the kept holonomic rows, in the metric of the mass matrix.
+
+        δ = M⁻¹Gᵀ (G M⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
+
+    The tree speeds are carried over and η is read from them at the new place.
+    """
+    kin = system.kinematics
+    symbols = kin.symbols
+    q = symbols.q
+    rows = [k for k in kin.kept if kin.rows[k].is_holonomic]
+    residual = ca.SX(0)
+    if rows:
+        G = ca.densify(kin.A[rows, :])
+        g = ca.vertcat(*[kin.rows[k].position for k in rows])
+        X, _ = symmetric_solve(_metric(kin), G.T)
+        y, _ = symmetric_solve(ca.mtimes(G, X), g)
+        q = q - ca.mtimes(kin.N, ca.mtimes(X, y))
+        for entry in ca.vertsplit(g):
+            residual = ca.fmax(residual, ca.fabs(entry))
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        norm = ca.norm_2(q[k : k + 4])
+        residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
+        for j in range(k, k + 4):
+            parts[j] = q[j] / norm
+    q = ca.vertcat(*parts) if parts else q
+    E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
+    eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
+    rest = system.state[kin.num_coordinates + kin.num_independent_speeds :]
+    return ca.vertcat(q, eta, rest, residual)
+
+
+def _metric(kin: Kinematics) -> ca.SX:
+    """Mass matrix on the tree speeds, or lengths where a tree speed moves no mass."""
+    columns = []
+    for j in range(kin.num_speeds):
+        e = ca.SX.zeros(kin.num_speeds)
+        e[j] = 1
+        columns.append(at_mass_centers(kin.tree, twists(kin.tree, e)))
+    M = generalized_inertia(kin.tree, columns)
+    mass = ca.Function("M", [kin.symbols.q, kin.symbols.params], [M])
+    for _, q in kin.probe.configurations(2):
+        values = np.linalg.eigvalsh(np.array(mass(q, kin.probe.params)))
+        if values[0] <= 1e-9 * values[-1]:
+            lengths = [kin.length**2 if angular else 1.0 for angular in kin.probe.is_angular]
+            return ca.SX(ca.diag(ca.DM(lengths)))
+    return M

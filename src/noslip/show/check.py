@@ -1,0 +1,131 @@
+"""What `noslip check` says of a model: bodies, coordinates, rows, freedoms, inputs, warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noslip.errors import Fault
+from noslip.formulations.base import derive
+from noslip.model.checks import check_model
+from noslip.model.model import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """A model that passed its checks, in words."""
+
+    model: str
+    description: str
+    bodies: tuple[str, ...]
+    coordinates: tuple[tuple[str, str], ...]
+    speeds: tuple[tuple[str, str], ...]
+    holonomic_rows: tuple[str, ...]
+    nonholonomic_rows: tuple[str, ...]
+    redundant_rows: tuple[tuple[str, tuple[str, ...]], ...]
+    degrees_of_freedom: int
+    independent_speeds: tuple[tuple[str, str], ...]
+    inputs: tuple[tuple[str, str], ...]
+    speed_inputs: tuple[tuple[str, str], ...]
+    start_names: tuple[str, ...]
+    parameters: tuple[tuple[str, float, str, str], ...]
+    warnings: tuple[Fault, ...]
+
+    def text(self) -> str:
+        """The report for people."""
+
+        def listed(pairs: tuple[tuple[str, str], ...]) -> str:
+            return ", ".join(f"{name} [{unit}]" for name, unit in pairs) or "none"
+
+        lines = [
+            f"{self.model}: {self.description}" if self.description else self.model,
+            f"  bodies               {len(self.bodies)}: {', '.join(self.bodies)}",
+            f"  coordinates          {len(self.coordinates)}: {listed(self.coordinates)}",
+            f"  tree speeds          {len(self.speeds)}: {listed(self.speeds)}",
+            f"  holonomic rows       {len(self.holonomic_rows)}: "
+            f"{', '.join(self.holonomic_rows) or 'none'}",
+            f"  nonholonomic rows    {len(self.nonholonomic_rows)}: "
+            f"{', '.join(self.nonholonomic_rows) or 'none'}",
+            f"  redundant rows       {len(self.redundant_rows)}",
+        ]
+        for name, others in self.redundant_rows:
+            reason = f"follows from {', '.join(others)}" if others else "vanishes by itself"
+            lines.append(f"    {name} {reason}")
+        lines += [
+            f"  degrees of freedom   {self.degrees_of_freedom}",
+            f"  independent speeds   {listed(self.independent_speeds)}",
+            f"  force inputs         {listed(self.inputs)}",
+            f"  speed inputs         {listed(self.speed_inputs)}",
+            "  parameters",
+        ]
+        width = max((len(p[0]) for p in self.parameters), default=0)
+        lines += [
+            f"    {name:<{width}} = {value:g} {unit}  {description}".rstrip()
+            for name, value, unit, description in self.parameters
+        ]
+        angles = [n for n in self.start_names if n not in dict(self.coordinates) | dict(self.speeds)]
+        if angles:
+            lines.append(f"  also for the start   {', '.join(angles)}")
+        for warning in self.warnings:
+            first, *rest = warning.text().splitlines()
+            lines += [f"  warning: {first}", *(f"  {line}" for line in rest)]
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "model": self.model,
+            "description": self.description,
+            "bodies": list(self.bodies),
+            "coordinates": [{"name": n, "unit": u} for n, u in self.coordinates],
+            "speeds": [{"name": n, "unit": u} for n, u in self.speeds],
+            "holonomic_rows": list(self.holonomic_rows),
+            "nonholonomic_rows": list(self.nonholonomic_rows),
+            "redundant_rows": [
+                {"name": n, "follows_from": list(others)} for n, others in self.redundant_rows
+            ],
+            "degrees_of_freedom": self.degrees_of_freedom,
+            "independent_speeds": [{"name": n, "unit": u} for n, u in self.independent_speeds],
+            "inputs": [{"name": n, "unit": u} for n, u in self.inputs],
+            "speed_inputs": [{"name": n, "unit": u} for n, u in self.speed_inputs],
+            "start_names": list(self.start_names),
+            "parameters": [
+                {"name": n, "value": v, "unit": u, "description": d}
+                for n, v, u, d in self.parameters
+            ],
+            "warnings": [{"what": w.what, "where": w.where, "fix": w.fix} for w in self.warnings],
+        }
+
+
+def check(model: Model) -> CheckReport:
+    """Check a model as a whole and say what it is.
+
+    Raises
+    ------
+    ModelError, FormulationError : if it has faults.
+    """
+    from noslip.engines.system import System
+    from noslip.simulation.start import start_names
+
+    warnings = check_model(model)
+    equations = derive(model)
+    kin = equations.kinematics
+    redundant = {r.row for r in kin.redundant}
+    rows = [(k, row) for k, row in enumerate(kin.rows) if k not in redundant]
+    units = {s.name: s.unit for s in kin.speeds}
+    return CheckReport(
+        model=model.name,
+        description=model.description,
+        bodies=tuple(b.name for b in model.bodies),
+        coordinates=tuple((c.name, c.unit) for c in kin.coordinates),
+        speeds=tuple((s.name, s.unit) for s in kin.speeds),
+        holonomic_rows=tuple(row.name for _, row in rows if row.is_holonomic),
+        nonholonomic_rows=tuple(row.name for _, row in rows if not row.is_holonomic),
+        redundant_rows=tuple((kin.rows[r.row].name, r.follows_from) for r in kin.redundant),
+        degrees_of_freedom=kin.num_independent_speeds,
+        independent_speeds=tuple((s.name, s.unit) for s in kin.independent_speeds),
+        inputs=tuple((i.name, i.unit) for i in model.inputs),
+        speed_inputs=tuple((i.name, units[i.speed]) for i in model.speed_inputs),
+        start_names=tuple(start_names(System(equations=equations))),
+        parameters=tuple((p.name, p.value, p.unit, p.description) for p in model.parameters),
+        warnings=warnings,
+    )

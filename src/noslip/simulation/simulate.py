@@ -1,0 +1,462 @@
+"""`simulate`: from a system, a start and inputs to a trajectory.
+
+The whole run is native. It returns to Python only at its end, or where the independent speeds no longer
+determine the motion: then another choice of them is compiled (once), the state is carried over through the tree
+speeds v, and the run goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.kinematics.basis import independent_columns, independent_rows
+from noslip.simulation import loop
+from noslip.simulation.inputs import AbstractInputLaw, InputPlan, InputSpec, plan_inputs, read_expression
+from noslip.simulation.runner import InputTable, IntegrationPlan, NativeResult, run_native
+from noslip.simulation.start import Start, complete_start
+from noslip.simulation.trajectory import Ending, Trajectory
+
+_ENDINGS = {
+    loop.FINISHED: Ending.FINISHED,
+    loop.EVENT: Ending.EVENT,
+    loop.CANCELLED: Ending.CANCELLED,
+    loop.STEP_TOO_SMALL: Ending.STEP_TOO_SMALL,
+    loop.SINGULAR: Ending.SINGULAR,
+    loop.NON_FINITE: Ending.NON_FINITE,
+    loop.MAX_STEPS: Ending.MAX_STEPS,
+    loop.PROJECTION_FAILED: Ending.PROJECTION_FAILED,
+}
+_METHODS = {"dop853": loop.DOP853, "rk4": loop.RK4}
+
+#: Holonomic rows and quaternions are held to this, m or 1.
+PROJECTION_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Segment:
+    """A stretch of the run in one basis: its system, inputs, and the samples it filled."""
+
+    system: System
+    plan: InputPlan
+    t: Array
+    states: Array
+    inputs: Array
+
+
+def simulate(
+    system: System,
+    *,
+    duration: float,
+    start: Mapping[str, float] | Start | None = None,
+    inputs: Mapping[str, InputSpec] | AbstractInputLaw | None = None,
+    parameters: Mapping[str, float] | None = None,
+    samples: int | Sequence[float] | Array = 201,
+    method: str = "dop853",
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    step: float = 0.0,
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
+    stop: Mapping[str, str] | None = None,
+    reactions: bool = False,
+    start_time: float = 0.0,
+    progress: Callable[[float], None] | None = None,
+    cancel: Any = None,
+    on_failure: str = "raise",
+) -> Trajectory:
+    """Motion of a system over time.
+
+    Parameters
+    ----------
+    system : compiled system.
+    duration : s.
+    start : coordinates, speeds, named angles and their rates at the start; the rest is completed
+        consistently. Or a completed start.
+    inputs : by name: a number, an expression of t, coordinates and speeds, a :class:`Table`, a
+        CasADi function of (t, q, v, parameters), or a Python callable of (t, q, v); or a law that
+        gives all of them. Inputs that are not given are zero.
+    parameters : values that differ from the nominal ones.
+    samples : number of equally spaced times, or the times themselves.
+    method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
+    rtol, atol : tolerances of the adaptive method.
+    step : of rk4, s; for dop853 the first step, 0 to choose it.
+    max_step, max_steps : bounds on step size and number of steps.
+    stop : name → expression; the run ends where one crosses zero.
+    reactions : also compute the multipliers at the samples.
+    start_time : s.
+    progress : called with the fraction done, now and then.
+    cancel : a ``threading.Event``; setting it ends the run.
+    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then.
+
+    Raises
+    ------
+    SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
+        ``"return"``.
+    """
+    times = _sample_times(samples, start_time, duration, system)
+    _check_arguments(system, duration, method, rtol, atol, step, on_failure)
+    values = system.parameters(parameters)
+    _check_redundant_rows(system, values, parameters)
+    plan = plan_inputs(system, inputs, values)
+    begin = start if isinstance(start, Start) else _begin(system, plan, start, start_time, values)
+    state = _state(system, begin.q, begin.eta, 0.0, plan)
+    end_time = start_time + duration
+
+    segments: list[_Segment] = []
+    counts = np.zeros(3, dtype=int)
+    t, h, done = start_time, step, 0
+    here, here_plan = system, plan
+    while True:
+        events = _events(here, stop)
+        native = IntegrationPlan(
+            rates=here.rates.address,
+            parameters=values,
+            start_time=t,
+            end_time=end_time,
+            start_state=state,
+            num_generator_states=_num_generator_states(here_plan),
+            sample_times=times[done:],
+            base_inputs=here_plan.base,
+            tables=tuple(
+                InputTable(index=k, starts=starts, coefficients=c)
+                for k, starts, c in here_plan.tables
+            ),
+            generator=here_plan.address,
+            generator_parameters=here_plan.parameters,
+            num_inputs=len(here.inputs),
+            knots=here_plan.knots[(here_plan.knots > t) & (here_plan.knots < end_time)],
+            project=here.projection.address if here.has_projection else 0,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            events=events.address if events else 0,
+            event_parameters=values,
+            event_directions=np.zeros(len(stop or {})),
+            health_floors=np.array([health.floor for health in here.health]),
+            method=_METHODS[method],
+            relative_tolerance=rtol,
+            absolute_tolerance=_absolute(here, here_plan, atol),
+            step=h,
+            max_step=max_step,
+            max_steps=max_steps - int(counts[0]),
+        )
+        result = run_native(native, progress=progress, cancel=cancel)
+        counts += np.array([result.steps, result.rejections, result.evaluations])
+        segments.append(
+            _Segment(
+                system=here,
+                plan=here_plan,
+                t=result.times,
+                states=result.states,
+                inputs=result.inputs,
+            )
+        )
+        done += len(result.times)
+        t, h = result.time, result.step
+        following = _other_basis(here, result, values) if result.code == loop.SINGULAR else None
+        if following is None:
+            break
+        # the same motion in other speeds: carried over through v
+        u = _inputs_at(here_plan, t, result.state)
+        v = here.motion(t, result.state[: here.num_states], u, values)[: len(here.speeds)]
+        nq, nf = len(here.coordinates), len(here.independent_speeds)
+        rest = result.state[nq + nf :]
+        here = following
+        here_plan = plan_inputs(here, inputs, values)
+        eta = v[[[s.name for s in here.speeds].index(n.name) for n in here.independent_speeds]]
+        state = np.concatenate([result.state[:nq], eta, rest])
+    _raise_callback_failure(segments, system)
+    trajectory = _assemble(
+        system, segments, values, result, here, begin, stop, counts, reactions, rtol, atol, method
+    )
+    if on_failure == "raise" and trajectory.ending not in (
+        Ending.FINISHED,
+        Ending.EVENT,
+        Ending.CANCELLED,
+    ):
+        raise SimulationError(
+            trajectory.message,
+            f"model '{system.model.name}', t = {result.time:.9g} s",
+            "pass on_failure='return' to look at the motion until then",
+        )
+    return trajectory
+
+
+def _begin(
+    system: System,
+    plan: InputPlan,
+    start: Mapping[str, float] | None,
+    time: float,
+    values: Array,
+) -> Start:
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+
+    def speed_inputs(q: Array) -> Array:
+        eta = np.zeros(len(system.independent_speeds))
+        return _inputs_at(plan, time, _state(system, q, eta, 0.0, plan))[num_u : num_u + num_w]
+
+    return complete_start(
+        system,
+        dict(start or {}),
+        time=time,
+        speed_inputs=speed_inputs if num_w else None,
+        parameters=values,
+    )
+
+
+def _state(system: System, q: Array, eta: Array, work: float, plan: InputPlan) -> Array:
+    extra = [work] if system.does_work else []
+    generator = plan.generator.start if plan.generator else np.zeros(0)
+    return np.concatenate([q, eta, extra, generator])
+
+
+def _num_generator_states(plan: InputPlan) -> int:
+    return len(plan.generator.start) if plan.generator else 0
+
+
+def _inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
+    """[u; w; ẇ] at a state, outside the loop."""
+    base = plan.base.copy()
+    for k, starts, coefficients in plan.tables:
+        segment = max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
+        base[k] = np.polyval(coefficients[segment], t - starts[segment])
+    if plan.function is None:
+        return base
+    return plan.function(t, state, base, plan.parameters)[: len(base)]
+
+
+def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
+    """Absolute tolerance by state; the work is integrated along but does not choose the steps."""
+    absolute = np.full(system.num_states + _num_generator_states(plan), atol)
+    if system.does_work:
+        absolute[system.num_states - 1] = 1e300
+    return absolute
+
+
+def _events(system: System, stop: Mapping[str, str] | None) -> NativeFunction | None:
+    if not stop:
+        return None
+    parts = [read_expression(system, text, f"stop '{name}'") for name, text in stop.items()]
+    return compile_native([system.program("events", ca.vertcat(*parts))])["events"]
+
+
+def _other_basis(system: System, result: NativeResult, values: Array) -> System | None:
+    """The system in speeds that are regular where the run stopped, or None if there are none."""
+    health = system.health[result.index]
+    if health.kind != "basis":
+        return None
+    kin = system.kinematics
+    q = result.state[: len(system.coordinates)]
+    probe = dataclasses.replace(kin.probe, params=values)
+    chosen = independent_columns(probe, kin.kept, [(result.time, q)])
+    names = tuple(kin.speeds[k].name for k in chosen)
+    if names == tuple(s.name for s in kin.independent_speeds):
+        return None
+    A = probe.matrix(q, result.time)[0][list(kin.kept)]
+    dependent = [k for k in range(kin.num_speeds) if k not in chosen]
+    A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
+    if np.linalg.svd(A[:, dependent], compute_uv=False)[-1] < 1e-8:
+        return None
+    return system.in_speeds(names)
+
+
+def _check_redundant_rows(
+    system: System, values: Array, changed: Mapping[str, float] | None
+) -> None:
+    """A row that was redundant at the nominal parameters must still be, or it was dropped wrongly."""
+    kin = system.kinematics
+    if not changed or not kin.redundant:
+        return
+    probe = dataclasses.replace(kin.probe, params=values)
+    samples = probe.configurations(4)
+    kept, _ = independent_rows(probe, kin.rows, samples)
+    for redundant in kin.redundant:
+        if redundant.row in kept:
+            name = kin.rows[redundant.row].name
+            others = ", ".join(f"'{n}'" for n in redundant.follows_from)
+            raise SimulationError(
+                f"row '{name}' followed from {others} with the nominal parameters, but does not "
+                "with these: the mechanism has lost a degree of freedom",
+                f"parameters of model '{system.model.name}'",
+                "restore the geometry (for example wheels on one axle), or write these values into "
+                "the model and derive it again",
+            )
+
+
+def _raise_callback_failure(segments: list[_Segment], system: System) -> None:
+    for segment in segments:
+        if segment.plan.failure:
+            error = segment.plan.failure[0]
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise error
+            raise SimulationError(
+                f"a Python input raised {type(error).__name__}: {error}",
+                f"inputs of model '{system.model.name}'",
+                "mend the callable; it is called as f(t, q, v) and returns a number",
+            ) from error
+
+
+def _assemble(
+    system: System,
+    segments: list[_Segment],
+    values: Array,
+    result: NativeResult,
+    last: System,
+    begin: Start,
+    stop: Mapping[str, str] | None,
+    counts: Array,
+    reactions: bool,
+    rtol: float,
+    atol: float,
+    method: str,
+) -> Trajectory:
+    """Everything the samples say, segment by segment in the basis each was run in."""
+    parts: dict[str, list[Array]] = {}
+
+    def add(name: str, value: Array) -> None:
+        parts.setdefault(name, []).append(value)
+
+    kin = system.kinematics
+    num_rows, num_v = len(kin.rows), kin.num_speeds
+    for segment in segments:
+        here = segment.system
+        x = np.ascontiguousarray(segment.states[:, : here.num_states])
+        at = (segment.t, x, np.ascontiguousarray(segment.inputs), values)
+        motion, energies = here.motion.map(*at), here.energies.map(*at)
+        residuals = here.residuals.map(*at)
+        add("t", segment.t)
+        add("q", x[:, : kin.num_coordinates])
+        add("v", motion[:, :num_v])
+        add("vdot", motion[:, num_v:])
+        add("inputs", segment.inputs)
+        add("kinetic", energies[:, 0])
+        add("potential", energies[:, 1])
+        add("work", x[:, -1] if here.does_work else np.zeros(len(x)))
+        add("rows", residuals[:, :num_rows])
+        add("positions", residuals[:, num_rows:])
+        add("contacts", here.contact_axes.map(*at))
+        add("generator", segment.states[:, here.num_states :])
+        if reactions:
+            add("multipliers", here.multipliers.map(*at))
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    ending, message = _ending(result, last, stop)
+    return Trajectory(
+        model=system.model,
+        parameters=dict(zip((p.name for p in system.model.parameters), values.tolist(), strict=True)),
+        coordinates=system.coordinates,
+        speeds=system.speeds,
+        input_quantities=system.inputs,
+        rows=tuple(row.name for row in kin.rows),
+        row_units=tuple(row.unit for row in kin.rows),
+        t=joined["t"],
+        q=joined["q"],
+        v=joined["v"],
+        vdot=joined["vdot"],
+        inputs=joined["inputs"],
+        kinetic_energy=joined["kinetic"],
+        potential_energy=joined["potential"],
+        work=joined["work"],
+        row_residuals=joined["rows"],
+        position_residuals=joined["positions"],
+        multipliers=joined.get("multipliers"),
+        extra=_extra(system, segments, joined),
+        ending=ending,
+        message=message,
+        notes=segments[0].plan.notes,
+        steps=int(counts[0]),
+        rejections=int(counts[1]),
+        nfev=int(counts[2]),
+        rtol=rtol,
+        atol=atol,
+        method=method,
+        start_completed=begin.completed,
+    )
+
+
+def _extra(
+    system: System, segments: list[_Segment], joined: dict[str, Array]
+) -> dict[str, tuple[str, Array]]:
+    """Contact points, and the states of an input law."""
+    extra: dict[str, tuple[str, Array]] = {}
+    points = joined["contacts"].reshape(len(joined["t"]), -1, 4, 3)[:, :, 0, :]
+    for k, trace in enumerate(system.kinematics.contacts):
+        for j, axis in enumerate("xyz"):
+            extra[f"{trace.contact.name}.contact_{axis}"] = ("m", points[:, k, j])
+    generator = segments[0].plan.generator
+    if generator is not None:
+        for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):
+            extra[name] = (unit, joined["generator"][:, k])
+    return extra
+
+
+def _ending(
+    result: NativeResult, system: System, stop: Mapping[str, str] | None
+) -> tuple[Ending, str]:
+    """The ending and its sentence, with the place named."""
+    ending = _ENDINGS[result.code]
+    at = f" (t = {result.time:.9g} s)"
+    if ending is Ending.SINGULAR:
+        sentence = system.health[result.index].sentence
+        return ending, f"{ending.value[:-1]}: {sentence}.{at}"
+    if ending is Ending.EVENT:
+        return ending, f"{ending.value[:-1]} '{list(stop or {})[result.index]}'.{at}"
+    if ending is Ending.FINISHED:
+        return ending, ending.value
+    return ending, ending.value + at
+
+
+def _sample_times(
+    samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
+) -> Array:
+    if isinstance(samples, int):
+        if samples < 2:
+            raise SimulationError(
+                f"{samples} samples are asked for",
+                f"simulation of model '{system.model.name}'",
+                "ask for at least 2, or give the times themselves",
+            )
+        return np.linspace(start_time, start_time + duration, samples)
+    times = np.asarray(samples, dtype=float)
+    inside = (times >= start_time) & (times <= start_time + duration)
+    if times.ndim != 1 or not np.all(inside) or np.any(np.diff(times) < 0):
+        raise SimulationError(
+            "the sample times must increase and lie within the run",
+            f"simulation of model '{system.model.name}'",
+            f"give times between {start_time:g} and {start_time + duration:g} s",
+        )
+    return times
+
+
+def _check_arguments(
+    system: System,
+    duration: float,
+    method: str,
+    rtol: float,
+    atol: float,
+    step: float,
+    on_failure: str,
+) -> None:
+    where = f"simulation of model '{system.model.name}'"
+    if not (np.isfinite(duration) and duration > 0):
+        raise SimulationError(f"the duration is {duration} s", where, "give a positive time in s")
+    if method not in _METHODS:
+        raise SimulationError(
+            f"there is no method '{method}'", where, "use method='dop853' or method='rk4'"
+        )
+    if method == "rk4" and not step > 0:
+        raise SimulationError("rk4 has no step", where, "give step=…, in s")
+    if not (rtol > 0 and atol > 0):
+        raise SimulationError(
+            f"the tolerances are rtol = {rtol}, atol = {atol}", where, "give positive numbers"
+        )
+    if on_failure not in ("raise", "return"):
+        raise SimulationError(
+            f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'"
+        )

@@ -1,0 +1,278 @@
+"""A consistent start from what the user gives.
+
+Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given stay; the
+others move as little as they must, from the joints' rest positions, to satisfy g(q, t) = 0. Speeds that are given
+stay; the independent speeds that are not given are as small as the given ones and the constraints allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from noslip import spatial
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.model.joints import Angles
+from noslip.model.quantities import Quantity
+
+#: Largest residual of a constraint row that a start may leave, in the unit of the row.
+TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Start:
+    """A consistent state at the start of a run.
+
+    Parameters
+    ----------
+    time : s.
+    q, v : coordinates and tree speeds.
+    eta : independent speeds.
+    position_residual, speed_residual : largest |g| and |A v + a| that is left.
+    completed : coordinates and speeds that were not given and came out different from zero.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    eta: Array
+    position_residual: float
+    speed_residual: float
+    completed: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Orientation:
+    """Where a joint with named angles keeps its quaternion and its angular speeds."""
+
+    joint: str
+    angles: Angles
+    quaternion: int
+    speed: int
+
+
+def complete_start(
+    system: System,
+    given: Mapping[str, float],
+    *,
+    time: float = 0.0,
+    speed_inputs: Callable[[Array], Array] | None = None,
+    parameters: Array | None = None,
+) -> Start:
+    """Consistent coordinates and speeds that keep what is given.
+
+    Parameters
+    ----------
+    system : compiled system.
+    given : values by name: coordinates, tree speeds, named independent speeds, named angles and their
+        rates (``disk.tilt``, ``disk.tilt_rate``).
+    time : s.
+    speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by default.
+    parameters : (np,) parameter vector; nominal by default.
+
+    Raises
+    ------
+    SimulationError : for unknown names, or if the given values contradict the constraints.
+    """
+    kin = system.kinematics
+    params = system.parameters() if parameters is None else parameters
+    orientations = _orientations(system)
+    _check_names(system, given, orientations)
+    q, fixed = _given_coordinates(system, given, orientations)
+    q = _close(system, q, fixed, time, params)
+    w = np.zeros(len(system.model.speed_inputs)) if speed_inputs is None else speed_inputs(q)
+    v, eta = _speeds(system, given, orientations, q, time, w, params)
+
+    A, a = (np.array(m) for m in kin.probe.constraint(time, q, w, params))
+    g = np.array(kin.probe.position(time, q, params)).ravel()
+    named = {n: x for n, x in zip(_names(kin.coordinates), q, strict=True)}
+    named |= {n: x for n, x in zip(_names(kin.speeds), v, strict=True)}
+    return Start(
+        time=time,
+        q=q,
+        v=v,
+        eta=eta,
+        position_residual=float(np.max(np.abs(g), initial=0.0)),
+        speed_residual=float(np.max(np.abs(A @ v + a.ravel()), initial=0.0)),
+        completed={n: float(x) for n, x in named.items() if n not in given and abs(x) > 1e-15},
+    )
+
+
+def start_names(system: System) -> list[str]:
+    """Every name a start may give."""
+    names = _names(system.coordinates) + _names(system.speeds)
+    names += [n for n in _names(system.independent_speeds) if n not in names]
+    for o in _orientations(system):
+        names += [f"{o.joint}.{n}" for n in o.angles.names]
+        names += [f"{o.joint}.{n}_rate" for n in o.angles.names]
+    return names
+
+
+def _names(quantities: Iterable[Quantity]) -> list[str]:
+    return [quantity.name for quantity in quantities]
+
+
+def _orientations(system: System) -> list[_Orientation]:
+    found = []
+    for node in system.kinematics.tree.nodes:
+        angles = getattr(node.joint.type, "angles", None)
+        if angles is not None and node.joint.type.quaternion is not None:
+            at = node.coordinates.start + node.joint.type.quaternion
+            found.append(_Orientation(node.joint.name, angles, at, node.speeds.start))
+    return found
+
+
+def _check_names(
+    system: System, given: Mapping[str, float], orientations: list[_Orientation]
+) -> None:
+    known = start_names(system)
+    for name, value in given.items():
+        if name not in known:
+            raise SimulationError(
+                f"there is no coordinate, speed or angle '{name}'",
+                f"start of model '{system.model.name}'",
+                nearest(name, known),
+            )
+        if not np.isfinite(value):
+            raise SimulationError(
+                f"'{name}' starts at {value}",
+                f"start of model '{system.model.name}'",
+                "give a finite number",
+            )
+
+
+def _given_coordinates(
+    system: System, given: Mapping[str, float], orientations: list[_Orientation]
+) -> tuple[Array, list[int]]:
+    """Rest positions overwritten by what is given, and the indices that must not move."""
+    q = np.array(
+        [r for node in system.kinematics.tree.nodes for r in node.joint.type.rest], dtype=float
+    )
+    fixed = []
+    for k, name in enumerate(_names(system.coordinates)):
+        if name in given:
+            q[k] = given[name]
+            fixed.append(k)
+    for o in orientations:
+        names = [f"{o.joint}.{n}" for n in o.angles.names]
+        if any(n in given for n in names):
+            angles = [float(given.get(n, 0.0)) for n in names]
+            at = slice(o.quaternion, o.quaternion + 4)
+            q[at] = spatial.quaternion_from_angles(angles, o.angles.sequence)
+            fixed += range(o.quaternion, o.quaternion + 4)
+    return system.kinematics.probe.normalize(q), fixed
+
+
+def _close(system: System, q: Array, fixed: list[int], time: float, params: Array) -> Array:
+    """Move the free coordinates until g(q, t) = 0: least steps through N, Newton's method."""
+    probe = system.kinematics.probe
+    if not probe.holonomic:
+        return q
+    scale = np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0)
+    w = np.zeros(probe.num_speed_inputs)
+    g = np.array(probe.position(time, q, params)).ravel()
+    tolerance = TOLERANCE * max(1.0, probe.length)
+    for attempt in range(200):
+        if np.max(np.abs(g)) <= 1e-15 * max(1.0, float(np.max(np.abs(q)))):
+            break
+        A = np.array(probe.constraint(time, q, w, params)[0])[list(probe.holonomic)]
+        N = np.array(probe.kinematic_map(q))
+        held = N[fixed]
+        stacked = np.vstack([A, held]) / scale[None, :]
+        if not np.all(np.isfinite(stacked)):
+            break
+        step = np.linalg.lstsq(stacked, np.concatenate([-g, np.zeros(len(fixed))]), rcond=1e-12)[0]
+        size = float(np.linalg.norm(step))
+        step = step * min(1.0, probe.length / max(size, 1e-300)) / scale
+        trial = probe.normalize(q + N @ step)
+        for k in fixed:
+            trial[k] = q[k]
+        g_trial = np.array(probe.position(time, trial, params)).ravel()
+        if np.max(np.abs(g)) <= tolerance and np.max(np.abs(g_trial)) >= np.max(np.abs(g)):
+            break
+        q, g = trial, g_trial
+    if not np.all(np.isfinite(g)) or np.max(np.abs(g)) > tolerance:
+        raise _contradiction(system, q, g, fixed)
+    return q
+
+
+def _contradiction(system: System, q: Array, g: Array, fixed: list[int]) -> SimulationError:
+    kin = system.kinematics
+    rows = [kin.rows[k].name for k in kin.probe.holonomic]
+    worst = int(np.nanargmax(np.abs(np.nan_to_num(g, nan=np.inf))))
+    names = ", ".join(f"{kin.coordinates[k].name} = {q[k]:.6g}" for k in fixed) or "nothing"
+    return SimulationError(
+        f"the start breaks row '{rows[worst]}' by {g[worst]:.3g}, and the coordinates that are not "
+        "given cannot mend it",
+        f"start of model '{system.model.name}' (given: {names})",
+        "leave out a coordinate that the constraints determine, or give values that fit together",
+    )
+
+
+def _speeds(
+    system: System,
+    given: Mapping[str, float],
+    orientations: list[_Orientation],
+    q: Array,
+    time: float,
+    w: Array,
+    params: Array,
+) -> tuple[Array, Array]:
+    """Tree speeds with A v + a = 0 and the given values; free independent speeds least."""
+    kin = system.kinematics
+    num = kin.num_speeds
+    A, a = (np.array(m) for m in kin.probe.constraint(time, q, w, params))
+    E = np.array(
+        ca.Function("E", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [ca.densify(kin.E)])(
+            time, q, params
+        )
+    ).reshape(-1, num)
+    rows, values, labels = [A], [-a.ravel()], [r.name for r in kin.rows]
+    tree_names, eta_names = _names(kin.speeds), _names(kin.independent_speeds)
+    for name, value in given.items():
+        if name in tree_names:
+            rows.append(np.eye(num)[[tree_names.index(name)]])
+        elif name in eta_names:
+            rows.append(E[[eta_names.index(name)]])
+        else:
+            continue
+        values.append(np.array([float(value)]))
+        labels.append(name)
+    for o in orientations:
+        names = [f"{o.joint}.{n}_rate" for n in o.angles.names]
+        if any(n in given for n in names):
+            angles = [float(given.get(f"{o.joint}.{n}", 0.0)) for n in o.angles.names]
+            matrix = spatial.angle_rates_to_angular_velocity(ca.DM(angles), o.angles.sequence)
+            omega = np.array(ca.evalf(matrix)) @ np.array([given.get(n, 0.0) for n in names])
+            rows.append(np.eye(num)[o.speed : o.speed + 3])
+            values.append(omega)
+            labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
+    C, d = np.vstack(rows), np.concatenate(values)
+    scale = np.where(np.array(kin.probe.is_angular, dtype=bool), kin.length, 1.0)
+    weight = 1.0 / np.maximum(np.linalg.norm(C / scale, axis=1), 1e-12)
+    C_hat = (C / scale) * weight[:, None]
+    v_hat = np.linalg.lstsq(C_hat, d * weight, rcond=1e-12)[0]
+    # one more round takes the residual to rounding
+    v_hat += np.linalg.lstsq(C_hat, d * weight - C_hat @ v_hat, rcond=1e-12)[0]
+    _, singular, Vt = np.linalg.svd(C_hat, full_matrices=True)
+    rank = int(np.sum(singular > 1e-10 * max(1.0, singular[0] if singular.size else 1.0)))
+    null = Vt[rank:].T
+    if null.shape[1] and E.size:
+        E_hat = E / scale
+        v_hat = v_hat - null @ np.linalg.lstsq(E_hat @ null, E_hat @ v_hat, rcond=1e-10)[0]
+    v = v_hat / scale
+    residual = C @ v - d
+    worst = int(np.argmax(np.abs(residual) * weight)) if residual.size else 0
+    size = max(1.0, float(np.max(np.abs(v * scale), initial=0.0)))
+    if residual.size and abs(residual[worst]) * weight[worst] > 1e-9 * size:
+        raise SimulationError(
+            f"the given speeds contradict each other or the constraints: '{labels[worst]}' is "
+            f"missed by {residual[worst]:.3g}",
+            f"start of model '{system.model.name}'",
+            "leave out a speed that the constraints determine; the rest is completed for you",
+        )
+    return v, E @ v

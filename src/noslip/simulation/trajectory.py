@@ -1,0 +1,239 @@
+"""`Trajectory`, the fifth stage: what happened, with names, units, energies, residuals and how it ended."""
+
+from __future__ import annotations
+
+import csv
+import enum
+import io
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.atomic import write_atomically
+from noslip.errors import SimulationError, nearest
+from noslip.model.model import Model
+from noslip.model.quantities import Quantity
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+
+class Ending(enum.Enum):
+    """Every way a run can end; the value is the sentence shown."""
+
+    FINISHED = "The run reached its end time."
+    EVENT = "The run ended at an event."
+    CANCELLED = "The run was cancelled; what was computed until then is kept."
+    STEP_TOO_SMALL = (
+        "The steps became too small for the time they count: the motion is stiff or singular here. "
+        "Loosen the tolerance, or look at what happens at this time."
+    )
+    SINGULAR = "The mechanism reached a singular configuration."
+    NON_FINITE = "The equations gave a number that is not finite."
+    MAX_STEPS = "The allowed number of steps was used up. Raise max_steps, or loosen the tolerance."
+    PROJECTION_FAILED = "A step could not be brought back onto the constraints: take smaller steps."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trajectory:
+    """A simulated motion, sampled.
+
+    Names follow SciPy's `solve_ivp` where it has them: `t`, `y`, `nfev`, `status`, `message`, `success`.
+
+    Parameters
+    ----------
+    model : the mechanism that moved.
+    t : (n,) times, s.
+    q, v : (n, nq) coordinates and (n, nv) tree speeds.
+    vdot : (n, nv) rates of the tree speeds.
+    inputs : (n, nu + 2 nw) force inputs, speed inputs and their rates.
+    kinetic_energy, potential_energy : (n,), J.
+    work : (n,) done since the start by everything without a potential, J.
+    row_residuals : (n, nc) A v + a of all rows.
+    position_residuals : (n, nh) g of the holonomic rows.
+    multipliers : (n, nc) if they were asked for.
+    extra : further columns by name: unit and values (contact points, states of an input law).
+    ending : how it ended; `message` says it with the place.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    coordinates: tuple[Quantity, ...]
+    speeds: tuple[Quantity, ...]
+    input_quantities: tuple[Quantity, ...]
+    rows: tuple[str, ...]
+    row_units: tuple[str, ...]
+    t: Array
+    q: Array
+    v: Array
+    vdot: Array
+    inputs: Array
+    kinetic_energy: Array
+    potential_energy: Array
+    work: Array
+    row_residuals: Array
+    position_residuals: Array
+    multipliers: Array | None
+    extra: dict[str, tuple[str, Array]]
+    ending: Ending
+    message: str
+    notes: tuple[str, ...]
+    steps: int
+    rejections: int
+    nfev: int
+    rtol: float
+    atol: float
+    method: str
+    start_completed: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def success(self) -> bool:
+        """Whether the run came to its end time or to an event."""
+        return self.ending in (Ending.FINISHED, Ending.EVENT)
+
+    @property
+    def status(self) -> int:
+        """0 at the end time, 1 at an event, −1 otherwise, as in SciPy."""
+        return {Ending.FINISHED: 0, Ending.EVENT: 1}.get(self.ending, -1)
+
+    @property
+    def y(self) -> Array:
+        """(nq + nv, n) coordinates and tree speeds, as SciPy lays them out."""
+        return np.vstack([self.q.T, self.v.T])
+
+    @cached_property
+    def energy_error(self) -> Array:
+        """(n,) K + U − work, less its value at the start: zero for exact motion, J."""
+        total = self.kinetic_energy + self.potential_energy - self.work
+        return total - total[0] if len(total) else total
+
+    @property
+    def energy_drift(self) -> float:
+        """Largest |energy_error| over the largest energy that moved, dimensionless."""
+        scale = max(
+            float(np.max(np.abs(self.kinetic_energy), initial=0.0)),
+            float(np.ptp(self.potential_energy)) if len(self.t) else 0.0,
+            1e-300,
+        )
+        return float(np.max(np.abs(self.energy_error), initial=0.0)) / scale
+
+    @property
+    def slip(self) -> float:
+        """Largest |A v + a| over all rows and samples, in the rows' units (m/s or rad/s)."""
+        return float(np.max(np.abs(self.row_residuals), initial=0.0))
+
+    @property
+    def gap(self) -> float:
+        """Largest |g| over all holonomic rows and samples, m or rad."""
+        return float(np.max(np.abs(self.position_residuals), initial=0.0))
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[str, Array]]:
+        """Every column by name: unit and (n,) values."""
+        table: dict[str, tuple[str, Array]] = {}
+        for quantities, values in (
+            (self.coordinates, self.q),
+            (self.speeds, self.v),
+            (self.input_quantities, self.inputs),
+        ):
+            for k, quantity in enumerate(quantities):
+                table[quantity.name] = (quantity.unit, values[:, k])
+        for k, quantity in enumerate(self.speeds):
+            table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", self.vdot[:, k])
+        table |= _named_angles(self)
+        table |= self.extra
+        table["kinetic_energy"] = ("J", self.kinetic_energy)
+        table["potential_energy"] = ("J", self.potential_energy)
+        table["work"] = ("J", self.work)
+        table["energy_error"] = ("J", self.energy_error)
+        for k, name in enumerate(self.rows):
+            table[f"residual.{name}"] = (self.row_units[k], self.row_residuals[:, k])
+            if self.multipliers is not None:
+                unit = {"m/s": "N", "rad/s": "N*m"}.get(self.row_units[k], "1")
+                table[f"reaction.{name}"] = (unit, self.multipliers[:, k])
+        return table
+
+    def __getitem__(self, name: str) -> Array:
+        """Values of a column, such as ``run["wheel1.angle"]``."""
+        if name == "time":
+            return self.t
+        if name not in self.columns:
+            raise SimulationError(
+                f"there is no column '{name}'",
+                f"trajectory of model '{self.model.name}'",
+                nearest(name, self.columns),
+            )
+        return self.columns[name][1]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset with one variable a column over ``time``, units as attributes."""
+        import xarray
+
+        data = {name: ("time", values, {"units": unit}) for name, (unit, values) in self.columns.items()}
+        return xarray.Dataset(
+            data,
+            coords={"time": ("time", self.t, {"units": "s"})},
+            attrs={
+                "model": self.model.name,
+                "message": self.message,
+                "method": self.method,
+                "rtol": self.rtol,
+                "atol": self.atol,
+                "parameters": ", ".join(f"{k} = {v:.17g}" for k, v in self.parameters.items()),
+            },
+        )
+
+    def to_netcdf(self, path: str | Path) -> None:
+        """Write the dataset as NetCDF, all or nothing."""
+        dataset = self.to_xarray()
+        write_atomically(
+            Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
+        )
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write all columns as CSV, the unit after each name, all or nothing."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
+        values = np.column_stack([self.t, *(c for _, c in self.columns.values())])
+        writer.writerows([[repr(float(x)) for x in row] for row in values])
+        write_atomically(Path(path), lambda temporary: temporary.write_text(text.getvalue()))
+
+    def summary(self) -> str:
+        """One honest line: how it ended, energy, constraints, effort."""
+        return (
+            f"{self.message}  energy drift {self.energy_drift:.1e}, constraint residual "
+            f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), {self.steps} steps, "
+            f"{self.nfev} evaluations"
+        )
+
+    def __repr__(self) -> str:
+        span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"
+        return (
+            f"Trajectory of '{self.model.name}': {len(self.t)} samples, {span}\n{self.summary()}\n"
+            "next: run['column'], run.to_xarray(), run.to_netcdf(path), run.to_csv(path)"
+        )
+
+
+def _named_angles(run: Trajectory) -> dict[str, tuple[str, Array]]:
+    """Named orientation angles of spherical and free joints, from their quaternions."""
+    table: dict[str, tuple[str, Array]] = {}
+    names = [c.name for c in run.coordinates]
+    for joint in run.model.joints:
+        angles = getattr(joint.type, "angles", None)
+        if angles is None or f"{joint.name}.qw" not in names or not len(run.t):
+            continue
+        from scipy.spatial.transform import Rotation
+
+        at = names.index(f"{joint.name}.qw")
+        rotation = Rotation.from_quat(run.q[:, at : at + 4], scalar_first=True)
+        values = rotation.as_euler(angles.sequence.upper(), suppress_warnings=True)
+        for k, name in enumerate(angles.names):
+            table[f"{joint.name}.{name}"] = ("rad", np.unwrap(values[:, k]))
+    return table
