@@ -44,6 +44,28 @@ class Instant:
     speed_residual: float
     position_residual: float
 
+    def text(self) -> str:
+        """The instant for people, one table a quantity."""
+
+        def table(title: str, values: Mapping[str, float]) -> list[str]:
+            width = max((len(n) for n in values), default=0)
+            return [title, *(f"  {n:<{width}}  {x: .12g}" for n, x in values.items())]
+
+        rows = [f"  {'  '.join(f'{x: .9g}' for x in row)}" for row in self.mass_matrix]
+        energies = {"kinetic": self.kinetic_energy, "potential": self.potential_energy}
+        lines = table("coordinates", self.coordinates) + table("speeds", self.speeds)
+        lines += table("coordinate rates", self.coordinate_rates)
+        lines += table("accelerations", self.accelerations)
+        lines += [f"reduced mass matrix ({', '.join(self.independent_speeds)})", *rows]
+        lines += table("energies [J]", energies) + table("multipliers [N, N*m]", self.multipliers)
+        for owner, parts in self.reactions.items():
+            lines += table(f"reaction of '{owner}' [N, N*m; points in m]", parts)
+        lines.append(
+            f"constraint residual {self.speed_residual:.1e} (speeds) "
+            f"{self.position_residual:.1e} (positions)"
+        )
+        return "\n".join(lines)
+
     def to_json(self) -> dict[str, object]:
         """Plain numbers, lists and dictionaries."""
         return {

@@ -1,0 +1,42 @@
+# Two commands: make run, make test. Each sets up everything it needs in .venv.
+#
+#   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
+#   make test     lint, types and the whole test suite
+#   make install  the environment only
+#   make lint     ruff and mypy
+#   make bench    speed, as ratios side by side
+
+VENV := .venv
+BIN := $(VENV)/bin
+# the first Python that is new enough
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+
+.PHONY: run test install lint bench clean
+.DEFAULT_GOAL := run
+
+install: $(VENV)/installed
+
+$(VENV)/installed: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "noslip needs Python 3.11 or newer: install it, or name it with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: install
+	$(BIN)/noslip run agv
+
+lint: install
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2
+
+bench: install
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

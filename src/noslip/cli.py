@@ -1,0 +1,243 @@
+"""The command line: the same words as the Python functions.
+
+Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noslip import __version__
+
+if TYPE_CHECKING:
+    from noslip.model.model import Model
+
+
+class _Group(click.Group):
+    """Shows what / where / fix instead of a traceback for a user's mistake."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException:
+            raise
+        except Exception as error:
+            from noslip.errors import NoslipError
+
+            if not isinstance(error, NoslipError):
+                raise
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="noslip")
+def main() -> None:
+    """Exact dynamics of mechanisms that roll, skate and steer.
+
+    MODEL is a name from `noslip list` or the path of a model file (.toml).
+    """
+
+
+_set = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter, start value or input; VALUE may be an expression of parameters. Repeatable.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+@main.command("list")
+@_json
+def list_models(as_json: bool) -> None:
+    """List the models of the library."""
+    from noslip.library import MODELS, load
+
+    models = {name: load(name).description for name in MODELS}
+    if as_json:
+        click.echo(json.dumps(models, indent=2))
+        return
+    width = max(map(len, models))
+    for name, description in models.items():
+        click.echo(f"{name:<{width}}  {description}")
+
+
+@main.command()
+@click.argument("model")
+@_json
+def check(model: str, as_json: bool) -> None:
+    """Check a model and show its bodies, coordinates, rows, freedoms and inputs."""
+    from noslip.library import load
+    from noslip.show.check import check as check_report
+
+    report = check_report(load(model))
+    click.echo(json.dumps(report.to_json(), indent=2) if as_json else report.text())
+
+
+@main.command()
+@click.argument("model")
+@click.option(
+    "--method", type=click.Choice(["complement"]), default="complement", help="Formulation."
+)
+@click.option("--format", "format_", type=click.Choice(["text", "latex"]), default="text")
+def derive(model: str, method: str, format_: str) -> None:
+    """Derive the equations of motion and show them."""
+    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.complement import NaturalComplement
+    from noslip.library import load
+    from noslip.show.equations import equations_text
+
+    formulation = {"complement": NaturalComplement}[method]()
+    click.echo(equations_text(derive_equations(load(model), formulation), format_))
+
+
+@main.command()
+@click.argument("model")
+@_set
+@click.option("--time", "at", type=float, default=0.0, show_default=True, help="s")
+@_json
+def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> None:
+    """Accelerations, mass matrix, energies and reactions at a state.
+
+    What is not set is completed consistently from the joints' rest positions.
+    """
+    from noslip.analysis.instant import evaluate as evaluate_state
+    from noslip.engines.system import System
+    from noslip.formulations.base import derive as derive_equations
+    from noslip.library import load
+
+    loaded = load(model)
+    system = System(equations=derive_equations(loaded))
+    values = _changes(loaded, changes)
+    parameters = {p.name for p in loaded.parameters}
+    inputs = {q.name for q in system.inputs}
+    instant = evaluate_state(
+        system,
+        {n: x for n, x in values.items() if n not in parameters | inputs},
+        inputs={n: x for n, x in values.items() if n in inputs},
+        parameters={n: x for n, x in values.items() if n in parameters},
+        time=at,
+    )
+    if as_json:
+        click.echo(json.dumps(instant.to_json(), indent=2))
+    else:
+        click.echo(instant.text())
+
+
+@main.command()
+@click.argument("model")
+@click.option("--duration", type=float, help="s; the model's own by default.")
+@_set
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
+@click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
+@click.option("--plots/--no-plots", default=True, show_default=True)
+@_json
+def run(
+    model: str,
+    duration: float | None,
+    changes: tuple[str, ...],
+    tolerance: float,
+    output: Path | None,
+    force: bool,
+    plots: bool,
+    as_json: bool,
+) -> None:
+    """Simulate a model's scenario and leave a folder with trajectory, plots and a summary."""
+    from noslip.library import load
+    from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
+
+    loaded = load(model)
+    target = output if output is not None else free_folder(Path("runs"), loaded.name)
+    check_target(target, force=force)
+
+    from noslip.analysis.scenario import run_scenario
+    from noslip.engines.system import compile as compile_system
+    from noslip.formulations.base import derive as derive_equations
+
+    system = compile_system(derive_equations(loaded))
+    with _progress() as progress:
+        result = run_scenario(
+            system,
+            changes=_changes(loaded, changes),
+            duration=duration,
+            rtol=tolerance,
+            atol=tolerance,
+            progress=progress,
+            on_failure="return",
+        )
+        command = "noslip " + shlex.join(sys.argv[1:])
+        write_run(result, target, command=command, plots=plots, force=force)
+    if as_json:
+        click.echo(json.dumps(summary(result, command) | {"folder": str(target)}, indent=2))
+    else:
+        click.echo(summary_text(result))
+        click.echo(f"  folder               {target}")
+    if not result.trajectory.success:
+        raise SystemExit(1)
+
+
+def _changes(model: Model, changes: tuple[str, ...]) -> dict[str, float]:
+    """--set NAME=VALUE pairs; a value is an expression of the model's parameters."""
+    from noslip.model import expressions
+
+    known = model.parameter_values()
+    if model.scenario is not None:
+        known |= {p.name: p.value for p in model.scenario.parameters}
+    values: dict[str, float] = {}
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"--set {change!r}: write NAME=VALUE, such as --set r=0.1")
+        try:
+            tree = expressions.parse(text)
+            value = float(expressions.evaluate(tree, known | values, expressions.NUMBERS))
+        except (expressions.ExpressionError, ArithmeticError, ValueError) as error:
+            raise click.UsageError(f"--set {change!r}: the value cannot be read: {error}") from None
+        except KeyError as error:
+            raise click.UsageError(
+                f"--set {change!r}: there is no parameter {error} to compute the value from"
+            ) from None
+        values[name.strip()] = value
+    return values
+
+
+class _progress:
+    """A progress bar on the terminal for anything longer than a second."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Callable[[float], None]:
+        return self.update
+
+    def update(self, fraction: float) -> None:
+        if self.bar is None and time.monotonic() - self.began > 1.0 and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task("simulating", total=1.0)
+            self.bar.start()
+        if self.bar is not None:
+            self.bar.update(self.task, completed=fraction)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+if __name__ == "__main__":
+    main()

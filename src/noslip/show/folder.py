@@ -1,0 +1,170 @@
+"""A run as a folder: trajectory, plots and a summary, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noslip import __version__
+from noslip.analysis.scenario import ScenarioRun
+from noslip.errors import SimulationError
+
+#: The file by which a folder is known to be a run of ours.
+SUMMARY = "summary.json"
+
+
+def write_run(
+    result: ScenarioRun,
+    folder: str | Path,
+    *,
+    command: str = "",
+    plots: bool = True,
+    force: bool = False,
+) -> Path:
+    """Write a run into a folder of its own.
+
+    Parameters
+    ----------
+    result : what :func:`run_scenario` returned.
+    folder : to be made; its parents too.
+    command : how to do it again, for the summary.
+    plots : also draw the figures.
+    force : replace an earlier run in that folder (never a folder with anything else in it).
+
+    Returns
+    -------
+    Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``summary.json``,
+        ``summary.txt`` and the figures as PNG.
+    """
+    target = Path(folder)
+    check_target(target, force=force)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise SimulationError(
+            f"the folder cannot be made: {error.strerror}", str(target), "choose another with -o"
+        ) from None
+    try:
+        _fill(temporary, result, command, plots)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o777 & ~umask)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old."))
+            os.replace(target, old / target.name)
+            os.replace(temporary, target)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Refuse to touch what is there, unless it is an earlier run and `force` says so."""
+    if not target.exists():
+        return
+    if not target.is_dir() or (any(target.iterdir()) and not (target / SUMMARY).exists()):
+        raise SimulationError(
+            "the target exists and is not a run of noslip, so it is not replaced",
+            str(target),
+            "choose another folder with -o",
+        )
+    if any(target.iterdir()) and not force:
+        raise SimulationError(
+            "the folder already holds a run",
+            str(target),
+            "choose another folder with -o, or replace the run with --force",
+        )
+
+
+def free_folder(parent: Path, name: str) -> Path:
+    """parent/name, or parent/name-2, name-3, … if that is taken."""
+    candidate = parent / name
+    number = 2
+    while candidate.exists():
+        candidate = parent / f"{name}-{number}"
+        number += 1
+    return candidate
+
+
+def summary(result: ScenarioRun, command: str = "") -> dict[str, Any]:
+    """The run in numbers, as plain data."""
+    run = result.trajectory
+    data: dict[str, Any] = {
+        "noslip": __version__,
+        "model": run.model.name,
+        "command": command,
+        "ending": run.ending.name.lower(),
+        "message": run.message,
+        "duration": float(run.t[-1] - run.t[0]) if len(run.t) else 0.0,
+        "samples": len(run.t),
+        "steps": run.steps,
+        "rejections": run.rejections,
+        "evaluations": run.nfev,
+        "method": run.method,
+        "rtol": run.rtol,
+        "atol": run.atol,
+        "energy_drift": run.energy_drift,
+        "constraint_residual_speeds": run.slip,
+        "constraint_residual_positions": run.gap,
+        "parameters": run.parameters,
+        "final_state": _final(result),
+        "notes": list(run.notes),
+    }
+    if result.errors:
+        data["tracking_error"] = result.tracking_error
+        data["tracking_error_final"] = {n: float(e[-1]) for n, e in result.errors.items()}
+        data["admissibility_residual"] = result.admissibility
+    return data
+
+
+def summary_text(result: ScenarioRun, command: str = "") -> str:
+    """The run in a few honest lines."""
+    run = result.trajectory
+    lines = [
+        f"{run.model.name}: {run.message}",
+        f"  {len(run.t)} samples over {summary(result)['duration']:g} s, {run.method}, tolerance "
+        f"{run.rtol:g}, {run.steps} steps, {run.nfev} evaluations",
+        f"  energy drift         {run.energy_drift:.2e} of the energy that moved",
+        f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
+    ]
+    if result.errors:
+        worst = max(result.errors, key=lambda n: float(np.max(np.abs(result.errors[n]))))
+        lines.append(
+            f"  tracking error       {result.tracking_error:.2e} at most ({worst}), "
+            f"{max(abs(float(e[-1])) for e in result.errors.values()):.2e} at the end"
+        )
+    lines += [f"  note                 {note}" for note in run.notes]
+    if command:
+        lines.append(f"  again                {command}")
+    return "\n".join(lines)
+
+
+def _final(result: ScenarioRun) -> dict[str, float]:
+    run = result.trajectory
+    if not len(run.t):
+        return {}
+    names = [c.name for c in (*run.coordinates, *run.speeds)]
+    return {name: float(run[name][-1]) for name in names}
+
+
+def _fill(folder: Path, result: ScenarioRun, command: str, plots: bool) -> None:
+    run = result.trajectory
+    run.to_netcdf(folder / "trajectory.nc")
+    run.to_csv(folder / "trajectory.csv")
+    (folder / SUMMARY).write_text(json.dumps(summary(result, command), indent=2) + "\n")
+    (folder / "summary.txt").write_text(summary_text(result, command) + "\n")
+    if plots and len(run.t) > 1:
+        from noslip.show.plots import run_figures
+
+        for name, figure in run_figures(run, result.errors).items():
+            figure.savefig(folder / f"{name}.png", dpi=130)
