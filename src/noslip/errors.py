@@ -1,6 +1,7 @@
 """What went wrong, where, and how to fix it.
 
-Every error a user can cause is a :class:`NoslipError` and has three parts, so that none is forgotten:
+Every error a user can cause is a :class:`NoslipError` and has three parts, so that none is
+forgotten:
 
     ModelError: joint 'steer' has axis (0, 0, 0), which has no direction
       where  car.toml, line 27, joints.steer.axis

@@ -1,7 +1,7 @@
 """Rotations, cross products and poses as pure functions on traced (CasADi SX) scalars.
 
-Every function also takes plain numbers. Structural zeros and ones stay zeros and ones, so that a planar
-mechanism described in three dimensions costs no more than a planar one.
+Every function also takes plain numbers. Structural zeros and ones stay zeros and ones, so that a
+planar mechanism described in three dimensions costs no more than a planar one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a system says at one state: accelerations, reduced matrices, energies and reactions, by name."""
+"""What a system says at one state: accelerations, matrices, energies and reactions, by name."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Instant:
     mass_matrix : reduced mass matrix SᵀMS, in that order.
     velocity_terms : reduced bias Sᵀ(c + M(Ṡη + ṡ)).
     multipliers : λ by row, N or N·m, acting on the mechanism.
-    reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on the
-        body in world axes (``x``, ``y``, ``z``) and the contact point.
+    reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on
+        the body in world axes (``x``, ``y``, ``z``) and the contact point.
     """
 
     coordinates: dict[str, float]
@@ -99,7 +99,8 @@ def evaluate(
     ----------
     system : compiled system.
     state : coordinates, speeds, named angles and rates; the rest is completed consistently.
-    inputs : values of force and speed inputs (and of ``name_rate`` of a speed input), zero by default.
+    inputs : values of force and speed inputs (and of ``name_rate`` of a speed input), zero by
+        default.
     parameters : values that differ from the nominal ones.
     time : s.
     """

@@ -1,15 +1,17 @@
-"""Inverse kinematics and inverse dynamics of a prescribed motion, as a law that drives a simulation.
+"""Inverse kinematics and dynamics of a prescribed motion, as a law that drives a simulation.
 
-Given enough coordinates y(t), the independent speeds follow from q̇_y = N_y v = N_y (S η + s) by least squares (in
-consistent units; the residual is reported, never averaged away), and the inputs from the equations of motion:
+Given enough coordinates y(t), the independent speeds follow from q̇_y = N_y v = N_y (S η + s) by
+least squares (in consistent units; the residual is reported, never averaged away), and the inputs
+from the equations of motion:
 
     (1)  J η = ẏ − N_y s,              J = N_y S                    [SahaAngeles1989, eq. 6c]
     (2)  J η̇ = ÿ − d/dt(N_y v)|_η̇=0                                 [SahaAngeles1989, eq. 7d]
     (3)  SᵀB u = SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − SᵀQ                   [SahaAngeles1989, eq. 29]
 
-All are evaluated at the reference configuration, which is carried as extra states q_ref with q̇_ref = N v: the angle
-of a caster is no function of the driven wheels' angles, so it must be integrated along ([SahaAngeles1989, eq. 30]
-leaves it out).
+All are evaluated at the reference configuration, which is carried as extra states q_ref with q̇_ref
+= N v: the angle of a caster is no function of the driven wheels' angles, so it must be integrated
+along
+([SahaAngeles1989, eq. 30] leaves it out).
 """
 
 from __future__ import annotations
@@ -60,7 +62,12 @@ class FollowMotion(AbstractInputLaw):
         dynamics = ca.Function(
             "dynamics",
             [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
-            [eq.reduced_mass, eq.reduced_bias - eq.reduced_forces, eq.reduced_inputs, kin.N @ kin.v],
+            [
+                eq.reduced_mass,
+                eq.reduced_bias - eq.reduced_forces,
+                eq.reduced_inputs,
+                kin.N @ kin.v,
+            ],
         )
         none = ca.SX(0, 1)
         mass, rest, inputs, rates = dynamics(symbols.t, q_ref, eta, none, none, symbols.params)
@@ -90,7 +97,9 @@ class FollowMotion(AbstractInputLaw):
         """Independent speeds of the motion at t = 0 in the configuration q."""
         extra = ca.SX.sym("task", len(self.parameters))
         values = np.array([p.value for p in self.parameters], dtype=float)
-        return np.array(_trace_motion(system, self, extra).speeds(0.0, q, parameters, values)).ravel()
+        return np.array(
+            _trace_motion(system, self, extra).speeds(0.0, q, parameters, values)
+        ).ravel()
 
     def targets(self, system: System, t: Array, parameters: Array) -> dict[str, Array]:
         """The prescribed coordinates at the given times."""
@@ -121,9 +130,7 @@ def _trace_motion(system: System, task: FollowMotion, extra: ca.SX) -> _MotionTr
     yddot = ca.jacobian(ydot, symbols.t)
     N_y = ca.densify(kin.N[at, :])
     # radians count as the model's length, so that least squares does not depend on units
-    scale = ca.diag(
-        ca.DM([kin.length if kin.coordinates[k].unit == "rad" else 1.0 for k in at])
-    )
+    scale = ca.diag(ca.DM([kin.length if kin.coordinates[k].unit == "rad" else 1.0 for k in at]))
     J = ca.mtimes(scale, ca.mtimes(N_y, kin.S))
 
     def least_squares(rhs: ca.SX) -> ca.SX:

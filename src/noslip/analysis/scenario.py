@@ -1,4 +1,4 @@
-"""Runs a model's own scenario: its start, its inputs or the motion they must produce, its duration."""
+"""Runs a model's own scenario: start, inputs or the motion they must produce, duration."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def run_scenario(
     Parameters
     ----------
     system : compiled system.
-    changes : values by name: parameters of the model or of the scenario, start values, constant inputs.
+    changes : values by name: parameters of the model or of the scenario, start values, constant
+        inputs.
     duration : s; the scenario's own by default.
     rtol, atol, reactions, progress, on_failure : as in :func:`simulate`.
     """

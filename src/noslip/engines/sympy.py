@@ -1,7 +1,7 @@
 """SymPy target: programs as mathematics for people. Nothing is derived or evaluated with it.
 
-A value that is used once is written where it is used; a value that is used again gets a name, so that the
-output never grows beyond the program.
+A value that is used once is written where it is used; a value that is used again gets a name, so
+that the output never grows beyond the program.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def to_sympy(program: Program, names: list[sympy.Symbol], *, inline: int = 6) ->
     ----------
     program : operation list.
     names : one symbol for each entry of t, x, u, p in order.
-    inline : a value used more than once is still written out where it has fewer operations than this
-        and two uses at most.
+    inline : a value used more than once is still written out where it has fewer operations than
+        this and two uses at most.
     """
     values: list[sympy.Expr] = list(names)
     values += [_constant(c) for c in program.constants]

@@ -1,10 +1,11 @@
-"""`System`, the fourth stage: native functions of (t, x, inputs, parameters), with names, units and order.
+"""`System`, the fourth stage: native functions of (t, x, inputs, parameters), with names and units.
 
     x = [q; η; μ; W]     inputs = [u; w; ẇ]     parameters in the model's order
 
-W is the work done on the mechanism since the start by everything that does not derive from a potential (inputs,
-dampers, friction, given wrenches, prescribed motions). It is integrated with the state, so that the balance
-K + U − W can be checked to rounding; it is left out where nothing does such work.
+W is the work done on the mechanism since the start by everything that does not derive from a
+potential (inputs, dampers, friction, given wrenches, prescribed motions). It is integrated with the
+state, so that the balance K + U − W can be checked to rounding; it is left out where nothing does
+such work.
 
 Every function is compiled when it is first needed and never again: parameters are arguments.
 """
@@ -140,7 +141,7 @@ class System:
 
     @cached_property
     def projection(self) -> NativeFunction:
-        """[x on the constraints; residual before]: one Newton step onto g = 0 and unit quaternions."""
+        """[x on the constraints; residual before]: one Newton step onto g = 0, unit quaternions."""
         return self._compile("projection", _projection(self))
 
     @cached_property
@@ -169,10 +170,10 @@ class System:
 
     @cached_property
     def contact_axes(self) -> NativeFunction:
-        """For each contact: its point and its longitudinal, lateral and normal directions (world)."""
+        """For each contact: its point, longitudinal, lateral and normal directions (world)."""
         parts = []
-        for trace in self.kinematics.contacts:
-            parts += [trace.point, *trace.directions.values()]
+        for contact in self.kinematics.contacts:
+            parts += [contact.point, *contact.directions.values()]
         expression = ca.vertcat(*parts) if parts else ca.SX(0, 1)
         return self._compile("contact_axes", self.kinematics.at_speeds(expression))
 
@@ -232,10 +233,10 @@ class System:
 
     def __repr__(self) -> str:
         return (
-            f"System '{self.model.name}' ({self.equations.formulation.name}): {self.num_states} states, "
-            f"{len(self.model.inputs)} force inputs, {len(self.model.speed_inputs)} speed inputs, "
-            f"{len(self.model.parameters)} parameters\n"
-            "next: noslip.simulate(system, duration=…)"
+            f"System '{self.model.name}' ({self.equations.formulation.name}): "
+            f"{self.num_states} states, {len(self.model.inputs)} force inputs, "
+            f"{len(self.model.speed_inputs)} speed inputs, {len(self.model.parameters)} "
+            "parameters\nnext: noslip.simulate(system, duration=…)"
         )
 
 
@@ -294,7 +295,7 @@ def _projection(system: System) -> ca.SX:
     residual = ca.SX(0)
     if rows:
         G = ca.densify(kin.A[rows, :])
-        g = ca.vertcat(*[kin.rows[k].position for k in rows])
+        g = ca.vertcat(*[g for k in rows if (g := kin.rows[k].position) is not None])
         X, _ = symmetric_solve(_metric(kin), G.T)
         y, _ = symmetric_solve(ca.mtimes(G, X), g)
         q = q - ca.mtimes(kin.N, ca.mtimes(X, y))

@@ -96,9 +96,9 @@ class Equations:
     def multipliers(self) -> ca.SX:
         """λ of all rows; where rows are redundant, the ones of least norm.
 
-        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [y; 0] = f, λ = Pᵀ y. A redundant row
-        is A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N and moments
-        in N·m over the length of the model.
+        The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [y; 0] = f, λ = Pᵀ y. A redundant
+        row is A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N
+        and moments in N·m over the length of the model.
         """
         kin = self.kinematics
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
@@ -169,9 +169,7 @@ def check_inertia(equations: Equations) -> None:
     mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [equations.reduced_mass])
     for t, q in kin.probe.configurations(3):
         M = np.array(mass(t, q, kin.probe.params))
-        scale = np.array(
-            [kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds]
-        )
+        scale = np.array([kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds])
         M = M / np.outer(scale, scale)
         values, vectors = np.linalg.eigh(M)
         if values[0] > 1e-12 * max(values[-1], 1e-300):
@@ -185,6 +183,6 @@ def check_inertia(equations: Equations) -> None:
     raise FormulationError(
         f"the freedom {' '.join(involved)} has no inertia: nothing resists its acceleration",
         f"model '{kin.model.name}'",
-        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a speed "
-        "input",
+        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
+        "speed input",
     )

@@ -1,7 +1,7 @@
 """The natural orthogonal complement: reduced equations from unit-speed twists.
 
-What it gives: I η̇ = C η + τ + γ + δ, the minimal equations free of constraint forces. When to choose it: as
-a default; it differentiates nothing and costs least.
+What it gives: I η̇ = C η + τ + γ + δ, the minimal equations free of constraint forces. When to
+choose it: as a default; it differentiates nothing and costs least.
 
 Letters
 -------
@@ -29,14 +29,14 @@ Constraint wrenches do no work on admissible twists, Tᵀ w^N = 0 [eq. 13 and st
 
     (4)  C η = −(τ + γ + δ) at η̇ = 0                                             [eq. 27]
 
-that is, inverse dynamics at zero independent accelerations (Walker and Orin). The constraint wrench follows
-from the solved motion, w^N = M V̇ + W M V − w^W.
+that is, inverse dynamics at zero independent accelerations (Walker and Orin). The constraint wrench
+follows from the solved motion, w^N = M V̇ + W M V − w^W.
 
 Departures
 ----------
-Eq. (27) is printed with the opposite sign; (4) is right because C = −Tᵀ(MṪ + WMT). Twists are resolved in
-the computing axes of each body with absolute derivatives, for which W = diag(ω×, 0) as printed. With
-constraints that move in time the twist is V = T η + T₀ and (4) also carries Ṫ₀.
+Eq. (27) is printed with the opposite sign; (4) is right because C = −Tᵀ(MṪ + WMT). Twists are
+resolved in the computing axes of each body with absolute derivatives, for which W = diag(ω×, 0) as
+printed. With constraints that move in time the twist is V = T η + T₀ and (4) also carries Ṫ₀.
 
 Reference: [SahaAngeles1991], [SahaAngeles1989].
 """

@@ -1,21 +1,25 @@
-"""The papers' own matrices on stacked twists: couplings A, mass M, angular velocity W and complement T.
+"""The papers' own matrices on stacked twists: couplings A, mass M, spin W, complement T.
 
-In world axes, all bodies in the tree's order, twists [ω; ċ] at the mass centers, angular part first:
+In world axes, all bodies in the tree's order, twists [ω; ċ] at the mass centers, angular part
+first:
 
     A V = 0        M V̇ = −W M V + w        V = T η
 
-Each joint gives six rows and each rolling contact three, whether independent or not [SahaAngeles1991, eqs. 11,
-22, 24]; a knife edge gives its one row. The rows of a joint: the relative twist of the child against the parent,
-at the joint's point, projected across what the joint allows. For a revolute joint that is
+Each joint gives six rows and each rolling contact three, whether independent or not
+[SahaAngeles1991, eqs. 11, 22, 24]; a knife edge gives its one row. The rows of a joint: the
+relative twist of the child against the parent, at the joint's point, projected across what the
+joint allows. For a revolute joint that is
 
-    e × (ω_j − ω_i) = 0,   ċ_j − ċ_i + ω_j × (o − c_j) − ω_i × (o − c_i) = 0                 [eqs. 20–22]
+    e × (ω_j − ω_i) = 0,   ċ_j − ċ_i + ω_j × (o − c_j) − ω_i × (o − c_i) = 0                 [eqs.
+    20–22]
 
-with o the joint's point. For a rolling contact at the point q, [eqs. 23–25] with C_j = (c_j − q) × 1 (the print
-has C_j = (c_i − q) × 1):
+with o the joint's point. For a rolling contact at the point q, [eqs. 23–25] with C_j = (c_j − q) ×
+1 (the print has C_j = (c_i − q) × 1):
 
     −(ċ_i + (c_i − q) × ω_i) + (ċ_j + (c_j − q) × ω_j) = 0
 
-Moving constraints and speed inputs are not homogeneous in the twists and have no place in these matrices.
+Moving constraints and speed inputs are not homogeneous in the twists and have no place in these
+matrices.
 """
 
 from __future__ import annotations

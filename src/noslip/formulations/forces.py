@@ -1,7 +1,7 @@
-"""Generalized forces of everything that pushes: gravity, springs, dampers, friction, motors, wrenches.
+"""Generalized forces: gravity, springs, dampers, friction, motors, given wrenches.
 
-On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is kept apart, because the papers and the energy
-balance ask for them by name.
+On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is kept apart, because the papers and the
+energy balance ask for them by name.
 """
 
 from __future__ import annotations
@@ -157,9 +157,7 @@ def _push(
     wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
 
 
-def _point(
-    kin: Kinematics, motion: list[Pair], body: str, point: Vector3
-) -> tuple[ca.SX, ca.SX]:
+def _point(kin: Kinematics, motion: list[Pair], body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
     """Position and velocity of a point of a body, in the world."""
     k = kin.tree.index(body)
     place = kin.reader.vector(point)

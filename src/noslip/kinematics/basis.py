@@ -1,8 +1,8 @@
 """Which rows are independent and which speeds to write the equations in.
 
-Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop loses
-rank only there), after scaling angular speeds by a length of the model so that metres and radians
-compare. Nothing decided here depends on the values of the speeds.
+Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop
+loses rank only there), after scaling angular speeds by a length of the model so that metres and
+radians compare. Nothing decided here depends on the values of the speeds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Probe:
             if not np.all(np.isfinite(G)):
                 return None
             step = -np.linalg.lstsq(G, g, rcond=1e-10)[0]
-            step *= min(1.0, 0.5 * max(1.0, self.length) / max(np.linalg.norm(step), 1e-300))
+            size = float(np.linalg.norm(step))
+            step *= min(1.0, 0.5 * max(1.0, self.length) / max(size, 1e-300))
             q = q + np.array(self.kinematic_map(q)) @ step
         return q if np.max(np.abs(g)) < 1e-10 else None
 
@@ -164,11 +165,13 @@ def _redundancy(
     return Redundancy(row=k, follows_from=tuple(names))
 
 
-def independent_columns(probe: Probe, kept: Sequence[int], samples: list[tuple[float, Array]]) -> tuple[int, ...]:
+def independent_columns(
+    probe: Probe, kept: Sequence[int], samples: list[tuple[float, Array]]
+) -> tuple[int, ...]:
     """Indices of tree speeds that leave the dependent ones best conditioned at all samples.
 
-    Candidates are the choices of QR with column pivoting at each sample; the one whose least singular
-    value of A_d, over all samples, is largest wins.
+    Candidates are the choices of QR with column pivoting at each sample; the one whose least
+    singular value of A_d, over all samples, is largest wins.
     """
     import scipy.linalg
 

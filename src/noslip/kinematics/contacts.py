@@ -1,11 +1,12 @@
 """Rows of rolling contacts and knife edges.
 
-The contact point of a rolling body moves over the body and over the plane. A row states the velocity of
-the *material* point that is in contact; differentiating it in time takes the motion of the *geometric*
-contact point along, because the point is a function of q here (leaving that out is the error of
-[SahaAngeles1991], Ṫ after eq. (31)).
+The contact point of a rolling body moves over the body and over the plane. A row states the
+velocity of the *material* point that is in contact; differentiating it in time takes the motion of
+the *geometric* contact point along, because the point is a function of q here (leaving that out is
+the error of [SahaAngeles1991], Ṫ after eq. (31)).
 
-With n the plane's normal, a the wheel's axis and all vectors in the computing axes D of the wheel's body:
+With n the plane's normal, a the wheel's axis and all vectors in the computing axes D of the wheel's
+body:
 
     (1) e = (n − (n·a) a) / |n − (n·a) a|     from the contact point of the rim to the center
     (2) d = −radius e − tube_radius n         from the center to the contact point

@@ -14,9 +14,10 @@ and the tree accelerations at η̇ = 0, written v̇₀ = Ṡη + ṡ, solve the 
 
 with Ȧv + ȧ the exact derivative of r at constant v. Nothing differentiates the solution of (1).
 
-A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the axes of the
-body, where its matrix is simplest: the rows of K are then P A, with P the contact's directions as columns, and
-the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate of P r is P ṙ.)
+A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the
+axes of the body, where its matrix is simplest: the rows of K are then P A, with P the contact's
+directions as columns, and the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate
+of P r is P ṙ.)
 """
 
 from __future__ import annotations
@@ -185,7 +186,9 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     if not samples:
         raise _cannot_close(model, rows)
     kept, redundant = independent_rows(probe, rows, samples)
-    names, E = _independent_speeds(model, symbols, speeds, reader, independent, probe, kept, samples)
+    names, E = _independent_speeds(
+        model, symbols, speeds, reader, independent, probe, kept, samples
+    )
 
     # (1) K [S s] = [[0, −a], [1, 0]], the block form found by structure
     num_kept, num_free = len(kept), E.shape[0]
@@ -331,8 +334,8 @@ def _check_determined(
         worst.append(float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 1.0)
     if max(worst, default=1.0) < 1e-9:
         raise ModelError(
-            f"the independent speeds {listed} do not determine the motion: the constraints tie them "
-            "to each other",
+            f"the independent speeds {listed} do not determine the motion: the constraints tie "
+            "them to each other",
             where,
             "choose other speeds, or none to let them be chosen",
         )
@@ -352,7 +355,7 @@ def _probe(
     values = np.array([p.value for p in model.parameters], dtype=float)
     t, q, w, params = symbols.t, symbols.q, symbols.w, symbols.params
     holonomic = tuple(k for k, row in enumerate(rows) if row.is_holonomic)
-    g = _stack([rows[k].position for k in holonomic])
+    g = _stack([row.position for row in rows if row.position is not None])
     quaternions = tuple(
         node.coordinates.start + node.joint.type.quaternion
         for node in tree.nodes

@@ -1,9 +1,11 @@
 """Linear equations on traced scalars: nothing is inverted, no pivot is frozen at trace time.
 
-A square system is first split into its block triangular form (by structure), so that a long chain of
-small couplings costs what the small couplings cost. In each block, unknowns that stand with a plain number
-(±1, mostly) are eliminated first; what remains is solved by Householder reflections. A pivot that is an
-expression, such as cos ψ, would vanish as the heading turns although the block is perfectly conditioned.
+A square system is first split into its block triangular form (by structure), so that a long chain
+of small couplings costs what the small couplings cost. In each block, unknowns that stand with a
+plain number
+(±1, mostly) are eliminated first; what remains is solved by Householder reflections. A pivot that
+is an expression, such as cos ψ, would vanish as the heading turns although the block is perfectly
+conditioned.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def dense_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def _numeric_pivot(K: ca.SX) -> tuple[int, int] | None:
-    """Place of an entry that is ±1, with the fewest other entries beside it; None if there is none."""
+    """Place of an entry that is ±1, with the fewest other entries beside it, or None."""
     n = K.shape[0]
     zero = [[bool(K[i, j].is_zero()) for j in range(n)] for i in range(n)]
     best, least = None, 0

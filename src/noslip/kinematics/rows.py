@@ -1,7 +1,7 @@
-"""All constraint rows of a model, in one list: contacts, loops, prescribed motions, speed inputs, general.
+"""All constraint rows of a model: contacts, loops, prescribed motions, speed inputs, general.
 
-Every row is given at the velocity level, r(q, v, t, w) = A v + a = 0, linear in v. Holonomic rows also
-keep their position form g(q, t) = 0.
+Every row is given at the velocity level, r(q, v, t, w) = A v + a = 0, linear in v. Holonomic rows
+also keep their position form g(q, t) = 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class RowTrace:
     Parameters
     ----------
     name : ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name.
-    origin : what it comes from: ``rolling``, ``knife edge``, ``loop``, ``motion``, ``speed input``, ``row``.
+    origin : what it comes from: ``rolling``, ``knife edge``, ``loop``, ``motion``, ``speed input``,
+        ``row``.
     velocity : r(q, v, t, w), kept at zero.
     position : g(q, t), kept at zero; None for a nonholonomic row.
     unit : of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m accordingly.

@@ -1,9 +1,9 @@
-"""Recursions over the tree of joints: poses, twists, accelerations, and wrenches back to the joints.
+"""Recursions over the tree of joints: poses, twists, accelerations, and wrenches to the joints.
 
 Each body has computing axes D at its origin. They are the body axes, except for a wheel that is
-symmetric about its own revolute axis: there D does not spin with it (it is fixed to the joint frame on
-the parent), so that the spin angle drops out of everything but pictures. All derivatives below are
-absolute ones resolved in D, which is why D need not be fixed to the body.
+symmetric about its own revolute axis: there D does not spin with it (it is fixed to the joint frame
+on the parent), so that the spin angle drops out of everything but pictures. All derivatives below
+are absolute ones resolved in D, which is why D need not be fixed to the body.
 
 Letters
 -------
@@ -250,8 +250,8 @@ def _node(
 def _spins_freely(model: Model, body: Body, joint: Joint) -> bool:
     """Whether the body is a wheel whose spin about its own axis changes nothing but its picture.
 
-    It is when it hangs on a revolute joint about x, y or z through its origin, carries nothing, has its
-    mass center on that axis and the same inertia in all directions across it.
+    It is when it hangs on a revolute joint about x, y or z through its origin, carries nothing, has
+    its mass center on that axis and the same inertia in all directions across it.
     """
     if not isinstance(joint.type, Revolute) or joint.child_frame != Placement():
         return False

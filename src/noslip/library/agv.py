@@ -9,12 +9,12 @@ from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
-from noslip.model.quantities import Parameter
+from noslip.model.quantities import Parameter, Vector3
 from noslip.model.scenario import Scenario
 
 
 def build() -> Model:
-    """The vehicle: platform axes i (right), j (towards the caster), k (up), origin at its mass center.
+    """The vehicle: platform axes i (right), j (to the caster), k (up), origin at its mass center.
 
     Positive wheel rates roll it towards −j. The caster trails: its wheel sits d behind the pivot.
     """
@@ -43,7 +43,9 @@ def build() -> Model:
         "platform",
         mass="m_platform",
         inertia=("I_x", "I_y", "I_z"),
-        shapes=(Box(size=("0.9*l", "a+b", "h/2"), frame=Placement(position=(0.0, "(b-a)/2", 0.0))),),
+        shapes=(
+            Box(size=("0.9*l", "a+b", "h/2"), frame=Placement(position=(0.0, "(b-a)/2", 0.0))),
+        ),
     )
     b.body(
         "bracket",
@@ -73,7 +75,7 @@ def build() -> Model:
         parent_frame=Placement(position=(0.0, "b", "r-h")),
         description="caster angle, the paper's psi",
     )
-    places = {
+    places: dict[str, tuple[str, Vector3]] = {
         "wheel1": ("platform", ("-l/2", "-a", "r-h")),
         "wheel2": ("platform", ("l/2", "-a", "r-h")),
         "wheel3": ("bracket", (0.0, "-d", 0.0)),

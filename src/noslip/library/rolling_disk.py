@@ -12,8 +12,8 @@ from noslip.model.scenario import Scenario
 def build() -> Model:
     """The disk: axis along its body z, orientation R = Rz(yaw) Rx(tilt) Rz(spin).
 
-    `tilt` is the angle between the disk's plane and the ground, π/2 when it stands upright. A negative
-    spin rate rolls it towards +x at zero yaw.
+    `tilt` is the angle between the disk's plane and the ground, π/2 when it stands upright. A
+    negative spin rate rolls it towards +x at zero yaw.
     """
     b = ModelBuilder(
         name="rolling-disk",

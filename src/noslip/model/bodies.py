@@ -17,7 +17,8 @@ class Placement:
     Parameters
     ----------
     position : of the frame's origin, in the body frame, m.
-    angles : three rotations in rad about the axes of `sequence`, each about the axis as already turned
+    angles : three rotations in rad about the axes of `sequence`, each about the axis as already
+        turned
         (intrinsic); R = R₁(a₁) R₂(a₂) R₃(a₃).
     sequence : three of the letters x, y, z.
     """
@@ -57,7 +58,7 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
-    """A torus: a ring of `radius` (m) about the z axis of its frame, with a tube of `tube_radius` (m)."""
+    """A torus: a ring of `radius` (m) about the z axis of its frame, its tube of `tube_radius`."""
 
     radius: Scalar
     tube_radius: Scalar
@@ -79,8 +80,8 @@ class Body:
     name : unique among the bodies; ``world`` is taken.
     mass : kg; 0 is allowed for a body whose motion is carried by others.
     inertia : about the mass center, along the body axes, kg m²: three diagonal entries
-        (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the entries of the
-        tensor itself, Ixy = −∫ x y dm.
+        (Ixx, Iyy, Izz), or six (Ixx, Iyy, Izz, Ixy, Ixz, Iyz), the products being the entries of
+        the tensor itself, Ixy = −∫ x y dm.
     moment : moment of inertia about the body's z axis through the mass center, kg m².
     center_of_mass : in the body frame, m.
     shapes : what it looks like.

@@ -1,7 +1,7 @@
 """Rolling contacts and knife edges: what makes a mechanism nonholonomic.
 
-To add a contact: write its data class here, give it its rows in `kinematics/contacts.py`, and its keys
-follow from the fields.
+To add a contact: write its data class here, give it its rows in `kinematics/contacts.py`, and its
+keys follow from the fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NORMAL = "normal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """A plane fixed to a body: through the origin of `frame`, with the frame's z axis as its normal."""
+    """A plane fixed to a body: through the origin of `frame`, its normal the frame's z axis."""
 
     body: str = WORLD
     frame: Placement = Placement()

@@ -1,7 +1,7 @@
 """How an expression depends on some of its names, decided on its tree alone.
 
-A constraint row must be linear in the speeds, a given wrench in the inputs. The answer is structural:
-``x*y/y`` counts as nonlinear in y although it is not, and nothing is ever simplified.
+A constraint row must be linear in the speeds, a given wrench in the inputs. The answer is
+structural: ``x*y/y`` counts as nonlinear in y although it is not, and nothing is ever simplified.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a check finds: a fact about the model, the path of the field it is about, and what to do.
 
-A path is a key path of the model file: ``("joints", "steer", "axis")``. Parts go by their names, so a
-model that was never in a file has paths too.
+A path is a key path of the model file: ``("joints", "steer", "axis")``. Parts go by their names, so
+a model that was never in a file has paths too.
 """
 
 from __future__ import annotations

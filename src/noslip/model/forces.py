@@ -41,7 +41,7 @@ class SpeedInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Motor:
-    """A motor in a joint: the force input acts on the named speed of the joint, child against parent."""
+    """A motor in a joint: the force input acts on the named speed, child against parent."""
 
     name: str
     speed: str
@@ -87,7 +87,8 @@ class JointFriction:
 class Spring:
     """A spring, with damping if wanted, between a point of one body and a point of another.
 
-    Tension stiffness (length − rest_length) + damping · d(length)/dt along the line that joins them.
+    Tension stiffness (length − rest_length) + damping · d(length)/dt along the line that joins
+    them.
     """
 
     name: str
@@ -104,8 +105,8 @@ class Spring:
 class Wrench:
     """A given force (N) at a point of a body and a given moment (N m).
 
-    Entries are expressions of parameters, coordinates, speeds, time ``t`` and force inputs (linear in
-    the inputs), resolved in the axes of the world or of the body.
+    Entries are expressions of parameters, coordinates, speeds, time ``t`` and force inputs (linear
+    in the inputs), resolved in the axes of the world or of the body.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Joint types. A joint type answers a fixed short list of questions; adding one touches this file only.
+"""Joint types. Each answers a fixed short list of questions; adding one touches this file only.
 
-A joint connects a frame F on the parent to a frame M on the child. To add a joint type, write a frozen
-data class that answers
+A joint connects a frame F on the parent to a frame M on the child. To add a joint type, write a
+frozen data class that answers
 
 1. `coordinates`, `speeds`: name, unit and usual range of each;
 2. `rest`: the coordinates at which F and M coincide;
@@ -9,7 +9,8 @@ data class that answers
 4. `motion()`: H (6×k), the twist of M relative to F, in M axes, angular part first: V_FM = H v;
    all types use body-fixed speeds, for which H is constant;
 5. `kinematic_map(q)`: N with q̇ = N v;
-6. `closure(R, p)`: the rows that vanish when a pose R, p of M in F is possible for this joint; used when
+6. `closure(R, p)`: the rows that vanish when a pose R, p of M in F is possible for this joint; used
+when
    the joint closes a loop;
 7. `quaternion`: where its unit quaternion starts among its coordinates, if it has one;
 
@@ -47,7 +48,7 @@ class AbstractJointType(abc.ABC):
 
     @abc.abstractmethod
     def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
-        """R_FM (3×3) and p_FM (3) at the coordinates q; `axis` is the unit axis if the type has one."""
+        """R_FM (3×3) and p_FM (3) at the coordinates q; `axis` is the type's unit axis, if any."""
 
     @abc.abstractmethod
     def motion(self, axis: Traced) -> ca.SX:
@@ -63,11 +64,13 @@ class AbstractJointType(abc.ABC):
 
 
 def _turn_rows(R: Traced) -> list[tuple[str, str, Traced]]:
-    return [(f"turn_{k}", "rad", e) for k, e in zip("xyz", ca.vertsplit(spatial.unskew(R)))]
+    return [
+        (f"turn_{k}", "rad", e) for k, e in zip("xyz", ca.vertsplit(spatial.unskew(R)), strict=True)
+    ]
 
 
 def _shift_rows(p: Traced) -> list[tuple[str, str, Traced]]:
-    return [(f"shift_{k}", "m", e) for k, e in zip("xyz", ca.vertsplit(p))]
+    return [(f"shift_{k}", "m", e) for k, e in zip("xyz", ca.vertsplit(p), strict=True)]
 
 
 def _across(axis: Traced) -> tuple[ca.SX, ca.SX]:
@@ -123,13 +126,16 @@ class Revolute(AbstractJointType):
     def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
         first, second = _across(axis)
         turned = ca.mtimes(R, axis)
-        tilts = [("tilt_1", "rad", ca.dot(first, turned)), ("tilt_2", "rad", ca.dot(second, turned))]
+        tilts = [
+            ("tilt_1", "rad", ca.dot(first, turned)),
+            ("tilt_2", "rad", ca.dot(second, turned)),
+        ]
         return _shift_rows(p) + tilts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prismatic(AbstractJointType):
-    """Translation along `axis` (in the joint frame): one coordinate ``position``, one speed ``speed``."""
+    """Translation along `axis` (in the joint frame): coordinate ``position``, speed ``speed``."""
 
     axis: Vector3
 
@@ -157,8 +163,8 @@ class Prismatic(AbstractJointType):
 class Planar(AbstractJointType):
     """Motion in the x-y plane of the joint frame.
 
-    Coordinates ``x``, ``y`` (in F) and ``angle`` about z; speeds ``vx``, ``vy`` along the axes of M (the
-    child's own forward and sideways speed) and ``rate``.
+    Coordinates ``x``, ``y`` (in F) and ``angle`` about z; speeds ``vx``, ``vy`` along the axes of M
+    (the child's own forward and sideways speed) and ``rate``.
     """
 
     word = "planar"
@@ -174,9 +180,7 @@ class Planar(AbstractJointType):
         return spatial.rotation_about(_Z, q[2]), vector([q[0], q[1], 0])
 
     def motion(self, axis: Traced) -> ca.SX:
-        return ca.horzcat(
-            ca.vertcat(_ZERO3, _X), ca.vertcat(_ZERO3, _Y), ca.vertcat(_Z, _ZERO3)
-        )
+        return ca.horzcat(ca.vertcat(_ZERO3, _X), ca.vertcat(_ZERO3, _Y), ca.vertcat(_Z, _ZERO3))
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         # the speeds are in M axes, the coordinates x, y in F: [ẋ; ẏ] = R [vx; vy]
@@ -190,8 +194,8 @@ class Planar(AbstractJointType):
 class Angles:
     """Names for the orientation of a spherical or free joint, for start values and columns.
 
-    The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also gives the
-    rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
+    The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
+    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
     """
 
     sequence: str
@@ -206,7 +210,7 @@ _PLACE = tuple(Quantity(name=n, unit="m") for n in ("x", "y", "z"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spherical(AbstractJointType):
-    """Rotation about a point: a unit quaternion ``qw qx qy qz`` (R_FM), speeds ``wx wy wz`` in M axes."""
+    """Rotation about a point: unit quaternion ``qw qx qy qz`` (R_FM), speeds ``wx wy wz`` in M."""
 
     angles: Angles | None = None
 

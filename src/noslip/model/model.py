@@ -1,4 +1,4 @@
-"""`Model`, the frozen description of a mechanism, and `ModelBuilder`, the way to write one in Python."""
+"""`Model`, the frozen description of a mechanism, and `ModelBuilder`, which makes one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noslip.model.scenario import Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndependentSpeed:
-    """A speed to write the equations in: a tree speed by its name, or a named expression η = E(q) v.
+    """A speed to write the equations in: a tree speed by its name, or an expression η = E(q) v.
 
     Parameters
     ----------
@@ -82,7 +82,9 @@ class ModelBuilder:
 
     def parameter(self, name: str, value: float, unit: str, description: str = "") -> str:
         """Declare a parameter and return its name, for use in expressions."""
-        self._add("parameters", Parameter(name=name, value=value, unit=unit, description=description))
+        self._add(
+            "parameters", Parameter(name=name, value=value, unit=unit, description=description)
+        )
         return name
 
     def body(

@@ -55,6 +55,4 @@ class Quantity:
 
 def angle(name: str = "angle", description: str = "") -> Quantity:
     """An angle in rad that may take any value."""
-    return Quantity(
-        name=name, unit="rad", description=description, lower=-math.pi, upper=math.pi
-    )
+    return Quantity(name=name, unit="rad", description=description, lower=-math.pi, upper=math.pi)

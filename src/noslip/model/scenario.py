@@ -11,15 +11,16 @@ from noslip.model.quantities import Parameter, Scalar
 class Scenario:
     """A default run of a model.
 
-    Inputs are given either directly (`inputs`) or through the motion they must produce (`motion`): then
-    the inputs come from inverse kinematics and inverse dynamics, and the forward simulation with them is
-    compared with the motion.
+    Inputs are given either directly (`inputs`) or through the motion they must produce (`motion`):
+    then the inputs come from inverse kinematics and inverse dynamics, and the forward simulation
+    with them is compared with the motion.
 
     Parameters
     ----------
     duration : s.
     samples : number of reported times, both ends included.
-    start : coordinates, speeds and named angles that are not zero; the rest is completed consistently.
+    start : coordinates, speeds and named angles that are not zero; the rest is completed
+        consistently.
     inputs : force and speed inputs as expressions of ``t``, parameters and definitions.
     motion : coordinates as expressions of ``t``, enough of them to fix the motion.
     parameters : numbers of the task that are not of the mechanism, such as the radius of a path.

@@ -1,7 +1,7 @@
 """The keys of a model file, read off the data classes, which are their only definition.
 
-Reader, writer, checks and reference page all come from :func:`keys_of`. A new field of a data class is a
-new key; a new kind of contact, force or shape needs its word in `WORDS`.
+Reader, writer, checks and reference page all come from :func:`keys_of`. A new field of a data class
+is a new key; a new kind of contact, force or shape needs its word in `WORDS`.
 
 - A part that has a name is a table under its name: ``[bodies.platform]``.
 - Parts without one, and independent speeds, are an array of tables: ``[[bodies.platform.shapes]]``.
@@ -17,7 +17,7 @@ import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from noslip.model.bodies import Box, Cylinder, Ring, Sphere
@@ -95,7 +95,7 @@ class Key:
     is_flat: bool = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def keys_of(part: type) -> tuple[Key, ...]:
     """The keys of a table that describes a part, in the order of the fields of its class."""
     hints = typing.get_type_hints(part)
@@ -112,7 +112,8 @@ def leaves(part: Any, path: Path = ()) -> Iterator[tuple[Path, Key, Any, Any]]:
     owner : the part it is a field of.
     value : what it holds.
     """
-    for key in keys_of(type(part)):
+    described: type = type(part)
+    for key in keys_of(described):
         value = getattr(part, key.name)
         at = path if key.is_flat else (*path, key.name)
         if value is None and not key.is_required:
@@ -133,10 +134,11 @@ def leaves(part: Any, path: Path = ()) -> Iterator[tuple[Path, Key, Any, Any]]:
 def _key(field: dataclasses.Field[Any], hint: Any) -> Key:
     """The key of a field, from the field's type."""
     members = [m for m in _members(hint) if m is not type(None)]
-    default, is_required = field.default, False
-    if default is dataclasses.MISSING:
-        is_required = field.default_factory is dataclasses.MISSING
-        default = None if is_required else field.default_factory()  # type: ignore[misc]
+    is_required, default = False, field.default
+    if field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    elif default is dataclasses.MISSING:
+        is_required, default = True, None
     kind, size, parts = _kind(members)
     return Key(
         name=field.name,

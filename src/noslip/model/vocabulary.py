@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from noslip.model.bodies import WORLD
+from noslip.model.expressions import is_finite
 from noslip.model.joints import Angles, Joint
 from noslip.model.model import Model
 from noslip.model.topology import Topology, topology
@@ -19,15 +19,16 @@ TIME = "t"
 class Vocabulary:
     """The names of a model.
 
-    Coordinates and speeds are those of joints that carry a body; a joint that closes a loop has none.
+    Coordinates and speeds are those of joints that carry a body; a joint that closes a loop has
+    none.
 
     Parameters
     ----------
     parameters : with their nominal values.
     bodies : ``world`` and all others.
     angles, rates : named orientation angles such as ``disk.yaw``, and ``disk.yaw_rate``.
-    loop_names : what coordinates and speeds of the joints that close loops would be called, each with
-        its joint.
+    loop_names : what coordinates and speeds of the joints that close loops would be called, each
+        with its joint.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
     """
 
@@ -45,19 +46,14 @@ class Vocabulary:
     @property
     def finite_parameters(self) -> dict[str, float]:
         """Parameters whose nominal value is a finite number."""
-        return {
-            name: value
-            for name, value in self.parameters.items()
-            if isinstance(value, int | float) and math.isfinite(value)
-        }
+        return {name: value for name, value in self.parameters.items() if is_finite(value)}
 
 
 def vocabulary(model: Model) -> Vocabulary:
     """The names of a model, which may have faults."""
     bodies = (WORLD, *(body.name for body in model.bodies))
     found = topology(_with_known_parents(model, bodies))
-    loops = {joint.name for joint in found.loops}
-    joints = [joint for joint in model.joints if joint.name not in loops]
+    joints = [joint for joint in model.joints if joint not in found.loops]
     return Vocabulary(
         parameters=model.parameter_values(),
         bodies=bodies,

@@ -62,7 +62,9 @@ class CheckReport:
             f"    {name:<{width}} = {value:g} {unit}  {description}".rstrip()
             for name, value, unit, description in self.parameters
         ]
-        angles = [n for n in self.start_names if n not in dict(self.coordinates) | dict(self.speeds)]
+        angles = [
+            n for n in self.start_names if n not in dict(self.coordinates) | dict(self.speeds)
+        ]
         if angles:
             lines.append(f"  also for the start   {', '.join(angles)}")
         for warning in self.warnings:

@@ -82,7 +82,10 @@ def _text(equations: Equations, program: SympyProgram, labels: list[tuple[str, s
         "",
     ]
     if kin.model.inputs:
-        lines += ["inputs u:", *(f"  {k + 1}. {i.name} [{i.unit}]" for k, i in enumerate(kin.model.inputs))]
+        lines += [
+            "inputs u:",
+            *(f"  {k + 1}. {i.name} [{i.unit}]" for k, i in enumerate(kin.model.inputs)),
+        ]
         lines.append("")
     if program.parts:
         lines += ["shared parts:", *(f"  {s} = {_plain(e)}" for s, e in program.parts), ""]
@@ -127,7 +130,7 @@ _GREEK = (
 
 
 def _latex_name(name: str) -> str:
-    """A name as mathematics: m_wheel → m_{wheel}, wheel1.rate upright with its dot, z12 → z_{12}."""
+    """A name as mathematics: m_wheel → m_{wheel}, wheel1.rate upright, z12 → z_{12}."""
     if re.fullmatch(r"z\d+", name):
         return f"z_{{{name[1:]}}}"
     if "." in name:

@@ -1,4 +1,4 @@
-"""Figures of a trajectory: paths in the plane and time histories, with the model's own names and units."""
+"""Figures of a trajectory: paths and time histories, with the model's own names and units."""
 
 from __future__ import annotations
 
@@ -57,25 +57,27 @@ def time_figure(
 
 
 def path_figure(run: Trajectory) -> Figure | None:
-    """Paths over the ground: origins of planar and free joints, and contact points. None if none move."""
+    """Paths over the ground of planar and free joints and contacts; None if there are none."""
     paths: dict[str, tuple[Array, Array]] = {}
     for joint in run.model.joints:
         x, y = f"{joint.name}.x", f"{joint.name}.y"
         if x in run.columns and y in run.columns:
             paths[joint.name] = (run[x], run[y])
     for contact in run.model.contacts:
-        x, y = f"{contact.name}.contact_x", f"{contact.name}.contact_y"
+        x, y = (f"{contact.name}.contact_{axis}" for axis in "xy")
         if x in run.columns:
             paths[f"{contact.name} contact"] = (run[x], run[y])
     if not paths:
         return None
     figure = _figure(7.0, 6.2)
     ax = figure.subplots()
-    for name, (x, y) in paths.items():
+    for name, path in paths.items():
         is_contact = name.endswith(" contact")
-        ax.plot(x, y, label=name, linewidth=0.9 if is_contact else 2.0, zorder=2 if is_contact else 3)
-    for x, y in list(paths.values())[:1]:
-        ax.plot(x[0], y[0], "o", color="black", markersize=5, label="start", zorder=4)
+        ax.plot(
+            *path, label=name, linewidth=0.9 if is_contact else 2.0, zorder=2 if is_contact else 3
+        )
+    for path in list(paths.values())[:1]:
+        ax.plot(path[0][0], path[1][0], "o", color="black", markersize=5, label="start", zorder=4)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xlabel("x [m]")
     ax.set_ylabel("y [m]")
@@ -86,7 +88,7 @@ def path_figure(run: Trajectory) -> Figure | None:
 
 
 def run_figures(run: Trajectory, errors: Mapping[str, Array]) -> dict[str, Figure]:
-    """The figures of a run by file name: path, coordinates, speeds, accelerations, inputs, energy, errors."""
+    """The figures of a run by file name: path, coordinates, speeds, inputs, energy, errors, …"""
     name = run.model.name
     units = {c.name: c.unit for c in (*run.coordinates, *run.speeds, *run.input_quantities)}
     angles = [n for n in run.columns if n.endswith(_angle_names(run))]

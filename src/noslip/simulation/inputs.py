@@ -1,8 +1,9 @@
 """Inputs over time: constants, tables, expressions, CasADi functions, Python callables, generators.
 
-A run evaluates its inputs natively: constants and tables in the loop, expressions and CasADi functions as compiled
-code. Python callables are called back, which is slower and is noted in the result. A speed input comes with
-its rate ẇ: differentiated for expressions and tables, zero for constants.
+A run evaluates its inputs natively: constants and tables in the loop, expressions and CasADi
+functions as compiled code. Python callables are called back, which is slower and is noted in the
+result. A speed input comes with its rate ẇ: differentiated for expressions and tables, zero for
+constants.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """An input given at times, in between by `kind`: ``hold``, ``linear`` or ``cubic`` (natural spline).
+    """An input given at times, in between by `kind`: ``hold``, ``linear`` or ``cubic`` spline.
 
     Before the first and after the last time the end values hold.
     """
@@ -63,7 +64,7 @@ class Table:
         object.__setattr__(self, "values", values)
 
     def segments(self) -> tuple[Array, Array]:
-        """Starts (n,) and cubic coefficients (n, 4), highest power first, in time since the start."""
+        """Starts (n,) and coefficients (n, 4), cubic first, of the time since each start."""
         t, y = self.times, self.values
         zero = np.zeros(len(t))
         if self.kind == "hold":
@@ -171,7 +172,8 @@ def plan_inputs(
                 raise SimulationError(
                     f"speed input '{name}' is given as a Python callable, whose rate is not known",
                     f"inputs of model '{system.model.name}'",
-                    "give an expression of t, a table, or a CasADi function: they are differentiated",
+                    "give an expression of t, a table or a CasADi function, which are "
+                    "differentiated",
                 )
             callables[k] = spec
         else:
@@ -213,8 +215,8 @@ def _table_entries(
     if rate_offset:
         if table.kind == "hold" and _moves_mass(system, k):
             raise SimulationError(
-                f"speed input '{name}' jumps between held values, but what it moves has inertia: the "
-                "jump would need an infinite force",
+                f"speed input '{name}' jumps between held values, but what it moves has inertia: "
+                "the jump would need an infinite force",
                 f"inputs of model '{system.model.name}'",
                 "interpolate: Table(…, kind='linear') or kind='cubic'",
             )
@@ -341,7 +343,7 @@ def _with_callables(
     parameters = plan.parameters
     failure: list[BaseException] = []
 
-    def call(t, x, u, p, out):  # type: ignore[no-untyped-def]
+    def call(t, x, u, p, out):
         result = np.ctypeslib.as_array(out, (num_inputs,))
         try:
             state = np.ctypeslib.as_array(x, (nx,))

@@ -1,8 +1,8 @@
 """`simulate`: from a system, a start and inputs to a trajectory.
 
-The whole run is native. It returns to Python only at its end, or where the independent speeds no longer
-determine the motion: then another choice of them is compiled (once), the state is carried over through the tree
-speeds v, and the run goes on.
+The whole run is native. It returns to Python only at its end, or where the independent speeds no
+longer determine the motion: then another choice of them is compiled (once), the state is carried
+over through the tree speeds v, and the run goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.basis import independent_columns, independent_rows
 from noslip.simulation import loop
-from noslip.simulation.inputs import AbstractInputLaw, InputPlan, InputSpec, plan_inputs, read_expression
+from noslip.simulation.inputs import (
+    AbstractInputLaw,
+    InputPlan,
+    InputSpec,
+    plan_inputs,
+    read_expression,
+)
 from noslip.simulation.runner import InputTable, IntegrationPlan, NativeResult, run_native
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -270,7 +276,7 @@ def _other_basis(system: System, result: NativeResult, values: Array) -> System 
 def _check_redundant_rows(
     system: System, values: Array, changed: Mapping[str, float] | None
 ) -> None:
-    """A row that was redundant at the nominal parameters must still be, or it was dropped wrongly."""
+    """A row that was redundant at the nominal parameters must still be so at these."""
     kin = system.kinematics
     if not changed or not kin.redundant:
         return
@@ -349,7 +355,9 @@ def _assemble(
     ending, message = _ending(result, last, stop)
     return Trajectory(
         model=system.model,
-        parameters=dict(zip((p.name for p in system.model.parameters), values.tolist(), strict=True)),
+        parameters=dict(
+            zip((p.name for p in system.model.parameters), values.tolist(), strict=True)
+        ),
         coordinates=system.coordinates,
         speeds=system.speeds,
         input_quantities=system.inputs,
@@ -457,6 +465,4 @@ def _check_arguments(
             f"the tolerances are rtol = {rtol}, atol = {atol}", where, "give positive numbers"
         )
     if on_failure not in ("raise", "return"):
-        raise SimulationError(
-            f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'"
-        )
+        raise SimulationError(f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'")

@@ -1,8 +1,9 @@
 """A consistent start from what the user gives.
 
-Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given stay; the
-others move as little as they must, from the joints' rest positions, to satisfy g(q, t) = 0. Speeds that are given
-stay; the independent speeds that are not given are as small as the given ones and the constraints allow.
+Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
+stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
+0. Speeds that are given stay; the independent speeds that are not given are as small as the given
+ones and the constraints allow.
 """
 
 from __future__ import annotations
@@ -68,10 +69,11 @@ def complete_start(
     Parameters
     ----------
     system : compiled system.
-    given : values by name: coordinates, tree speeds, named independent speeds, named angles and their
-        rates (``disk.tilt``, ``disk.tilt_rate``).
+    given : values by name: coordinates, tree speeds, named independent speeds, named angles and
+        their rates (``disk.tilt``, ``disk.tilt_rate``).
     time : s.
-    speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by default.
+    speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by
+        default.
     parameters : (np,) parameter vector; nominal by default.
 
     Raises
@@ -176,7 +178,7 @@ def _close(system: System, q: Array, fixed: list[int], time: float, params: Arra
     w = np.zeros(probe.num_speed_inputs)
     g = np.array(probe.position(time, q, params)).ravel()
     tolerance = TOLERANCE * max(1.0, probe.length)
-    for attempt in range(200):
+    for _ in range(200):
         if np.max(np.abs(g)) <= 1e-15 * max(1.0, float(np.max(np.abs(q)))):
             break
         A = np.array(probe.constraint(time, q, w, params)[0])[list(probe.holonomic)]

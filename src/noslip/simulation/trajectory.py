@@ -1,4 +1,4 @@
-"""`Trajectory`, the fifth stage: what happened, with names, units, energies, residuals and how it ended."""
+"""`Trajectory`, the fifth stage: what happened, with names, units and how it ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Ending(enum.Enum):
 class Trajectory:
     """A simulated motion, sampled.
 
-    Names follow SciPy's `solve_ivp` where it has them: `t`, `y`, `nfev`, `status`, `message`, `success`.
+    Names follow SciPy's `solve_ivp` where it has them: `t`, `y`, `nfev`, `status`, `message`,
+    `success`.
 
     Parameters
     ----------
@@ -175,7 +176,9 @@ class Trajectory:
         """Dataset with one variable a column over ``time``, units as attributes."""
         import xarray
 
-        data = {name: ("time", values, {"units": unit}) for name, (unit, values) in self.columns.items()}
+        data = {
+            name: ("time", values, {"units": unit}) for name, (unit, values) in self.columns.items()
+        }
         return xarray.Dataset(
             data,
             coords={"time": ("time", self.t, {"units": "s"})},

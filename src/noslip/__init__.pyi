@@ -1,0 +1,143 @@
+"""Every public name, in the order data flows; read at run time too, so it is the only list."""
+
+# errors
+from .errors import (
+    NoslipError as NoslipError,
+    ModelError as ModelError,
+    FormulationError as FormulationError,
+    CompileError as CompileError,
+    SimulationError as SimulationError,
+    Fault as Fault,
+)
+
+# 1 describe
+from .model.quantities import (
+    Parameter as Parameter,
+    Quantity as Quantity,
+)
+from .model.bodies import (
+    Body as Body,
+    Placement as Placement,
+    Box as Box,
+    Cylinder as Cylinder,
+    Sphere as Sphere,
+    Ring as Ring,
+)
+from .model.joints import (
+    Joint as Joint,
+    Fixed as Fixed,
+    Revolute as Revolute,
+    Prismatic as Prismatic,
+    Planar as Planar,
+    Spherical as Spherical,
+    Free as Free,
+    Angles as Angles,
+)
+from .model.contacts import (
+    Rolling as Rolling,
+    KnifeEdge as KnifeEdge,
+    Disk as Disk,
+    Ball as Ball,
+    Torus as Torus,
+    Plane as Plane,
+)
+from .model.rows import (
+    VelocityRow as VelocityRow,
+    PositionRow as PositionRow,
+)
+from .model.forces import (
+    ForceInput as ForceInput,
+    SpeedInput as SpeedInput,
+    Motor as Motor,
+    JointSpring as JointSpring,
+    JointDamper as JointDamper,
+    JointFriction as JointFriction,
+    Spring as Spring,
+    Wrench as Wrench,
+)
+from .model.scenario import (
+    Scenario as Scenario,
+)
+from .model.model import (
+    Model as Model,
+    ModelBuilder as ModelBuilder,
+    IndependentSpeed as IndependentSpeed,
+)
+from .model.files import (
+    save_model as save_model,
+)
+from .library import (
+    load as load,
+    MODELS as MODELS,
+)
+
+# 2 trace
+from .kinematics.kinematics import (
+    Kinematics as Kinematics,
+    trace as trace,
+)
+
+# 3 formulate
+from .formulations.base import (
+    Equations as Equations,
+    derive as derive,
+)
+from .formulations.complement import (
+    NaturalComplement as NaturalComplement,
+)
+from .formulations.couplings import (
+    StackedMatrices as StackedMatrices,
+    stacked_matrices as stacked_matrices,
+)
+
+# 4 compile
+from .engines.system import (
+    System as System,
+    compile as compile,
+)
+
+# 5 simulate
+from .simulation.inputs import (
+    Table as Table,
+)
+from .simulation.start import (
+    Start as Start,
+    complete_start as complete_start,
+)
+from .simulation.trajectory import (
+    Trajectory as Trajectory,
+    Ending as Ending,
+)
+from .simulation.simulate import (
+    simulate as simulate,
+)
+
+# analyze
+from .analysis.instant import (
+    Instant as Instant,
+    evaluate as evaluate,
+)
+from .analysis.inverse import (
+    FollowMotion as FollowMotion,
+)
+from .analysis.scenario import (
+    ScenarioRun as ScenarioRun,
+    run_scenario as run_scenario,
+)
+
+# show
+from .show.check import (
+    CheckReport as CheckReport,
+    check as check,
+)
+from .show.equations import (
+    equations_text as equations_text,
+)
+from .show.plots import (
+    plot as plot,
+)
+from .show.folder import (
+    write_run as write_run,
+)
+
+__version__: str

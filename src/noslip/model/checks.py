@@ -1,0 +1,69 @@
+"""The check of a model as a whole: all faults together, each as what, where and fix.
+
+To add a check: write a generator of findings that takes the model and its vocabulary, and list it
+in `CHECKS`. A check never raises; where something is not known because of another fault, it stays
+silent, so that one mistake is one fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from noslip.errors import Fault, ModelError
+from noslip.model.checks_expressions import check_expressions
+from noslip.model.checks_inertia import check_inertia
+from noslip.model.checks_names import check_names, check_unused
+from noslip.model.checks_numbers import check_numbers
+from noslip.model.checks_references import check_references
+from noslip.model.checks_scenario import check_scenario
+from noslip.model.checks_topology import check_motion, check_topology
+from noslip.model.findings import Finding, Locate
+from noslip.model.model import Model
+from noslip.model.vocabulary import Vocabulary, vocabulary
+
+Check = Callable[[Model, Vocabulary], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    check_names,
+    check_references,
+    check_topology,
+    check_motion,
+    check_numbers,
+    check_inertia,
+    check_expressions,
+    check_scenario,
+    check_unused,
+)
+
+
+def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, ...]:
+    """Warnings about a model that can be used.
+
+    Parameters
+    ----------
+    model : Model
+        What to check.
+    locate : function, optional
+        Turns a path such as ``("joints", "steer", "axis")`` into the text of `Fault.where`, such as
+        ``car.toml, line 27, joints.steer.axis``; without it the text is ``joints.steer.axis``.
+
+    Returns
+    -------
+    tuple of Fault
+        What is unusual but allowed: a massless body, an inertia no real body has, an unused name.
+
+    Raises
+    ------
+    ModelError : with all faults that keep the model from being used.
+    """
+    findings = find_faults(model)
+    faults = [finding.fault(locate) for finding in findings if not finding.warning]
+    if faults:
+        raise ModelError.from_faults(faults)
+    return tuple(finding.fault(locate) for finding in findings)
+
+
+def find_faults(model: Model) -> list[Finding]:
+    """All findings about a model, faults and warnings, with their paths."""
+    known = vocabulary(model)
+    return [finding for check in CHECKS for finding in check(model, known)]

@@ -1,0 +1,256 @@
+"""Checks of expressions: readable, made of known names, with a value, linear where they must be.
+
+What an expression may use depends on where it stands; `SCOPES` says so. The scenario has its own
+names and is checked in `checks_scenario.py` with the functions of this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noslip.errors import nearest
+from noslip.model.dependence import Dependence, dependence
+from noslip.model.expressions import (
+    CONSTANTS,
+    Expression,
+    ExpressionError,
+    Name,
+    Number,
+    apply_to_numbers,
+    fold,
+    is_finite,
+    names_in,
+    parse,
+)
+from noslip.model.findings import Finding, Path, field, number_text, owner
+from noslip.model.forces import Wrench
+from noslip.model.joints import Joint
+from noslip.model.model import IndependentSpeed, Model
+from noslip.model.quantities import Scalar
+from noslip.model.rows import PositionRow, VelocityRow
+from noslip.model.schema import Key, Kind, leaves
+from noslip.model.vocabulary import TIME, Vocabulary
+
+#: What expressions in some fields may use besides parameters; all other fields use parameters only.
+SCOPES: dict[tuple[type, str], tuple[str, ...]] = {
+    (Joint, "motion"): ("t",),
+    (PositionRow, "expression"): ("coordinates", "t"),
+    (VelocityRow, "expression"): ("coordinates", "speeds", "t"),
+    (IndependentSpeed, "expression"): ("coordinates", "speeds"),
+    (Wrench, "force"): ("coordinates", "speeds", "inputs", "t"),
+    (Wrench, "moment"): ("coordinates", "speeds", "inputs", "t"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names an expression may use, what to call them, and names that are declared after it."""
+
+    names: frozenset[str]
+    words: str
+    later: frozenset[str] = frozenset()
+
+
+def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """All expressions outside the scenario."""
+    values = known.finite_parameters
+    for path, key, part, value in leaves(model):
+        if path[0] == "scenario":
+            continue
+        kinds = SCOPES.get((type(part), key.name), ())
+        scope = scope_of(known, kinds)
+        for at, text in texts_of(path, key, value):
+            findings = list(check_text(at, text, scope, known, values))
+            yield from findings or _check_dependence(at, part, parse(text), known)
+
+
+def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> Scope:
+    """Parameters, names of the given kinds of a model, and `own` names of the place."""
+    names = set(known.parameters)
+    words = ["parameters"]
+    for kind in kinds:
+        names |= {TIME} if kind == TIME else set(getattr(known, kind))
+        words.append(kind)
+    for kind, more in own.items():
+        names |= set(more)
+        words.insert(-1, kind)
+    listed = ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]
+    return Scope(frozenset(names), listed)
+
+
+def texts_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, str]]:
+    """The expressions in a field, each with its own path."""
+    match key.kind:
+        case Kind.SCALAR if isinstance(value, str):
+            yield path, value
+        case Kind.SCALARS if isinstance(value, tuple):
+            yield from (((*path, k), v) for k, v in enumerate(value) if isinstance(v, str))
+        case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
+            yield from (((*path, k), v) for k, v in value.items() if isinstance(v, str))
+        case Kind.TEXT if key.name == "expression" and (value or key.is_required):
+            yield path, value
+
+
+def check_text(
+    path: Path, text: str, scope: Scope, known: Vocabulary, values: Mapping[str, float]
+) -> Iterator[Finding]:
+    """One expression: that it can be read, uses names of its scope, and has a value at `values`."""
+    said = f"{owner(path)} has {field(path)} = {quoted(text)}"
+    try:
+        tree = parse(text)
+    except ExpressionError as error:
+        yield Finding(
+            path,
+            f"{said}, which cannot be read: {error}",
+            'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
+        )
+        return
+    unknown = sorted(names_in(tree) - scope.names - set(CONSTANTS))
+    for name in unknown:
+        yield _unknown_in_expression(path, said, name, scope, known)
+    if not unknown and is_undefined(tree, values):
+        yield _undefined(path, said, tree, values)
+
+
+def loop_finding(path: Path, said: str, name: str, known: Vocabulary) -> Finding:
+    """A coordinate or speed of a joint that closes a loop was used."""
+    joint = known.loop_names[name]
+    return Finding(
+        path,
+        f"{said} uses '{name}', but joint '{joint}' closes a loop and has no coordinates or speeds",
+        "use a joint that carries a body; of the joints that reach a body, the first listed "
+        f"carries it and later ones close loops, so listing '{joint}' earlier gives it coordinates",
+    )
+
+
+def kind_of(name: str, known: Vocabulary) -> str | None:
+    """What a declared name is: "a parameter", "a speed", ...; None if it is not declared."""
+    if name == TIME:
+        return "time"
+    kinds = {
+        "a parameter": known.parameters,
+        "a coordinate": known.coordinates,
+        "a speed": known.speeds,
+        "a named angle": known.angles,
+        "the rate of a named angle": known.rates,
+        "an input": known.inputs,
+        "a speed input": known.speed_inputs,
+    }
+    return next((kind for kind, names in kinds.items() if name in names), None)
+
+
+def is_undefined(tree: Expression, values: Mapping[str, float]) -> bool:
+    """Whether a part of an expression that is known at `values` has no finite value."""
+    value = _partial_value(tree, values)
+    return value is not None and math.isnan(value)
+
+
+def value_at(scalar: Scalar, values: Mapping[str, float]) -> float | None:
+    """The number of a scalar; None where it cannot be read, uses other names, or is not finite."""
+    if isinstance(scalar, str):
+        try:
+            value = _partial_value(parse(scalar), values)
+        except ExpressionError:
+            return None
+        return None if value is None or math.isnan(value) else value
+    return float(scalar) if is_finite(scalar) else None
+
+
+def quoted(text: str) -> str:
+    """An expression in double quotes, shortened if it is long."""
+    return f'"{text}"' if len(text) <= 60 else f'"{text[:57]}…"'
+
+
+def _partial_value(tree: Expression, values: Mapping[str, float]) -> float | None:
+    """Value of a tree: None where it depends on other names, nan where it has no finite value."""
+
+    def leaf(node: Number | Name) -> float | None:
+        if isinstance(node, Number):
+            return node.value
+        return values.get(node.name, CONSTANTS.get(node.name))
+
+    def call(function: str, arguments: list[float | None]) -> float | None:
+        numbers = [a for a in arguments if a is not None]
+        if any(math.isnan(n) for n in numbers) or (function == "/" and arguments[1] == 0.0):
+            return math.nan
+        return apply_to_numbers(function, numbers) if len(numbers) == len(arguments) else None
+
+    return fold(tree, leaf, call)
+
+
+def _unknown_in_expression(
+    path: Path, said: str, name: str, scope: Scope, known: Vocabulary
+) -> Finding:
+    said = f"{said}, which"
+    if name in known.loop_names:
+        return loop_finding(path, said, name, known)
+    if name in scope.later:
+        what = f"{said} uses '{name}', which is defined only later"
+        return Finding(path, what, f"list the definition of '{name}' before this one")
+    kind = kind_of(name, known)
+    if kind is not None:
+        what = f"{said} uses '{name}', {kind}"
+        return Finding(path, what, f"only {scope.words} may be used here")
+    what = f"{said} uses '{name}', a name that is not declared"
+    hint = nearest(name, sorted(scope.names))
+    return Finding(path, what, hint if scope.names else f"declare it as [parameters.{name}]")
+
+
+def _undefined(path: Path, said: str, tree: Expression, values: Mapping[str, float]) -> Finding:
+    used = [name for name in sorted(names_in(tree)) if name in values]
+    listed = ", ".join(f"{name} = {number_text(values[name])}" for name in used[:6])
+    at = f" at {listed}" if listed else ""
+    return Finding(
+        path,
+        f"{said}, which has no finite value{at}",
+        "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
+    )
+
+
+def _check_dependence(
+    path: Path, part: Any, tree: Expression, known: Vocabulary
+) -> Iterator[Finding]:
+    """Rows hold what they must hold, linear where they must be linear."""
+    said = f"{owner(path)} has an expression"
+    if isinstance(part, PositionRow) and not names_in(tree) & set(known.coordinates):
+        yield Finding(
+            path,
+            f"{said} with no coordinate in it, so it constrains nothing",
+            f"use a coordinate, {_one_of(known.coordinates)}",
+        )
+    if isinstance(part, VelocityRow | IndependentSpeed) and path[-1] == "expression":
+        how = dependence(tree, known.speeds)
+        if how is Dependence.CONSTANT:
+            yield Finding(
+                path,
+                f"{said} with no speed in it",
+                f"use a speed, {_one_of(known.speeds)}; a condition on coordinates alone is a row "
+                'of type = "position"',
+            )
+        if how is Dependence.NONLINEAR:
+            yield Finding(
+                path,
+                f"{said} that is not linear in the speeds",
+                "write a sum of terms that each have one speed as a factor; factors may depend on "
+                "coordinates, never on speeds",
+            )
+        if how is Dependence.AFFINE and isinstance(part, IndependentSpeed):
+            yield Finding(
+                path,
+                f"{said} with a term that has no speed in it",
+                "leave that term out: an independent speed is a sum of speeds times factors",
+            )
+    if isinstance(part, Wrench) and path[2] in ("force", "moment"):
+        if dependence(tree, known.inputs) is Dependence.NONLINEAR:
+            yield Finding(
+                path,
+                f"{owner(path)} has {field(path)} that is not linear in the inputs",
+                "write a sum of terms that have at most one input as a factor",
+            )
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    return f"for example '{names[0]}'" if names else "of which this model has none"

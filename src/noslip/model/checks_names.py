@@ -1,0 +1,178 @@
+"""Checks of the names a model declares: readable in expressions, unique, not taken, used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from noslip.model.bodies import WORLD
+from noslip.model.checks_expressions import texts_of
+from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_in, parse
+from noslip.model.findings import NOUNS, Finding, Path, owner
+from noslip.model.forces import Motor
+from noslip.model.model import Model
+from noslip.model.schema import leaves
+from noslip.model.vocabulary import TIME, Vocabulary, named_angles
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """All names that the model declares."""
+    if not model.name.strip():
+        yield Finding(
+            ("name",), "the model has no name", 'give it one, for example name = "my_robot"'
+        )
+    for path, name in _declared(model):
+        yield from check_identifier(path, name, owner(path))
+    for kind in NOUNS:
+        yield from _duplicates(kind, getattr(model, kind))
+    yield from _shared_inputs(model)
+    for body in model.bodies:
+        if body.name == WORLD:
+            yield Finding(
+                ("bodies", WORLD),
+                f"a body is called '{WORLD}', which is the name of what does not move",
+                f"give it another name; joints and planes refer to the ground as '{WORLD}'",
+            )
+    for kind in ("parameters", "inputs", "speed_inputs"):
+        for part in getattr(model, kind):
+            yield from check_reserved((kind, part.name), part.name, owner((kind, part.name)))
+    for parameter in model.parameters:
+        if parameter.name in (*known.inputs, *known.speed_inputs):
+            yield Finding(
+                ("parameters", parameter.name),
+                f"parameter '{parameter.name}' has the name of an input",
+                "rename one of them; expressions know both by name",
+            )
+    yield from _angle_names(model)
+    yield from _speed_names(model, known)
+
+
+def check_identifier(path: Path, name: str, whose: str) -> Iterator[Finding]:
+    """A name must be letters, digits and underscores, since expressions use it."""
+    if not _IDENTIFIER.fullmatch(name):
+        yield Finding(
+            path,
+            f"{whose} has a name that expressions cannot use",
+            "use letters, digits and underscores, not starting with a digit, for example "
+            f"'{_as_identifier(name)}'",
+        )
+
+
+def check_reserved(path: Path, name: str, whose: str) -> Iterator[Finding]:
+    """A name must not be one that every expression already knows."""
+    taken = None
+    if name == TIME:
+        taken = "time"
+    elif name in CONSTANTS:
+        taken = f"the constant {CONSTANTS[name]:.6g}"
+    elif name in FUNCTIONS:
+        taken = "a function"
+    if taken:
+        yield Finding(
+            path,
+            f"{whose} has a name that means {taken} in expressions",
+            f"rename it, for example '{name}0'",
+        )
+
+
+def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Warnings for parameters, inputs and definitions that nothing uses."""
+    used: set[str] = set()
+    for path, key, _, value in leaves(model):
+        for _, text in texts_of(path, key, value):
+            try:
+                used |= names_in(parse(text))
+            except ExpressionError:
+                continue
+    used |= {force.input for force in model.forces if isinstance(force, Motor)}
+    declared: list[Path] = [("parameters", p.name) for p in model.parameters]
+    declared += [("inputs", i.name) for i in model.inputs]
+    if model.scenario:
+        declared += [("scenario", "parameters", p.name) for p in model.scenario.parameters]
+        declared += [("scenario", "definitions", name) for name in model.scenario.definitions]
+    for path in declared:
+        if path[-1] not in used:
+            whose = f"definition '{path[2]}'" if path[1] == "definitions" else owner(path)
+            yield Finding(
+                path, f"{whose} is never used", "use it in an expression, or remove it", True
+            )
+
+
+def _declared(model: Model) -> Iterator[tuple[Path, str]]:
+    """Paths and names of all named parts."""
+    for kind in NOUNS:
+        yield from (((kind, part.name), part.name) for part in getattr(model, kind))
+
+
+def _duplicates(kind: str, parts: Iterable[Any]) -> Iterator[Finding]:
+    for name, count in Counter(part.name for part in parts).items():
+        if count > 1:
+            yield Finding(
+                (kind, name),
+                f"{count} {kind.replace('_', ' ')} are called '{name}'",
+                f"give each {NOUNS[kind]} its own name",
+            )
+
+
+def _shared_inputs(model: Model) -> Iterator[Finding]:
+    speed_inputs = {i.name for i in model.speed_inputs}
+    for name in dict.fromkeys(i.name for i in model.inputs):
+        if name in speed_inputs:
+            yield Finding(
+                ("speed_inputs", name),
+                f"an input and a speed input are both called '{name}'",
+                "rename one of them; a scenario gives both kinds by name",
+            )
+
+
+def _angle_names(model: Model) -> Iterator[Finding]:
+    """Named angles and their rates must not collide with each other or the joint's own names."""
+    for joint in model.joints:
+        angles = named_angles(joint)
+        if angles is None:
+            continue
+        path = ("joints", joint.name, "angles", "names")
+        for name in angles.names:
+            yield from check_identifier(path, name, f"joint '{joint.name}', angle '{name}',")
+        taken = dict.fromkeys(
+            (q.name for q in (*joint.type.coordinates, *joint.type.speeds)),
+            "its coordinate or speed",
+        )
+        for angle in angles.names:
+            names = (angle, f"{angle}_rate")
+            clash = next((name for name in names if name in taken), None)
+            if clash is not None:
+                yield Finding(
+                    path,
+                    f"joint '{joint.name}' calls an angle or rate '{clash}', the name of "
+                    f"{taken[clash]}",
+                    'give three other names, for example names = ["yaw", "pitch", "roll"]',
+                )
+            taken |= dict.fromkeys(names, "another angle or rate")
+
+
+def _speed_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Independent speeds that are expressions need new names."""
+    for k, speed in enumerate(model.independent_speeds):
+        path = ("independent_speeds", k, "name")
+        if not speed.expression:
+            continue
+        if speed.name in known.speeds:
+            yield Finding(
+                path,
+                f"independent speed '{speed.name}' has an expression and the name of a tree speed",
+                "give the expression a new name, or leave the expression out",
+            )
+        else:
+            whose = f"independent speed '{speed.name}'"
+            yield from check_identifier(path, speed.name, whose)
+            yield from check_reserved(path, speed.name, whose)
+
+
+def _as_identifier(name: str) -> str:
+    kept = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "name"
+    return f"n{kept}" if kept[0].isdigit() else kept

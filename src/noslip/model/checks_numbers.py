@@ -1,0 +1,165 @@
+"""Checks of numbers at the nominal parameter values: finite, the right sign, the right count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from noslip.model.bodies import Box, Cylinder, Ring, Sphere
+from noslip.model.checks_expressions import value_at
+from noslip.model.contacts import Ball, Disk, KnifeEdge, Torus
+from noslip.model.expressions import is_finite
+from noslip.model.findings import Finding, Path, field, number_text, owner, vector_text
+from noslip.model.forces import JointFriction, Spring
+from noslip.model.joints import Prismatic, Revolute
+from noslip.model.model import Model
+from noslip.model.schema import Key, Kind, leaves
+from noslip.model.vocabulary import Vocabulary
+
+#: Fields that must be above zero.
+POSITIVE = {
+    (Disk, "radius"),
+    (Ball, "radius"),
+    (Torus, "radius"),
+    (Cylinder, "radius"),
+    (Sphere, "radius"),
+    (Ring, "radius"),
+    (JointFriction, "smoothing"),
+}
+
+#: Fields that must not be below zero.
+NOT_NEGATIVE = {
+    (Torus, "tube_radius"),
+    (Ring, "tube_radius"),
+    (Box, "size"),
+    (Cylinder, "length"),
+    (JointFriction, "level"),
+    (Spring, "rest_length"),
+}
+
+#: Fields that are directions.
+DIRECTIONS = {
+    (Revolute, "axis"),
+    (Prismatic, "axis"),
+    (Disk, "axis"),
+    (Torus, "axis"),
+    (KnifeEdge, "direction"),
+}
+
+_SEQUENCE = re.compile(r"[xyz]{3}")
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """All numbers, counts, axis sequences and colors of the model."""
+    values = known.finite_parameters
+    for path, key, part, value in leaves(model):
+        place = (type(part), key.name)
+        yield from _check_entries(path, key, value)
+        if place in POSITIVE or place in NOT_NEGATIVE:
+            yield from _check_sign(path, value, values, place in POSITIVE)
+        if place in DIRECTIONS:
+            yield from _check_direction(path, value, values)
+        if key.name == "sequence":
+            yield from _check_sequence(path, value)
+        if key.name == "color" and not _COLOR.fullmatch(value):
+            yield Finding(
+                path,
+                f'{owner(path)} has {field(path)} = "{value}", expected # and six hex digits',
+                'write for example color = "#4c78a8"',
+            )
+
+
+def _check_entries(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+    """The right count of entries, each a finite number or a text."""
+    match key.kind:
+        case Kind.NUMBER | Kind.WHOLE:
+            yield from _check_number(path, value)
+        case Kind.SCALAR if not isinstance(value, str):
+            yield from _check_number(path, value)
+        case Kind.SCALAR_TABLE:
+            for name, entry in value.items():
+                if not isinstance(entry, str):
+                    yield from _check_number((*path, name), entry)
+        case Kind.SCALARS | Kind.TEXTS:
+            yield from _check_array(path, key, value)
+
+
+def _check_array(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+    if not isinstance(value, tuple):
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} of type {type(value).__name__}, expected a tuple",
+            f"write {key.name}=(…), with a value for each entry",
+        )
+        return
+    if key.size is not None and len(value) != key.size:
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} with {len(value)} values, expected {key.size}",
+            f"give {key.size} values",
+        )
+    if key.kind is Kind.SCALARS:
+        for k, entry in enumerate(value):
+            if not isinstance(entry, str):
+                yield from _check_number((*path, k), entry)
+
+
+def _check_number(path: Path, value: Any) -> Iterator[Finding]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} = {value!r}, which is not a number",
+            "give a number in SI units",
+        )
+    elif not is_finite(value):
+        shown = number_text(value) if isinstance(value, float) else "a whole number above 1e308"
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} = {shown}, expected a finite number",
+            "give a finite number in SI units",
+        )
+
+
+def _check_sign(
+    path: Path, value: Any, values: dict[str, float], is_positive: bool
+) -> Iterator[Finding]:
+    expected, least = (
+        ("more than 0", "above zero") if is_positive else ("0 or more", "of zero or more")
+    )
+    entries = value if isinstance(value, tuple) else (value,)
+    for entry in entries:
+        number = value_at(entry, values)
+        if number is not None and (number < 0.0 or (is_positive and number == 0.0)):
+            yield Finding(
+                path,
+                f"{owner(path)} has {field(path)} {number_text(number)}, expected {expected}",
+                f"give a value {least}" + (", or change its parameters" * isinstance(entry, str)),
+            )
+
+
+def _check_direction(path: Path, value: Any, values: dict[str, float]) -> Iterator[Finding]:
+    entries = value if isinstance(value, tuple) else ()
+    numbers = tuple(n for n in (value_at(e, values) for e in entries) if n is not None)
+    if len(numbers) == 3 and max(map(abs, numbers)) < 1e-12:
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} {vector_text(numbers)}, which has no direction",
+            f"give a nonzero direction, for example {path[-1]} = [0, 0, 1]",
+        )
+
+
+def _check_sequence(path: Path, value: str) -> Iterator[Finding]:
+    if not _SEQUENCE.fullmatch(value):
+        what = "expected three of the letters x, y, z"
+    elif any(a == b for a, b in pairwise(value)):
+        what = "which turns about the same axis twice in a row"
+    else:
+        return
+    yield Finding(
+        path,
+        f'{owner(path)} has {field(path)} = "{value}", {what}',
+        'write for example sequence = "xyz" or sequence = "zxz"',
+    )

@@ -1,0 +1,308 @@
+"""Model files: TOML text to a checked `Model` and back.
+
+A file is data. Nothing in it is ever run: values are read by `tomllib`, expressions by the small
+reader of `expressions.py`. All faults are reported together, each with its line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import tomllib
+from pathlib import Path as FilePath
+from typing import Any
+
+from noslip.errors import Fault, ModelError
+from noslip.model.checks import check_model, find_faults
+from noslip.model.findings import Locate, Path, path_text
+from noslip.model.lines import NestingError, line_numbers
+from noslip.model.model import Model
+from noslip.model.tables import Table, model_from_table, table_from_model
+
+#: Files above this size in bytes are not read.
+MAX_SIZE = 1_000_000
+
+#: Inline tables are written on one line up to this length.
+_LINE_LENGTH = 100
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """The model that a file describes.
+
+    Parameters
+    ----------
+    path : str or path
+        A TOML file; docs/model-files.md lists its keys.
+
+    Raises
+    ------
+    ModelError : with all faults of the file, each with its line.
+    """
+    return read_model(path)[0]
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Model, tuple[Fault, ...]]:
+    """The model that a file describes, and warnings about what is unusual in it.
+
+    Parameters
+    ----------
+    path : str or path
+        A TOML file; docs/model-files.md lists its keys.
+
+    Raises
+    ------
+    ModelError : with all faults of the file, each with its line.
+    """
+    file = os.fspath(path)
+    return parse_model(_read_text(file), file)
+
+
+def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...]]:
+    """The model that a TOML text describes, and warnings about what is unusual in it.
+
+    Parameters
+    ----------
+    text : str
+        What a model file holds.
+    file : str
+        What messages call the file.
+
+    Raises
+    ------
+    ModelError : with all faults of the text, each with its line.
+    """
+    table, lines = _read_table(text, file)
+    reading = model_from_table(table)
+    findings = list(reading.findings)
+    if reading.model is not None:
+        # fields that could not be read hold stand-ins, about which nothing is said
+        broken = [finding.path for finding in findings]
+        found = find_faults(reading.model)
+        findings += [f for f in found if not any(_touch(f.path, path) for path in broken)]
+    findings.sort(key=lambda finding: _line(finding.path, lines))
+    locate = _locator(file, lines)
+    faults = [finding.fault(locate) for finding in findings if not finding.warning]
+    if faults or reading.model is None:
+        raise ModelError.from_faults(faults)
+    return reading.model, tuple(finding.fault(locate) for finding in findings)
+
+
+def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a model to a file that :func:`load_model` reads back to an equal model.
+
+    The file appears whole or not at all.
+
+    Parameters
+    ----------
+    model : Model
+        What to write; it is checked first.
+    path : str or path
+        Where to write it.
+    overwrite : bool
+        Whether a file that is already there may be replaced.
+
+    Raises
+    ------
+    ModelError : the model has faults, the file exists, or it cannot be written.
+    """
+    file = os.fspath(path)
+    text = model_to_toml(model)
+    if os.path.isdir(file):
+        raise ModelError(
+            f"'{file}' is a folder", file, f"give a file name in it, such as {model.name}.toml"
+        )
+    if os.path.lexists(file) and not overwrite:
+        raise ModelError(
+            f"there is already a file '{file}'", file, "choose another name, or pass overwrite=True"
+        )
+    try:
+        _write_whole(FilePath(os.path.realpath(file)), text.encode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"'{file}' cannot be written: {_reason(error)}",
+            file,
+            "check that the folder exists and may be written to",
+        ) from error
+
+
+def model_to_toml(model: Model) -> str:
+    """The text of a model file.
+
+    Parameters
+    ----------
+    model : Model
+        What to write; it is checked first.
+
+    Raises
+    ------
+    ModelError : the model has faults.
+    """
+    check_model(model)
+    return "\n".join(_written(table_from_model(model), ())).strip("\n") + "\n"
+
+
+def _read_text(file: str) -> str:
+    """The text of a file, or what keeps it from being one."""
+    try:
+        status = os.stat(file)
+    except FileNotFoundError:
+        raise ModelError(
+            f"there is no file '{file}'", file, "check the name and the folder"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise ModelError(f"'{file}' is a folder", file, "give the name of a .toml file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelError(f"'{file}' is not a plain file", file, "give the name of a .toml file")
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_SIZE + 1)
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    if len(data) > MAX_SIZE:
+        raise ModelError(
+            f"'{file}' has {max(status.st_size, len(data))} bytes, at most {MAX_SIZE} are read",
+            file,
+            "give a model file; results and meshes do not belong in one",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelError(
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
+            f"{file}, line {line}",
+            "save the file as UTF-8",
+        ) from error
+
+
+def _read_table(text: str, file: str) -> tuple[Table, dict[Path, int]]:
+    """Values and line numbers of a TOML text."""
+    try:
+        lines = line_numbers(text)
+        return tomllib.loads(text), lines
+    except NestingError as error:
+        raise ModelError(
+            f"{error}",
+            f"{file}, line {error.line}",
+            "no key of a model file is nested that deep; see docs/model-files.md",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise _not_toml(str(error), text, file) from error
+
+
+def _not_toml(message: str, text: str, file: str) -> ModelError:
+    """The complaint of `tomllib` in our three parts."""
+    found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message)
+    said, line, where = message, 0, file
+    if found is not None:
+        said = found[1]
+        line = int(found[2]) if found[2] else text.count("\n") + 1
+        where = f"{file}, line {line}" + (f", column {found[3]}" if found[3] else "")
+    said = re.sub(r"\b[Ii]nvalid\b", "unreadable", said)
+    # a key path comes as a Python tuple: ('bodies', 'wheel') is bodies.wheel
+    said = re.sub(r"\('(.*?)',?\)", lambda m: m[1].replace("', '", "."), said)
+    shown = text.splitlines()[line - 1].strip() if 0 < line <= len(text.splitlines()) else ""
+    what = f"the text '{shown[:60]}' is not TOML: " if shown else "the text is not TOML: "
+    return ModelError(
+        what + said[:1].lower() + said[1:],
+        where,
+        "write key = value, with text in quotes, arrays in [ ], and each key and table once",
+    )
+
+
+def _unreadable(file: str, error: Exception) -> ModelError:
+    return ModelError(
+        f"'{file}' cannot be read: {_reason(error)}", file, "check the name and its permissions"
+    )
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _line(path: Path, lines: dict[Path, int]) -> int:
+    """Line of a path, or of the closest table around it."""
+    while path not in lines:
+        # names such as wheel1.angle may be written as dotted keys
+        dotted = tuple(part for step in path for part in _parts(step))
+        if dotted in lines:
+            return lines[dotted]
+        path = path[:-1]
+    return lines[path]
+
+
+def _parts(step: str | int) -> list[str | int]:
+    return [*step.split(".")] if isinstance(step, str) else [step]
+
+
+def _locator(file: str, lines: dict[Path, int]) -> Locate:
+    return lambda path: f"{file}, line {_line(path, lines)}, {path_text(path)}"
+
+
+def _touch(one: Path, other: Path) -> bool:
+    """Whether one path is inside the other."""
+    size = min(len(one), len(other))
+    return size > 0 and one[:size] == other[:size]
+
+
+def _write_whole(file: FilePath, data: bytes) -> None:
+    """Write beside the target, then take its place in one step."""
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if file.exists():
+            os.chmod(beside, stat.S_IMODE(file.stat().st_mode))
+        os.replace(beside, file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _written(table: Table, path: tuple[str, ...]) -> list[str]:
+    """Lines of a table: what fits on a line first, then the tables below it."""
+    plain, below = [], []
+    for key, value in table.items():
+        line = f"{_literal_key(key)} = {_literal(value)}"
+        is_tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        is_short = len(line) <= _LINE_LENGTH and len(path) > 1
+        if (isinstance(value, dict) or is_tables) and not is_short:
+            below.append((key, value))
+        else:
+            plain.append(line)
+    lines = plain
+    for key, value in below:
+        inner = (*path, key)
+        name = ".".join(_literal_key(k) for k in inner)
+        for item in value if isinstance(value, list) else [value]:
+            head = f"[[{name}]]" if isinstance(value, list) else f"[{name}]"
+            body = _written(item, inner)
+            # a table that only holds tables needs no head of its own
+            only_tables = body and body[0] == ""
+            lines += body if only_tables and not isinstance(value, list) else ["", head, *body]
+    return lines
+
+
+def _literal(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_literal_key(k)} = {_literal(v)}" for k, v in value.items())
+        return f"{{{inner}}}"
+    return _dumped({"key": value}).removeprefix("key = ")
+
+
+def _literal_key(key: str) -> str:
+    return _dumped({key: 0}).removesuffix(" = 0")
+
+
+def _dumped(table: dict[str, Any]) -> str:
+    import tomli_w
+
+    return tomli_w.dumps(table).removesuffix("\n")

@@ -1,0 +1,318 @@
+"""Plain tables, as TOML gives them, to a `Model` and back.
+
+The data classes say what a table may hold (`schema.py`). Reading collects every fault instead of
+stopping at the first; where a field cannot be read, a stand-in takes its place so that the rest can
+still be checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from noslip.errors import nearest
+from noslip.model.expressions import is_finite
+from noslip.model.findings import NOUNS, Finding, Path, path_text
+from noslip.model.model import Model
+from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came out of a table.
+
+    Parameters
+    ----------
+    model : with stand-ins where fields could not be read; None if whole parts are missing.
+    findings : faults of the table itself: keys and types.
+    """
+
+    model: Model | None
+    findings: tuple[Finding, ...]
+
+
+def model_from_table(table: Table) -> Reading:
+    """The model that a table describes, and all faults of its keys and types."""
+    reader = _Reader()
+    table = dict(table)
+    reader.check_format(table.pop("format", None))
+    unknown = set(table) - {key.name for key in keys_of(Model)}
+    model = reader.part((Model,), table, ())
+    is_whole = reader.is_whole and not unknown
+    return Reading(model=model if is_whole else None, findings=tuple(reader.findings))
+
+
+def table_from_model(model: Model) -> Table:
+    """The table that describes a model; what equals its default is left out."""
+    return {"format": FORMAT, **_table(model)}
+
+
+class _Reader:
+    """Reads parts from tables and notes what is wrong with them."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.is_whole = True
+
+    def note(self, path: Path, what: str, fix: str) -> None:
+        self.findings.append(Finding(path, what, fix))
+
+    def check_format(self, given: Any) -> None:
+        if given is None:
+            self.note((), "the file does not say its format", f"add format = {FORMAT} at the top")
+        elif isinstance(given, bool) or given != FORMAT:
+            self.note(
+                ("format",),
+                f"format is {_shown(given)}, this version reads {FORMAT}",
+                f"write format = {FORMAT}",
+            )
+
+    def part(self, classes: tuple[type, ...], table: Any, path: Path, **given: Any) -> Any:
+        """One part of one of the classes, from its table; None if it cannot be told which."""
+        if not isinstance(table, dict):
+            self.wrong(path, table, Kind.PART)
+            self.is_whole = False
+            return None
+        rest = dict(table)
+        part = classes[0] if len(classes) == 1 else self.chosen(classes, rest, path)
+        if part is None:
+            return None
+        known = ["type"] if len(classes) > 1 else []
+        for key in keys_of(part):
+            if not key.is_flat:
+                continue
+            # the fields of the joint's type are taken out of the joint's table
+            joint_type = self.chosen(key.parts, rest, path)
+            if joint_type is None:
+                return None
+            given[key.name] = self.fields(joint_type, rest, path, {})
+            known += ["type", *(k.name for k in keys_of(joint_type))]
+        known += [key.name for key in keys_of(part) if key.name not in given]
+        read = self.fields(part, rest, path, given)
+        for name in rest:
+            self.unknown(name, known, path)
+        return read
+
+    def chosen(self, classes: tuple[type, ...], table: Table, path: Path) -> type | None:
+        """The class that the key ``type`` names."""
+        words = {WORDS[part]: part for part in classes}
+        word = table.pop("type", None)
+        if isinstance(word, str) and word in words:
+            return words[word]
+        listed = ", ".join(f'"{w}"' for w in words)
+        if word is None:
+            self.note(path, f"{_called(path)} has no type", f"add type = one of {listed}")
+        else:
+            what = f"{_called(path)} has type {_shown(word)}, expected one of {listed}"
+            hint = nearest(str(word), words)
+            self.note((*path, "type"), what, hint)
+        self.is_whole = False
+        return None
+
+    def fields(self, part: type, table: Table, path: Path, given: dict[str, Any]) -> Any:
+        """A part from the keys of its table, which are taken out of it."""
+        values = dict(given)
+        for key in keys_of(part):
+            if key.name in given:
+                continue
+            if key.name in table:
+                values[key.name] = self.value(key, table.pop(key.name), (*path, key.name))
+            elif key.is_required:
+                what = f"{_called(path)} has no {key.name}"
+                self.note((*path, key.name), what, f"add {_example(key)}")
+                values[key.name] = _stand_in(key)
+                self.is_whole &= key.kind is not Kind.PART
+        return part(**values)
+
+    def value(self, key: Key, value: Any, path: Path) -> Any:
+        """What a key holds, by its kind."""
+        match key.kind:
+            case Kind.PART:
+                return self.part(key.parts, value, path)
+            case Kind.NAMED if isinstance(value, dict):
+                named = (self.part(key.parts, v, (*path, n), name=n) for n, v in value.items())
+                return tuple(named)
+            case Kind.LIST if isinstance(value, list):
+                return tuple(self.part(key.parts, v, (*path, k)) for k, v in enumerate(value))
+            case Kind.SCALARS | Kind.TEXTS if isinstance(value, list):
+                return self.array(key, value, path)
+            case Kind.SCALAR_TABLE if isinstance(value, dict):
+                return self.dotted(value, path)
+            case Kind.TEXT_TABLE if isinstance(value, dict):
+                return {n: self.plain(Kind.TEXT, v, (*path, n)) for n, v in value.items()}
+            case Kind.NUMBER | Kind.WHOLE | Kind.TRUTH | Kind.TEXT | Kind.SCALAR:
+                return self.plain(key.kind, value, path)
+        self.wrong(path, value, key.kind)
+        self.is_whole &= key.kind not in (Kind.NAMED, Kind.LIST, Kind.TEXTS)
+        return _stand_in(key)
+
+    def array(self, key: Key, value: list[Any], path: Path) -> tuple[Any, ...]:
+        if key.size is not None and len(value) != key.size:
+            self.note(
+                path,
+                f"{path_text(path)} has {len(value)} values, expected {key.size}",
+                f"give {key.size} values, for example {_example(key)}",
+            )
+            self.is_whole &= key.kind is not Kind.TEXTS
+            return _stand_in(key)
+        kind = Kind.SCALAR if key.kind is Kind.SCALARS else Kind.TEXT
+        # a name that cannot be read is missed wherever it is used
+        self.is_whole &= kind is Kind.SCALAR or all(isinstance(v, str) for v in value)
+        return tuple(self.plain(kind, v, (*path, k)) for k, v in enumerate(value))
+
+    def dotted(self, table: Table, path: Path, prefix: str = "") -> dict[str, Any]:
+        """Scalars by name; ``wheel1.angle`` may be a quoted key or a dotted one."""
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            name, at = prefix + key, (*path, key)
+            inner = isinstance(value, dict)
+            found = self.dotted(value, at, f"{name}.") if inner else None
+            for full, scalar in (found or {name: self.plain(Kind.SCALAR, value, at)}).items():
+                if full in values:
+                    self.note(at, f"'{full}' is given twice", "keep one of them")
+                values[full] = scalar
+        return values
+
+    def plain(self, kind: Kind, value: Any, path: Path) -> Any:
+        """A number, a truth value or a text; numbers become floats."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        match kind:
+            case Kind.TRUTH if isinstance(value, bool):
+                return value
+            case Kind.TEXT | Kind.SCALAR if isinstance(value, str):
+                return value
+            case Kind.WHOLE if is_number and isinstance(value, int):
+                return value
+            case Kind.NUMBER | Kind.SCALAR if is_number:
+                # what a float cannot hold stays as it is and is found by the checks
+                return float(value) if is_finite(value) else value
+        self.wrong(path, value, kind)
+        return _STAND_INS[kind]
+
+    def wrong(self, path: Path, value: Any, kind: Kind) -> None:
+        """A key holds something of another kind."""
+        what = f"{path_text(path)} is {_shown(value)}, expected {kind.value}"
+        if kind is Kind.NAMED:
+            fix = f"write a table for each, such as [{path_text(path)}.my_name]"
+        elif kind is Kind.LIST:
+            fix = f"write [[{path_text(path)}]] before each"
+        elif isinstance(path[-1], int):
+            fix = f"write {_EXAMPLES[kind]} there"
+        else:
+            fix = f"write {path[-1]} = {_EXAMPLES[kind]}"
+        self.note(path, what, fix)
+
+    def unknown(self, name: str, known: list[str], path: Path) -> None:
+        where = path_text(path) if path else "a model file"
+        if name == "name" and len(path) > 1 and path[0] in NOUNS:
+            fix = f"remove it; the name is '{path[-1]}', from the head of the table"
+        else:
+            fix = nearest(name, known)
+        self.note((*path, name), f"'{name}' is not a key of {where}", fix)
+
+
+_EXAMPLES = {
+    Kind.NUMBER: "1.5",
+    Kind.WHOLE: "501",
+    Kind.TRUTH: "true",
+    Kind.TEXT: '"…" with the text in quotes',
+    Kind.SCALAR: '1.5, or an expression in quotes such as "l/2"',
+    Kind.SCALARS: "[0, 0, 1]",
+    Kind.TEXTS: '["a", "b", "c"]',
+    Kind.SCALAR_TABLE: '{angle = 0.5} or {angle = "l/2"}',
+    Kind.TEXT_TABLE: '{angle = "0.5*t"}',
+    Kind.PART: "{…}, a table",
+    Kind.LIST: "[{…}]",
+    Kind.NAMED: "tables",
+}
+
+# what takes the place of a field that cannot be read; its own checks are then left out
+_STAND_INS: dict[Kind, Any] = {
+    Kind.NUMBER: 1.0,
+    Kind.WHOLE: 2,
+    Kind.TRUTH: True,
+    Kind.TEXT: "",
+    Kind.SCALAR: 1.0,
+    Kind.SCALAR_TABLE: {},
+    Kind.TEXT_TABLE: {},
+    Kind.LIST: (),
+    Kind.NAMED: (),
+}
+
+
+def _stand_in(key: Key) -> Any:
+    if key.kind is Kind.SCALARS:
+        return (1.0,) * (key.size or 3)
+    if key.kind is Kind.TEXTS:
+        return tuple("abcdef"[: key.size or 0])
+    return _STAND_INS.get(key.kind)
+
+
+def _example(key: Key) -> str:
+    if len(key.parts) > 1:
+        return f'{key.name} = {{type = "{WORDS[key.parts[0]]}", …}}'
+    return f"{key.name} = {_EXAMPLES[key.kind]}"
+
+
+def _called(path: Path) -> str:
+    """What a message calls the table at a path."""
+    if len(path) == 2 and path[0] in NOUNS:
+        return f"{NOUNS[str(path[0])]} '{path[1]}'"
+    return path_text(path) if path else "the file"
+
+
+def _shown(value: Any) -> str:
+    """A value from a file in few words."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return f"an array of {len(value)}"
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def _table(part: Any, skip: tuple[str, ...] = ()) -> Table:
+    """Table of a part: the fields that differ from their defaults."""
+    table: Table = {}
+    described: type = type(part)
+    # the type of a joint comes first, before the bodies it connects
+    for key in sorted(keys_of(described), key=lambda key: not key.is_flat):
+        value = getattr(part, key.name)
+        if key.name in skip or (not key.is_required and value == key.default):
+            continue
+        if key.is_flat:
+            table |= {"type": WORDS[type(value)], **_table(value)}
+        else:
+            table[key.name] = _plain(key, value)
+    return table
+
+
+def _plain(key: Key, value: Any) -> Any:
+    """What a field holds, in the types of TOML."""
+    match key.kind:
+        case Kind.PART:
+            return _typed(key, value)
+        case Kind.NAMED:
+            return {item.name: _typed(key, item, ("name",)) for item in value}
+        case Kind.LIST:
+            return [_typed(key, item) for item in value]
+        case Kind.SCALARS | Kind.TEXTS:
+            return [_plain_scalar(item) for item in value]
+        case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
+            return {name: _plain_scalar(item) for name, item in value.items()}
+        case _:
+            return _plain_scalar(value)
+
+
+def _typed(key: Key, part: Any, skip: tuple[str, ...] = ()) -> Table:
+    """Table of a part, with its word if the key may hold parts of several classes."""
+    word = {"type": WORDS[type(part)]} if len(key.parts) > 1 else {}
+    return {**word, **_table(part, skip)}
+
+
+def _plain_scalar(value: Any) -> Any:
+    return value if isinstance(value, str | int) else float(value)

@@ -1,0 +1,597 @@
+"""The native loop: a whole integration in compiled code, from addresses of compiled functions.
+
+Every function it calls has the signature
+
+    void f(const double* t, const double* x, const double* u, const double* p, double* out)
+
+and is given as an integer address, so that this file is compiled once for all models and kept on
+disk. The state is y = [x; z]: x is the mechanism's, z belongs to the generator of inputs.
+
+    rates      f(t, x, inputs, p)          → [ẋ; health]
+    generator  f(t, y, base inputs, p_gen) → [inputs; ż]; without it inputs are the base inputs
+    project    f(t, x, inputs, p)          → [x after one Newton step; residual before it]
+    events     f(t, x, inputs, p_ev)       → one value per event
+
+Methods: DOP853 with its authors' step control, and RK4 with a fixed step and a cubic dense output.
+
+Traps
+-----
+- The compiled code on disk is renewed when *this* file changes. After a change of ``dop853.py``
+  alone, delete it or touch this file.
+- Vectors are known by the addresses in a ``SETUP``; nothing here owns or checks them.
+- Times of stages never reach a knot at which the step ends: they stop one rounding before it, so
+  that inputs written as "if t ≥ knot" are seen from the left within that step. The next step sees
+  them from the right, hence its first stage is evaluated anew.
+
+References
+----------
+[HairerNorsettWanner1993] for the method, its step control and first step; [Chandrupatla1997] for
+the roots of events. Both without equation numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from noslip.simulation import dop853
+from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
+
+DOP853, RK4 = range(2)
+
+FINISHED = 0  # the end time is reached
+EVENT = 1  # an event's value crossed zero; index says which
+CANCELLED = 2  # the status word asked for it
+STEP_TOO_SMALL = 3  # the tolerances ask for steps that time cannot resolve
+SINGULAR = 4  # a health value is below its floor or NaN; index says which
+NON_FINITE = 5  # the rates at the state, or just ahead of it, are not finite
+MAX_STEPS = 6  # the allowed number of steps is spent
+PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
+
+MAX_PROJECTIONS = 8
+CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
+START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
+
+# Rows of K besides the stages: the rates at a step's end, and there after a projection.
+END_ROW, PROJECTED_ROW, NUM_ROWS = NUM_STAGES, NUM_STAGES_DENSE, NUM_STAGES_DENSE + 1
+
+# Stages of both methods by their nonzero weights: row k is columns and weights from starts[k] up to
+# starts[k + 1]. Column 0 stands first in every row. After DOP853: three stages of RK4 and its end.
+_RK4_ROWS = (
+    {0: 1 / 2},
+    {0: 0.0, 1: 1 / 2},
+    {0: 0.0, 2: 1.0},
+    {0: 1 / 6, 1: 1 / 3, 2: 1 / 3, 3: 1 / 6},
+)
+_ROWS: list[dict[int, float]] = [
+    *({int(j): float(row[j]) for j in np.flatnonzero(row)} for row in dop853.A),
+    *_RK4_ROWS,
+]
+_ROW_STARTS = np.cumsum([0, *(len(row) for row in _ROWS)])
+_ROW_COLUMNS = np.array([column for row in _ROWS for column in row])
+_ROW_WEIGHTS = np.array([weight for row in _ROWS for weight in row.values()])
+_TIMES = np.array([*dop853.C, 1 / 2, 1 / 2, 1.0])
+_RK4_START, _RK4_END = NUM_STAGES_DENSE, NUM_STAGES_DENSE + 3
+
+_ACCEPTED, _RETRY = -2, -1  # besides the endings, what may be said of a step
+_EPS = 2.0**-52
+
+_ADDRESSES = (
+    # functions, 0 where there is none, and their parameters
+    *("rates", "generator", "project", "events"),
+    *("parameters", "generator_parameters", "event_parameters"),
+    # base inputs; [inputs; ż], the same as the base inputs where there is no generator
+    *("base", "inputs"),
+    # table k drives base input targets[k] by segments offsets[k] up to offsets[k + 1]; a segment
+    # is c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − start; segments[k] is the one in use
+    *("targets", "offsets", "starts", "coefficients", "segments"),
+    # sorted times on which steps end, among them all starts; sorted times of samples
+    *("knots", "sample_times"),
+    # per state, per health value, per event (−1, 0, +1)
+    *("absolute", "floors", "directions"),
+    # cancel request, time reached, steps taken: shared with Python while the loop runs
+    "status",
+    # state at the start, then where the loop ended
+    "y",
+    # one row for each sample, and one more for an event
+    *("recorded_times", "recorded_states", "recorded_inputs"),
+    # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values, health
+    *("K", "F", "stage", "end", "next", "point", "newton"),
+    *("left", "right", "at_end", "probe", "health"),
+)
+_INTEGERS = (
+    *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
+    *("num_health", "num_events", "max_steps"),
+    # outcome: why, which event or health value, and what it took
+    *("code", "index", "steps", "rejections", "evaluations", "filled"),
+)
+_REALS = (
+    # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
+    *("time", "step"),
+    *("end_time", "max_step", "relative", "projection"),
+)
+SETUP = np.dtype(
+    [(name, np.int64) for name in (*_ADDRESSES, *_INTEGERS)]
+    + [(name, np.float64) for name in _REALS]
+)
+
+_native = njit(
+    error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
+
+
+@intrinsic
+def _vector(typing_context, address):
+    """Pointer to the float64 values at an address."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], ir.DoubleType().as_pointer())
+
+    return types.CPointer(types.float64)(types.int64), generate
+
+
+@intrinsic
+def _integers(typing_context, address):
+    """Pointer to the int64 values at an address."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+
+    return types.CPointer(types.int64)(types.int64), generate
+
+
+@intrinsic
+def _call(typing_context, function, t, x, u, p, out):
+    """Call the compiled function at an address with a time and the addresses of four vectors."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = ir.DoubleType().as_pointer()
+        function_type = ir.FunctionType(ir.VoidType(), [pointer] * 5)
+        function = builder.inttoptr(arguments[0], function_type.as_pointer())
+        time = cgutils.alloca_once(builder, ir.DoubleType())
+        builder.store(arguments[1], time)
+        vectors = [builder.inttoptr(address, pointer) for address in arguments[2:]]
+        builder.call(function, [time, *vectors])
+        return context.get_dummy_value()
+
+    address = types.int64
+    return types.void(address, types.float64, address, address, address, address), generate
+
+
+@intrinsic
+def _copy(typing_context, source, target, count):
+    """Copy float64 values from one address to another, which do not overlap."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = ir.DoubleType().as_pointer()
+        source, target = (builder.inttoptr(address, pointer) for address in arguments[:2])
+        cgutils.raw_memcpy(builder, target, source, arguments[2], 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@_native
+def _is_finite(address, n):
+    x = _vector(address)
+    for i in range(n):
+        if not math.isfinite(x[i]):
+            return False
+    return True
+
+
+@_native
+def _row(s, k):
+    """Address of row k of K."""
+    return s.K + 8 * k * s.row
+
+
+@_native
+def _find_inputs(s, t, y):
+    """Inputs at (t, y) and the generator's rates, into s.inputs."""
+    for k in range(s.num_tables):
+        segment = _integers(s.segments)[k]
+        c = _vector(s.coefficients + 32 * segment)
+        r = t - _vector(s.starts)[segment]
+        target = _integers(s.targets)[k]
+        _vector(s.base)[target] = ((c[0] * r + c[1]) * r + c[2]) * r + c[3]
+    if s.generator != 0:
+        _call(s.generator, t, y, s.base, s.generator_parameters, s.inputs)
+
+
+@_native
+def _evaluate(s, t, y, out):
+    """Rates [ẋ; ż] at (t, y) into out; health into s.health, inputs into s.inputs."""
+    _find_inputs(s, t, y)
+    _call(s.rates, t, y, s.inputs, s.parameters, out)
+    # The function has put the health values where ż goes.
+    if s.num_health > 0:
+        _copy(out + 8 * s.nx, s.health, s.num_health)
+    if s.nz > 0:
+        _copy(s.inputs + 8 * s.num_inputs, out + 8 * s.nx, s.nz)
+    s.evaluations += 1
+
+
+@_native
+def _unhealthy(s):
+    """Index of the first health value of the last evaluation below its floor or NaN, or −1."""
+    health, floors = _vector(s.health), _vector(s.floors)
+    for k in range(s.num_health):
+        if not health[k] >= floors[k]:
+            return k
+    return -1
+
+
+@_native
+def _enter_segments(s, t):
+    """Choose the segment of every table that holds from time t on."""
+    segments, offsets, starts = _integers(s.segments), _integers(s.offsets), _vector(s.starts)
+    for k in range(s.num_tables):
+        while segments[k] + 1 < offsets[k + 1] and starts[segments[k] + 1] <= t:
+            segments[k] += 1
+
+
+@_native
+def _project(s, t, x):
+    """Bring x on the constraints with the inputs found; number of corrections, or −1: failed."""
+    for correction in range(MAX_PROJECTIONS):
+        _call(s.project, t, x, s.inputs, s.parameters, s.newton)
+        if _vector(s.newton)[s.nx] <= s.projection:
+            return correction
+        _copy(s.newton, x, s.nx)
+    return -1
+
+
+@_native
+def _settle(s, t, y):
+    """Project a reported state and find its inputs; False if that failed."""
+    _find_inputs(s, t, y)
+    if s.project == 0:
+        return True
+    corrections = _project(s, t, y)
+    if corrections > 0:
+        _find_inputs(s, t, y)
+    return corrections >= 0
+
+
+@_native
+def _combine(s, stage, h, out):
+    """State of a stage, y + h Σ_j a_j k_j, into out."""
+    K, y, state = _vector(s.K), _vector(s.y), _vector(out)
+    first = _ROW_STARTS[stage]
+    a = h * _ROW_WEIGHTS[first]
+    for i in range(s.ny):
+        state[i] = y[i] + a * K[i]
+    for j in range(first + 1, _ROW_STARTS[stage + 1]):
+        a = h * _ROW_WEIGHTS[j]
+        k = _vector(_row(s, _ROW_COLUMNS[j]))
+        for i in range(s.ny):
+            state[i] += a * k[i]
+
+
+@_native
+def _evaluate_stages(s, t, h, last, first, after, row):
+    """Rates of consecutive stages into the rows of K from ``row`` on; none is later than last."""
+    for stage in range(first, after):
+        _combine(s, stage, h, s.stage)
+        _evaluate(s, min(t + _TIMES[stage] * h, last), s.stage, _row(s, row + stage - first))
+
+
+@_native
+def _try_step(s, t, h, last):
+    """State at a step's end into s.end; the norm of its error, 0 for RK4 which does not know it."""
+    end = NUM_STAGES if s.method == DOP853 else _RK4_END
+    _evaluate_stages(s, t, h, last, 1 if s.method == DOP853 else _RK4_START, end, 1)
+    _combine(s, end, h, s.end)
+    if s.method == RK4:
+        return 0.0
+    K, y, y_new = _vector(s.K), _vector(s.y), _vector(s.end)
+    return dop853.error_norm(K, s.row, s.ny, h, y, y_new, _vector(s.absolute), s.relative)
+
+
+@_native
+def _prepare_dense(s, t, h, last):
+    """Dense output of a step into s.F, a cubic for RK4; False if it is not finite."""
+    K, F = _vector(s.K), _vector(s.F)
+    dop853.cubic_terms(K, s.row, s.ny, h, _vector(s.y), _vector(s.end), F)
+    if s.method == DOP853:
+        first = NUM_STAGES + 1
+        _evaluate_stages(s, t, h, last, first, NUM_STAGES_DENSE, first)
+        dop853.higher_terms(K, s.row, s.ny, h, F)
+    return _is_finite(s.F, dop853.NUM_DENSE_TERMS * s.ny)
+
+
+@_native
+def _interpolate(s, theta, out):
+    """State at t + θh of the step with the dense output in s.F."""
+    dop853.dense_state(_vector(s.F), s.ny, theta, _vector(s.y), _vector(out))
+
+
+@_native
+def _close_step(s, t, h, last, is_dense):
+    """Rates, projection, health, events and dense output at the end of a step.
+
+    Returns the verdict (accepted, retry with a smaller step, or an ending), the row of K with the
+    rates at s.next, and the index of a health value below its floor.
+    """
+    if not _is_finite(s.end, s.ny):
+        return _RETRY, END_ROW, -1
+    row = END_ROW
+    _copy(s.end, s.next, s.ny)
+    _evaluate(s, last, s.next, _row(s, row))
+    if not _is_finite(_row(s, row), s.ny):
+        return _RETRY, row, -1
+    if s.project != 0:
+        corrections = _project(s, last, s.next)
+        if corrections < 0:
+            return PROJECTION_FAILED, row, -1
+        if corrections > 0:
+            row = PROJECTED_ROW
+            _evaluate(s, last, s.next, _row(s, row))
+            if not _is_finite(_row(s, row), s.ny):
+                return _RETRY, row, -1
+    unhealthy = _unhealthy(s)
+    if s.events != 0:
+        _call(s.events, last, s.next, s.inputs, s.event_parameters, s.at_end)
+    if is_dense and not _prepare_dense(s, t, h, last):
+        return _RETRY, row, -1
+    return _ACCEPTED, row, unhealthy
+
+
+@_native
+def _event_values(s, t, h, theta, out):
+    """Values of all events on the dense output at t + θh."""
+    _interpolate(s, theta, s.point)
+    _find_inputs(s, t + theta * h, s.point)
+    _call(s.events, t + theta * h, s.point, s.inputs, s.event_parameters, out)
+
+
+@_native
+def _expected_root(a, f_a, b, f_b, c, f_c):
+    """Where between a (0) and b (1) the root is expected; 1/2 where interpolation is unsafe."""
+    xi = (a - b) / (c - b)
+    phi = (f_a - f_b) / (f_c - f_b)
+    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
+        return 0.5
+    from_c = (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+    return f_a / (f_b - f_a) * f_c / (f_b - f_c) + from_c
+
+
+@_native
+def _locate(s, t, h, event, left, right):
+    """Root θ of one event between two fractions of a step, on its far side.
+
+    Chandrupatla's method: inverse quadratic interpolation where it is safe, else bisection. The
+    root lies between a, the newest point, and b; c is the point before.
+    """
+    a, f_a, b, f_b = right, _vector(s.right)[event], left, _vector(s.left)[event]
+    if f_a == 0.0:
+        return right
+    fraction = 0.5
+    tolerance = 2.0 * _EPS * max(1.0, abs(t) / h)
+    for _ in range(200):
+        if abs(b - a) <= tolerance:
+            break
+        least = 0.5 * tolerance / abs(b - a)
+        x = a + min(max(fraction, least), 1.0 - least) * (b - a)
+        _event_values(s, t, h, x, s.probe)
+        f_x = _vector(s.probe)[event]
+        if f_x == 0.0:
+            return x
+        if (f_x > 0.0) == (f_a > 0.0):
+            c, f_c = a, f_a
+        else:
+            c, f_c, b, f_b = b, f_b, a, f_a
+        a, f_a = x, f_x
+        fraction = _expected_root(a, f_a, b, f_b, c, f_c)
+    return max(a, b)
+
+
+@_native
+def _crosses(before, after, direction):
+    """Whether a value left its sign, in the direction asked for (0: both)."""
+    if before < 0.0:
+        return direction >= 0.0 and after >= 0.0
+    return before > 0.0 and direction <= 0.0 and after <= 0.0
+
+
+@_native
+def _find_event(s, t, h, is_first):
+    """First event of a step and its fraction θ, or −1. Leaves the last signs in s.left."""
+    before, after, directions = _vector(s.left), _vector(s.right), _vector(s.directions)
+    left = 0.0
+    if is_first:
+        left = START_FRACTION
+        _event_values(s, t, h, left, s.left)
+    for check in range(1, CHECKS_PER_STEP + 1):
+        right = check / CHECKS_PER_STEP
+        if check == CHECKS_PER_STEP:
+            _copy(s.at_end, s.right, s.num_events)
+        else:
+            _event_values(s, t, h, right, s.right)
+        found, theta = -1, 2.0
+        for k in range(s.num_events):
+            if _crosses(before[k], after[k], directions[k]):
+                root = _locate(s, t, h, k, left, right)
+                if root < theta:
+                    found, theta = k, root
+        if found >= 0:
+            return found, theta
+        # A value of zero or NaN leaves the sign before it in place.
+        for k in range(s.num_events):
+            if after[k] * after[k] > 0.0:
+                before[k] = after[k]
+        left = right
+    return -1, 1.0
+
+
+@_native
+def _record(s, t, y):
+    """Append time, state and the inputs found to the record."""
+    _vector(s.recorded_times)[s.filled] = t
+    _copy(y, s.recorded_states + 8 * s.filled * s.ny, s.ny)
+    _copy(s.inputs, s.recorded_inputs + 8 * s.filled * s.num_inputs, s.num_inputs)
+    s.filled += 1
+
+
+@_native
+def _is_wanted(s, limit):
+    """Whether a sample before a time is still to be recorded."""
+    return s.filled < s.num_samples and _vector(s.sample_times)[s.filled] < limit
+
+
+@_native
+def _record_samples_at(s, t):
+    """Record the samples at the time of s.y itself."""
+    while s.filled < s.num_samples and _vector(s.sample_times)[s.filled] <= t:
+        _find_inputs(s, t, s.y)
+        _record(s, t, s.y)
+
+
+@_native
+def _report_step(s, t, h, t_new):
+    """Look for an event in an accepted step and record the samples before it or the step's end.
+
+    Returns a verdict (accepted, EVENT or PROJECTION_FAILED) and where the step now ends. The state
+    of an event is left in s.next.
+    """
+    event, theta = -1, 1.0
+    if s.events != 0:
+        event, theta = _find_event(s, t, h, s.steps == 0)
+    t_end = t_new if event < 0 else min(t + theta * h, t_new)
+    while _is_wanted(s, t_end):
+        time = _vector(s.sample_times)[s.filled]
+        _interpolate(s, (time - t) / h, s.point)
+        if not _settle(s, time, s.point):
+            return PROJECTION_FAILED, t
+        _record(s, time, s.point)
+    if event < 0:
+        return _ACCEPTED, t_new
+    _interpolate(s, theta, s.next)
+    if not _settle(s, t_end, s.next):
+        return PROJECTION_FAILED, t
+    _record(s, t_end, s.next)
+    s.index = event
+    return EVENT, t_end
+
+
+@_native
+def _first_step(s, t, longest):
+    """First step by Hairer's rule: from the sizes of the state, its rate and second derivative."""
+    y, stage, k0, k1 = _vector(s.y), _vector(s.stage), _vector(s.K), _vector(_row(s, 1))
+    absolute, relative = _vector(s.absolute), s.relative
+    state, rate, second = 0.0, 0.0, 0.0
+    for i in range(s.ny):
+        scale = absolute[i] + relative * abs(y[i])
+        state += (y[i] / scale) ** 2
+        rate += (k0[i] / scale) ** 2
+    h = 1e-6 if rate <= 1e-10 or state <= 1e-10 else 0.01 * math.sqrt(state / rate)
+    h = min(h, longest)
+    # An explicit Euler step shows how fast the rate changes.
+    for i in range(s.ny):
+        stage[i] = y[i] + h * k0[i]
+    _evaluate(s, t + h, s.stage, _row(s, 1))
+    for i in range(s.ny):
+        second += ((k1[i] - k0[i]) / (absolute[i] + relative * abs(y[i]))) ** 2
+    fastest = max(math.sqrt(second) / h, math.sqrt(rate))
+    if not math.isfinite(fastest):
+        return h
+    limit = max(1e-6, 1e-3 * h) if fastest <= 1e-15 else (0.01 / fastest) ** 0.125
+    return min(100.0 * h, limit, longest)
+
+
+@_native
+def _ending(s, t, unhealthy, is_finite, is_stuck, error):
+    """Reason to end before the next step, the most telling first; accepted if there is none."""
+    if unhealthy >= 0:
+        s.index = unhealthy
+        return SINGULAR
+    if not is_finite:
+        return NON_FINITE
+    if t >= s.end_time:
+        return FINISHED
+    if _vector(s.status)[0] != 0.0:
+        return CANCELLED
+    if s.steps >= s.max_steps:
+        return MAX_STEPS
+    if is_stuck:
+        return STEP_TOO_SMALL if math.isfinite(error) else NON_FINITE
+    return _ACCEPTED
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def integrate(setup):
+    """Integrate from the setup's time to its end time, or to the first reason to end earlier.
+
+    The setup's ``time``, ``y`` and ``step`` are left where the run ended, so that a second call,
+    with the same or other functions, continues it. Inputs recorded at a knot are those that hold
+    from it on, but at the end of the run those that held before it.
+
+    Parameters
+    ----------
+    setup : (1,) array of SETUP
+        The caller keeps alive the vectors and functions it points to.
+    """
+    s = setup[0]
+    t, start, end_time, h, error = s.time, s.time, s.end_time, s.step, 0.0
+    max_step = s.step if s.method == RK4 else s.max_step
+    knots, knot, status = _vector(s.knots), 0, _vector(s.status)
+    s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
+    is_stale, is_finite, may_grow, unhealthy = True, True, True, -1
+    while True:
+        # Time resolves no steps below this.
+        smallest = 10.0 * _EPS * max(abs(t), 1e-8 * (end_time - start))
+        while knot < s.num_knots and knots[knot] <= t + smallest:
+            knot += 1
+        stop = min(end_time, knots[knot]) if knot < s.num_knots else end_time
+        # At the start and at knots the inputs may jump.
+        if is_stale:
+            _enter_segments(s, t + smallest)
+            _evaluate(s, t, s.y, s.K)
+            is_stale, is_finite, unhealthy = False, _is_finite(s.K, s.ny), _unhealthy(s)
+            if is_finite and unhealthy < 0:
+                h = max(h if h > 0.0 else _first_step(s, t, min(max_step, stop - t)), smallest)
+        _record_samples_at(s, t)
+        code = _ending(s, t, unhealthy, is_finite, h < smallest, error)
+        if code != _ACCEPTED:
+            break
+
+        # Try a step; it ends on the next stop if that is near.
+        h = min(h, max_step)
+        lands = stop - t <= min(1.01 * h, max_step * (1.0 + 1e-9))
+        t_new = stop if lands else t + h
+        last = np.nextafter(t_new, t) if lands and stop < end_time else t_new
+        h_try = t_new - t
+        error = _try_step(s, t, h_try, last)
+        code, row = _RETRY, END_ROW
+        if error <= 1.0:
+            is_dense = s.events != 0 or _is_wanted(s, t_new)
+            code, row, unhealthy = _close_step(s, t, h_try, last, is_dense)
+            error = np.inf if code == _RETRY else error
+        if code == _RETRY:
+            s.rejections += 1
+            if s.method == RK4:
+                code = NON_FINITE
+                break
+            h, may_grow = dop853.next_step(h_try, error, False), False
+            continue
+
+        # Report it and make its end the new state.
+        if code == _ACCEPTED:
+            code, t_new = _report_step(s, t, h_try, t_new)
+        if code == PROJECTION_FAILED:
+            break
+        t, s.steps = t_new, s.steps + 1
+        _copy(s.next, s.y, s.ny)
+        _copy(_row(s, row), s.K, s.ny)
+        status[1], status[2] = t, s.steps
+        if code == EVENT:
+            break
+        h_next = dop853.next_step(h_try, error, may_grow)
+        h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
+    s.code, s.time, s.step = code, t, min(h, max_step)
