@@ -242,35 +242,41 @@ def run_native(
     """
     memory = _Memory(plan)
     failures: list[BaseException] = []
+    done = threading.Event()
 
     def work() -> None:
         try:
             loop.integrate(memory.setup)
         except BaseException as error:
             failures.append(error)
+        finally:
+            done.set()
 
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
-    thread = threading.Thread(target=work, name="noslip native loop", daemon=True)
     try:
-        thread.start()
+        threading.Thread(target=work, name="noslip native loop", daemon=True).start()
     except BaseException:
         memory.status[0] = 1.0
         raise
-    is_interrupted = _watch(thread, plan, memory.status, progress, cancel)
+    is_interrupted = _watch(done, plan, memory.status, progress, cancel)
     if failures:
         raise failures[0]
     return memory.result(is_interrupted)
 
 
 def _watch(
-    thread: threading.Thread,
+    done: threading.Event,
     plan: IntegrationPlan,
     status: Array,
     progress: Callable[[float], object] | None,
     cancel: CancelRequest | None,
 ) -> bool:
-    """Wait for the worker, pass requests and progress on; whether Ctrl-C was pressed."""
+    """Wait for the worker, pass requests and progress on; whether Ctrl-C was pressed.
+
+    Waiting is for an event of our own: up to Python 3.12 a thread whose ``join`` is interrupted
+    counts as ended although it still runs.
+    """
     span = plan.end_time - plan.start_time
     reported = time.monotonic()
 
@@ -279,22 +285,20 @@ def _watch(
             progress(float((status[1] - plan.start_time) / span) if span > 0.0 else 1.0)
 
     try:
-        thread.join(POLL_INTERVAL)
-        while thread.is_alive():
+        while not done.wait(POLL_INTERVAL):
             if cancel is not None and cancel.is_set():
                 status[0] = 1.0
             if time.monotonic() - reported >= PROGRESS_INTERVAL:
                 report()
                 reported = time.monotonic()
-            thread.join(POLL_INTERVAL)
         report()
     except KeyboardInterrupt:
         status[0] = 1.0
-        thread.join()
+        done.wait()
         return True
     except BaseException:
         status[0] = 1.0
-        thread.join()
+        done.wait()
         raise
     return False
 
