@@ -39,9 +39,14 @@ def skew(a: Traced) -> ca.SX:
     )
 
 
-def unskew(R: Traced) -> ca.SX:
-    """The vector of the skew part of R: for a small rotation, its rotation vector."""
-    return ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
+def turn_vector(R: Traced) -> ca.SX:
+    """2 sin(θ/2) e of a rotation by θ about e: for a small rotation, its rotation vector.
+
+    It vanishes for no other rotation than R = 1. (The skew part of R, sin θ e, also vanishes after
+    half a turn.) With 1 + tr R = 4 cos²(θ/2), it is the skew part over cos(θ/2).
+    """
+    skew_part = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
+    return 2 * skew_part / ca.sqrt(1 + ca.trace(R))
 
 
 def unit(a: Traced) -> ca.SX:

@@ -8,10 +8,9 @@ from the equations of motion:
     (2)  J η̇ = ÿ − d/dt(N_y v)|_η̇=0                                 [SahaAngeles1989, eq. 7d]
     (3)  SᵀB u = SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − SᵀQ                   [SahaAngeles1989, eq. 29]
 
-All are evaluated at the reference configuration, which is carried as extra states q_ref with q̇_ref
-= N v: the angle of a caster is no function of the driven wheels' angles, so it must be integrated
-along
-([SahaAngeles1989, eq. 30] leaves it out).
+All are evaluated at the reference configuration: the prescribed coordinates are known, the others are
+carried as extra states q_ref with q̇_ref = N v. The angle of a caster is no function of the driven
+wheels' angles, so it must be integrated along ([SahaAngeles1989, eq. 30] leaves it out).
 """
 
 from __future__ import annotations
@@ -56,7 +55,13 @@ class FollowMotion(AbstractInputLaw):
         values = np.array([p.value for p in self.parameters], dtype=float)
         trace = _trace_motion(system, self, extra)
         q_ref = ca.SX.sym("q_ref", kin.num_coordinates)
-        here = [symbols.t, q_ref, symbols.params]
+        # what is prescribed is known exactly; only the other coordinates are integrated
+        places = trace.outputs(symbols.t, symbols.params, extra)
+        parts = ca.vertsplit(q_ref)
+        for k, at in enumerate(trace.at):
+            parts[at] = places[k]
+        q_here = ca.vertcat(*parts)
+        here = [symbols.t, q_here, symbols.params]
         eta, etadot = (f(*here, extra) for f in (trace.speeds, trace.accelerations))
         # (3) at the reference
         dynamics = ca.Function(
@@ -70,7 +75,7 @@ class FollowMotion(AbstractInputLaw):
             ],
         )
         none = ca.SX(0, 1)
-        mass, rest, inputs, rates = dynamics(symbols.t, q_ref, eta, none, none, symbols.params)
+        mass, rest, inputs, rates = dynamics(symbols.t, q_here, eta, none, none, symbols.params)
         u = _solve_inputs(inputs, ca.mtimes(mass, etadot) + rest)
         return InputGenerator(
             inputs={i.name: u[k] for k, i in enumerate(system.model.inputs)},
@@ -112,6 +117,7 @@ class FollowMotion(AbstractInputLaw):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _MotionTrace:
+    at: tuple[int, ...]  # indices of the prescribed coordinates
     outputs: ca.Function  # (t, params, task) → y
     speeds: ca.Function  # (t, q, params, task) → η
     accelerations: ca.Function  # (t, q, params, task) → η̇
@@ -143,6 +149,7 @@ def _trace_motion(system: System, task: FollowMotion, extra: ca.SX) -> _MotionTr
     miss = ydot - ca.mtimes(N_y, ca.mtimes(kin.S, eta) + kin.s)
     inputs = [symbols.t, symbols.q, symbols.params, extra]
     return _MotionTrace(
+        at=tuple(at),
         outputs=ca.Function("y", [symbols.t, symbols.params, extra], [y]),
         speeds=ca.Function("eta", inputs, [eta]),
         accelerations=ca.Function("etadot", inputs, [etadot]),

@@ -67,11 +67,13 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
                 k = speed[force.speed]
                 joint[GIVEN][k] += reader.scalar(force.input)
             case JointSpring():
-                stretch = symbols.q[coordinate[force.coordinate]] - reader.scalar(force.rest)
+                at = coordinate[force.coordinate]
+                stretch = symbols.q[at] - reader.scalar(force.rest)
                 stiffness = reader.scalar(force.stiffness)
                 energy += stiffness * stretch**2 / 2
-                # coordinates with a spring are their own speeds' integrals (checked), so Q = −∂U/∂q
-                joint[SPRING][_speed_of(kin, force.coordinate)] -= stiffness * stretch
+                # Q = −Nᵀ ∂U/∂q: the x of a planar joint is moved by both of its linear speeds
+                for k in range(num):
+                    joint[SPRING][k] -= stiffness * stretch * kin.N[at, k]
             case JointDamper():
                 k = speed[force.speed]
                 joint[DISSIPATIVE][k] -= reader.scalar(force.damping) * symbols.v[k]
@@ -167,12 +169,3 @@ def _point(kin: Kinematics, motion: list[Pair], body: str, point: Vector3) -> tu
     w, v = motion[k]
     r = ca.mtimes(node.R_DB, place)
     return node.p_WB + ca.mtimes(node.R_WD, r), ca.mtimes(node.R_WD, v + cross(w, r))
-
-
-def _speed_of(kin: Kinematics, coordinate: str) -> int:
-    """Index of the speed that is the rate of a coordinate."""
-    for node in kin.tree.nodes:
-        for k, c in enumerate(node.joint.type.coordinates):
-            if f"{node.joint.name}.{c.name}" == coordinate:
-                return node.speeds.start + k
-    raise KeyError(coordinate)

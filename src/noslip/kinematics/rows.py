@@ -17,7 +17,7 @@ from noslip.model.contacts import NORMAL, KnifeEdge
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.rows import PositionRow
-from noslip.spatial import EYE3, rotation_from_angles, unskew, vector
+from noslip.spatial import EYE3, rotation_from_angles, turn_vector, vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,7 +152,7 @@ def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, c
             vector([motion[name] for name in angles.names]), angles.sequence
         )
         R_FM, _ = joint.type.pose(q[node.coordinates], vector([0, 0, 0]))
-        turn = unskew(ca.mtimes(prescribed.T, R_FM))
+        turn = turn_vector(ca.mtimes(prescribed.T, R_FM))
         rows += [(f"turn_{k}", "rad", e) for k, e in zip("xyz", ca.vertsplit(turn), strict=True)]
     return rows
 

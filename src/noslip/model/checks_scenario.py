@@ -25,11 +25,11 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     yield from _check_times(scenario)
     yield from _check_names(scenario, known)
     inputs = (*known.inputs, *known.speed_inputs)
-    starting = (*known.coordinates, *known.speeds, *known.angles, *known.rates)
-    moving = (*known.coordinates, *known.angles)
+    named = tuple(s.name for s in model.independent_speeds if s.expression)
+    starting = (*known.coordinates, *known.speeds, *known.angles, *known.rates, *named)
     yield from _check_keys("start", scenario.start, "coordinate or speed", starting, known)
     yield from _check_keys("inputs", scenario.inputs, "input", inputs, known)
-    yield from _check_keys("motion", scenario.motion, "coordinate", moving, known)
+    yield from _check_keys("motion", scenario.motion, "coordinate", known.coordinates, known)
     yield from _check_start_orientation(model, scenario)
     if scenario.inputs and scenario.motion:
         yield Finding(

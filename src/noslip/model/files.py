@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 import tomllib
 from pathlib import Path as FilePath
 from typing import Any
 
+from noslip.atomic import write_atomically
 from noslip.errors import Fault, ModelError
 from noslip.model.checks import check_model, find_faults
 from noslip.model.findings import Locate, Path, path_text
@@ -92,7 +92,7 @@ def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...
 def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a model to a file that :func:`load_model` reads back to an equal model.
 
-    The file appears whole or not at all.
+    The file appears whole or not at all; folders on the way to it are made.
 
     Parameters
     ----------
@@ -118,12 +118,13 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
             f"there is already a file '{file}'", file, "choose another name, or pass overwrite=True"
         )
     try:
-        _write_whole(FilePath(os.path.realpath(file)), text.encode("utf-8"))
+        data = text.encode("utf-8")
+        write_atomically(FilePath(os.path.realpath(file)), lambda beside: beside.write_bytes(data))
     except (OSError, ValueError) as error:
         raise ModelError(
             f"'{file}' cannot be written: {_reason(error)}",
             file,
-            "check that the folder exists and may be written to",
+            "check the name, and that the folder may be written to",
         ) from error
 
 
@@ -247,21 +248,6 @@ def _touch(one: Path, other: Path) -> bool:
     """Whether one path is inside the other."""
     size = min(len(one), len(other))
     return size > 0 and one[:size] == other[:size]
-
-
-def _write_whole(file: FilePath, data: bytes) -> None:
-    """Write beside the target, then take its place in one step."""
-    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if file.exists():
-            os.chmod(beside, stat.S_IMODE(file.stat().st_mode))
-        os.replace(beside, file)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _written(table: Table, path: tuple[str, ...]) -> list[str]:

@@ -64,8 +64,23 @@ class AbstractJointType(abc.ABC):
 
 
 def _turn_rows(R: Traced) -> list[tuple[str, str, Traced]]:
+    turn = ca.vertsplit(spatial.turn_vector(R))
+    return [(f"turn_{k}", "rad", e) for k, e in zip("xyz", turn, strict=True)]
+
+
+def _tilt_rows(
+    R: Traced, axis: Traced, across: dict[str, Traced]
+) -> list[tuple[str, str, Traced]]:
+    """Rows that keep the joint's axis on itself, along the named directions across it.
+
+    With θ the angle between the axis and R · axis they are parts of 2 sin(θ/2), which vanishes for
+    θ = 0 only; those of sin θ would also let the joint be closed with its axis reversed.
+    """
+    turned = ca.mtimes(R, axis)
+    half = ca.sqrt((1 + ca.dot(axis, turned)) / 2)  # cos(θ/2)
     return [
-        (f"turn_{k}", "rad", e) for k, e in zip("xyz", ca.vertsplit(spatial.unskew(R)), strict=True)
+        (f"tilt_{name}", "rad", ca.dot(direction, turned) / half)
+        for name, direction in across.items()
     ]
 
 
@@ -125,12 +140,7 @@ class Revolute(AbstractJointType):
 
     def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
         first, second = _across(axis)
-        turned = ca.mtimes(R, axis)
-        tilts = [
-            ("tilt_1", "rad", ca.dot(first, turned)),
-            ("tilt_2", "rad", ca.dot(second, turned)),
-        ]
-        return _shift_rows(p) + tilts
+        return _shift_rows(p) + _tilt_rows(R, axis, {"1": first, "2": second})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +197,7 @@ class Planar(AbstractJointType):
         return spatial.rotation_about(_Z, q[2])
 
     def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
-        return [("shift_z", "m", p[2]), ("tilt_x", "rad", R[0, 2]), ("tilt_y", "rad", R[1, 2])]
+        return [("shift_z", "m", p[2]), *_tilt_rows(R, _Z, {"x": _X, "y": _Y})]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -256,10 +256,10 @@ def run_native(
         memory.status[0] = 1.0
     try:
         threading.Thread(target=work, name="noslip native loop", daemon=True).start()
+        is_interrupted = _watch(done, plan, memory.status, progress, cancel)
     except BaseException:
         memory.status[0] = 1.0
         raise
-    is_interrupted = _watch(done, plan, memory.status, progress, cancel)
     if failures:
         raise failures[0]
     return memory.result(is_interrupted)
@@ -274,8 +274,8 @@ def _watch(
 ) -> bool:
     """Wait for the worker, pass requests and progress on; whether Ctrl-C was pressed.
 
-    Waiting is for an event of our own: up to Python 3.12 a thread whose ``join`` is interrupted
-    counts as ended although it still runs.
+    Waiting is for an event of our own: in Python 3.11 a thread whose ``join`` is interrupted counts
+    as ended although it still runs.
     """
     span = plan.end_time - plan.start_time
     reported = time.monotonic()
