@@ -1,7 +1,7 @@
 """Saha and Angeles (1989), IEEE Conf. Robotics and Automation, 1572–1577: the three-wheeled AGV.
 
-doi:10.1109/ROBOT.1989.100202. The numbers in data/agv.json were computed independently of the paper's
-method, in 40-digit arithmetic. Bodies 1, 2, 3 are the wheels, 4 the bracket, 5 the platform.
+The numbers in data/agv.json were computed independently of the paper's method, in 40-digit
+arithmetic. Bodies 1, 2, 3 are the wheels, 4 the bracket, 5 the platform.
 """
 
 import dataclasses
@@ -215,8 +215,8 @@ def test_circle_tables(path):
 def test_inverse_kinematics_and_dynamics_in_reverse(path):
     """Backwards, the mass center trails the axle and open-loop motion is unstable, as for a sleigh.
 
-    Rounding then grows by e^(distance over length), so the forward simulation is no test; the inverse
-    one, which gives the tabulated angles and torques, does not see it.
+    Rounding then grows by e^(distance over length), so the forward simulation is no test; the
+    inverse one, which gives the tabulated angles and torques, does not see it.
     """
     system = ns.compile(ns.derive(variant(path)))
     changes = {"R": path["R"], "bracket.angle": path["psi0"]}

@@ -8,9 +8,9 @@ from the equations of motion:
     (2)  J η̇ = ÿ − d/dt(N_y v)|_η̇=0                                 [SahaAngeles1989, eq. 7d]
     (3)  SᵀB u = SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − SᵀQ                   [SahaAngeles1989, eq. 29]
 
-All are evaluated at the reference configuration: the prescribed coordinates are known, the others are
-carried as extra states q_ref with q̇_ref = N v. The angle of a caster is no function of the driven
-wheels' angles, so it must be integrated along ([SahaAngeles1989, eq. 30] leaves it out).
+All are evaluated at the reference configuration: the prescribed coordinates are known, the others
+are carried as extra states q_ref with q̇_ref = N v. The angle of a caster is no function of the
+driven wheels' angles, so it must be integrated along ([SahaAngeles1989, eq. 30] leaves it out).
 """
 
 from __future__ import annotations
