@@ -1,0 +1,310 @@
+"""Native code against the interpreter and against CasADi's own evaluation."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from concurrent.futures import ThreadPoolExecutor
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noslip.engines import llvm
+from noslip.engines.interpreter import interpret, interpret_rows
+from noslip.engines.llvm import NativeFunction, compile_native, print_llvm, require_symbols
+from noslip.engines.program import CASADI_KINDS, Program, trace_program
+from noslip.errors import CompileError
+
+# Two C libraries may differ in the last digits of one operation.
+ONE_OPERATION = 1e-14
+# Native sums are regrouped and fused; well-conditioned programs still agree this closely.
+MANY = {"rtol": 1e-10, "atol": 1e-10}
+
+SPECIAL = np.array(
+    [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.75, 2.0, 1e-310, 1e300, 800.0]
+)
+EMPTY = ca.SX(0, 1)
+
+
+def native(program: Program) -> NativeFunction:
+    return compile_native([program])[program.name]
+
+
+def chain(num_joints: int) -> tuple[Program, ca.Function]:
+    """Position and speed of the tip of an arm in space, and their dependence on the state."""
+    t, u = ca.SX.sym("t"), ca.SX.sym("u", num_joints)
+    x, p = ca.SX.sym("x", 2 * num_joints), ca.SX.sym("p", num_joints)
+    rotation, tip = ca.SX.eye(3), ca.SX(3, 1)
+    for k in range(num_joints):
+        c, s = ca.cos(x[k] + t * u[k]), ca.sin(x[k] + t * u[k])
+        about_x = ca.blockcat([[1, 0, 0], [0, c, -s], [0, s, c]])
+        about_z = ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+        rotation = rotation @ (about_x if k % 2 else about_z)
+        tip += rotation @ ca.vertcat(p[k], 0, 0.1)
+    speed = ca.jtimes(tip, x[:num_joints], x[num_joints:])
+    output = ca.vertcat(tip, speed, ca.vec(ca.jacobian(speed, x)))
+    inputs = [t, x, u, p]
+    return trace_program("chain", inputs, output), ca.Function("chain", inputs, [output])
+
+
+def chain_inputs(program: Program, num_rows: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    tables = [rng.normal(size=(num_rows, size)) for size in program.input_sizes[1:]]
+    return [rng.normal(size=num_rows), *tables]
+
+
+def row(inputs: list[np.ndarray], k: int) -> list[np.ndarray]:
+    return [table[k] for table in inputs]
+
+
+def operation(code: int) -> tuple[Program, ca.Function]:
+    """One operation by its code in CasADi; those of one operand leave the other unused."""
+    x = ca.SX.sym("x", 2)
+    value = ca.SX.binary(code, x[0], x[1])
+    return trace_program(str(code), [EMPTY, x, EMPTY, EMPTY], value), ca.Function("f", [x], [value])
+
+
+@pytest.fixture(scope="module")
+def functions() -> dict[str, NativeFunction]:
+    """Every operation, compiled in one module."""
+    return compile_native(operation(code)[0] for code in CASADI_KINDS)
+
+
+@pytest.mark.parametrize("code", CASADI_KINDS, ids=[f"{k}-{v}" for k, v in CASADI_KINDS.items()])
+def test_operation_and_interpreter_and_casadi(functions: dict, code: int) -> None:
+    program, function = operation(code)
+    values = np.concatenate([SPECIAL, np.random.default_rng(3).normal(scale=2.0, size=6)])
+    pairs = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
+    times, inputs = np.zeros(len(pairs)), np.empty((len(pairs), 0))
+    computed = functions[str(code)].map(times, pairs, inputs, [])
+    interpreted = interpret_rows(program, times, pairs, inputs, [])
+    np.testing.assert_allclose(computed, interpreted, rtol=ONE_OPERATION, atol=0)
+    np.testing.assert_allclose(computed, np.array(function(pairs.T)).T, rtol=ONE_OPERATION, atol=0)
+
+
+def test_choice_sign_and_logic_natively() -> None:
+    x = ca.SX.sym("x", 3)
+    value = ca.vertcat(
+        ca.if_else(x[0], x[1], x[2]),
+        ca.if_else(ca.logic_and(x[0] < x[1], ca.logic_not(x[2])), ca.sign(x[0]), x[1]),
+        ca.if_else(ca.logic_or(x[0] == x[1], x[2] != x[1]), -x[0], ca.fabs(x[2])),
+    )
+    program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
+    rows = np.stack(np.meshgrid(SPECIAL, SPECIAL, SPECIAL), axis=-1).reshape(-1, 3)
+    times, inputs = np.zeros(len(rows)), np.empty((len(rows), 0))
+    computed = native(program).map(times, rows, inputs, [])
+    np.testing.assert_array_equal(computed, interpret_rows(program, times, rows, inputs, []))
+    np.testing.assert_array_equal(computed, np.array(ca.Function("f", [x], [value])(rows.T)).T)
+
+
+# Maps of [-3, 3]² into [-3, 3] that do not amplify errors, so that all targets must agree.
+SMOOTH = [
+    lambda a, b: (a + b) / 2,
+    lambda a, b: (a - b) / 2,
+    lambda a, b: a * b / 6,
+    lambda a, b: a / (2 + b * b),
+    lambda a, b: ca.sin(a) * ca.cos(b),
+    lambda a, b: (ca.sin(a) + ca.cos(a)) / 2,
+    lambda a, b: ca.atan2(a, 2 + ca.fabs(b)),
+    lambda a, b: (ca.sqrt(1 + a * a) - ca.tanh(b)) / 2,
+    lambda a, b: ca.fmin(a, b) / 2 - ca.fmax(a, -b) / 2,
+    lambda a, b: ca.log1p(ca.exp(-a)) / 2 - ca.erf(b) / 2,
+    lambda a, b: (2 + a * a / 9) ** (b / 3) / 2,
+    lambda a, b: ca.hypot(a, b) / 2,
+    lambda a, b: -a,
+]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(SMOOTH), st.integers(0, 99), st.integers(0, 99)),
+    min_size=1,
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, seed=st.integers(0, 2**32 - 1))
+def test_random_programs_and_casadi(steps: list, seed: int) -> None:
+    t, x, u, p = ca.SX.sym("t"), ca.SX.sym("x", 3), ca.SX.sym("u", 2), ca.SX.sym("p", 1)
+    values = [ca.SX(0.75), *ca.vertsplit(ca.vertcat(t, x, u, p))]
+    for combine, i, j in steps:
+        values.append(combine(values[i % len(values)], values[-1 - j % len(values)]))
+    output = ca.vertcat(*values[-8:])
+    program = trace_program("f", [t, x, u, p], output)
+    rng = np.random.default_rng(seed)
+    inputs = [rng.uniform(-3, 3, size=size) for size in program.input_sizes]
+    by_casadi = np.array(ca.Function("f", [t, x, u, p], [output])(*inputs)).ravel()
+    np.testing.assert_allclose(interpret(program, *inputs), by_casadi, **MANY)
+    np.testing.assert_allclose(native(program)(*inputs), by_casadi, **MANY)
+
+
+@pytest.mark.parametrize("longest_part", [1, 7, 100])
+def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> None:
+    program, _ = chain(3)
+    inputs = chain_inputs(program, 5)
+    whole = native(program).map(*inputs)
+    monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
+    assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm([program])
+    in_parts = native(program).map(*inputs)
+    np.testing.assert_allclose(in_parts, whole, **MANY)
+
+
+def test_long_program_is_cut_and_agrees_with_casadi() -> None:
+    program, function = chain(24)
+    assert program.num_operations > llvm.LONGEST_PART
+    assert "@program0_part1(" in print_llvm([program])
+    inputs = row(chain_inputs(program, 1), 0)
+    np.testing.assert_allclose(
+        native(program)(*inputs),
+        np.array(function(*inputs)).ravel(),
+        **MANY,
+    )
+
+
+def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # each value is read once, by the next operation
+    x = ca.SX.sym("x")
+    value = x
+    for _ in range(100):
+        value = ca.sin(value)
+    program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
+    monkeypatch.setattr(llvm, "LONGEST_PART", 10)
+    assert "%w = alloca [2 x double]" in print_llvm([program])
+    np.testing.assert_allclose(
+        native(program)([], [1.0], [], []), interpret(program, [], [1.0], [], [])
+    )
+
+
+def test_structural_zeros_constants_and_inputs_are_written() -> None:
+    x = ca.SX.sym("x", 2)
+    output = ca.SX(6, 1)
+    output[1], output[3], output[4], output[5] = x[1], 2.5, x[0] * x[1], x[0] * x[1]
+    function = native(trace_program("f", [EMPTY, x, EMPTY, EMPTY], output))
+    for _ in range(3):
+        out = function([], [2.0, 3.0], [], [])
+        assert out.tolist() == [0.0, 3.0, 0.0, 2.5, 6.0, 6.0]
+
+
+def test_constants_keep_all_their_bits() -> None:
+    numbers = [0.1, -0.0, 5e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan, 1 / 3]
+    function = native(trace_program("f", [EMPTY] * 4, ca.vertcat(*map(ca.SX, numbers))))
+    np.testing.assert_array_equal(function([], [], [], []), numbers)
+
+
+def test_empty_inputs_and_outputs() -> None:
+    programs = [
+        trace_program("constant", [EMPTY] * 4, ca.SX(4.0)),
+        trace_program("nothing", [EMPTY] * 4, EMPTY),
+    ]
+    compiled = compile_native(programs)
+    assert compiled["constant"]([], [], [], []).tolist() == [4.0]
+    assert compiled["nothing"]([], [], [], []).shape == (0,)
+    none = np.empty((3, 0))
+    assert compiled["constant"].map(np.zeros(3), none, none, []).tolist() == [[4.0]] * 3
+    assert compiled["nothing"].map(np.zeros(3), none, none, []).shape == (3, 0)
+
+
+def test_nan_and_infinity_are_kept() -> None:
+    x = ca.SX.sym("x", 2)
+    difference = x[0] - x[1]
+    is_number = ca.if_else(ca.fmax(difference, difference * 2) <= difference, 1, 0)
+    value = ca.vertcat(x[0] + x[1], difference, x[0] * x[1], x[0] / x[1], is_number)
+    program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
+    assert not any(flag in print_llvm([program]) for flag in ("nnan", "ninf", "fast"))
+    out = native(program)([], [np.inf, np.inf], [], [])
+    np.testing.assert_array_equal(out, [np.inf, np.nan, np.inf, np.nan, 0.0])
+
+
+def test_calls_and_rows_give_the_same_bits() -> None:
+    program, again = chain(4)[0], chain(4)[0]
+    assert print_llvm([again]) == print_llvm([program])
+    function = native(program)
+    inputs = chain_inputs(program, 9)
+    rows = function.map(*inputs)
+    for k in range(9):
+        assert function(*row(inputs, k)).tobytes() == rows[k].tobytes()
+    assert function.map(*inputs).tobytes() == rows.tobytes()
+    assert native(again).map(*inputs).tobytes() == rows.tobytes()
+
+
+def test_rows_may_share_parameters_natively() -> None:
+    program, _ = chain(3)
+    function = native(program)
+    t, x, u, p = chain_inputs(program, 4)
+    repeated = np.tile(p[0], (4, 1))
+    assert function.map(t, x, u, p[0]).tobytes() == function.map(t, x, u, repeated).tobytes()
+    assert function.map(t[:0], x[:0], u[:0], p[0]).shape == (0, program.output_size)
+
+
+def test_threads_give_the_same_bits() -> None:
+    program, _ = chain(6)
+    function = native(program)
+    inputs = chain_inputs(program, 400)
+    expected = function.map(*inputs)
+    with ThreadPoolExecutor(8) as pool:
+        for out in pool.map(lambda _: function.map(*inputs), range(24)):
+            assert out.tobytes() == expected.tobytes()
+        for k, out in enumerate(pool.map(lambda k: function(*row(inputs, k)), range(400))):
+            assert out.tobytes() == expected[k].tobytes()
+
+
+def test_address_is_the_function() -> None:
+    x = ca.SX.sym("x", 2)
+    function = native(trace_program("f", [EMPTY, x, EMPTY, EMPTY], x * 3))
+    given, out = np.array([1.0, 2.0]), np.empty(2)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(function.address)
+    call(None, given.ctypes.data, None, None, out.ctypes.data)
+    assert out.tolist() == [3.0, 6.0]
+
+
+def test_function_outlives_its_siblings() -> None:
+    x = ca.SX.sym("x")
+    one, other = (trace_program(n, [EMPTY, x, EMPTY, EMPTY], ca.sin(x)) for n in ("one", "other"))
+    kept = compile_native([one, other])["one"]
+    gc.collect()
+    assert kept([], [0.0], [], []).tolist() == [0.0]
+
+
+def test_any_layout_and_type_of_input_is_taken() -> None:
+    program, _ = chain(2)
+    function = native(program)
+    t, x, u, p = chain_inputs(program, 6)
+    fortran = function.map(t[::2], np.asfortranarray(x)[::2], u[::2], p[::2])
+    assert (
+        fortran.tobytes() == function.map(*(table[::2].copy() for table in (t, x, u, p))).tobytes()
+    )
+    assert (
+        function(1, [1, 2, 3, 4], (5, 6), [7, 8]).tobytes()
+        == function(1.0, np.arange(1.0, 5.0), np.array([5.0, 6.0]), np.array([7.0, 8.0])).tobytes()
+    )
+
+
+def test_any_name_is_taken() -> None:
+    x = ca.SX.sym("x")
+    for name in ("sin", "rates of 'arm\"", "η̇"):
+        program = trace_program(name, [EMPTY, x, EMPTY, EMPTY], ca.sin(x))
+        assert native(program)([], [0.5], [], []) == pytest.approx([np.sin(0.5)])
+
+
+def test_repeated_names_are_refused() -> None:
+    program, _ = chain(1)
+    with pytest.raises(ValueError, match="programs need different names, got chain, chain"):
+        compile_native([program, program])
+
+
+def test_wrong_sizes_are_refused_natively() -> None:
+    program, _ = chain(2)
+    function = native(program)
+    with pytest.raises(ValueError, match=r"chain: x has shape \(3,\), expected \(4,\)"):
+        function(0.0, np.zeros(3), np.zeros(2), np.zeros(2))
+    with pytest.raises(ValueError, match=r"chain: u has shape \(5, 2\), expected \(6, 2\)"):
+        function.map(np.zeros(6), np.zeros((6, 4)), np.zeros((5, 2)), np.zeros(2))
+
+
+def test_missing_library_function_is_refused() -> None:
+    with pytest.raises(CompileError) as caught:
+        require_symbols(["sin", "no_such_function"])
+    assert caught.value.what == "the C library has no function no_such_function"
+    assert caught.value.where == "linking of native code"
+    assert caught.value.fix == "write the expression without it"

@@ -1,0 +1,209 @@
+"""Runs of the native loop on a worker thread: progress, cancelling, Ctrl-C, and checks of plans."""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba import cfunc
+
+from noslip.errors import SimulationError
+from noslip.simulation import loop
+from noslip.simulation.runner import InputTable, IntegrationPlan, run_native
+
+# A run that is not stopped would end by itself after this many steps, some ten seconds.
+MANY_STEPS = 200_000_000
+
+
+@cfunc("void({})".format(", ".join(["CPointer(float64)"] * 5)))
+def oscillator(t, x, u, p, out):
+    out[0] = p[0] * x[1]
+    out[1] = -p[0] * x[0]
+
+
+def plan(**fields):
+    fields = {
+        "parameters": np.ones(1),
+        "start_time": 0.0,
+        "end_time": 2.0,
+        "start_state": np.array([1.0, 0.0]),
+        "absolute_tolerance": np.full(2, 1e-10),
+    } | fields
+    return IntegrationPlan(rates=fields.pop("rates", oscillator.address), **fields)
+
+
+def long_plan():
+    return plan(
+        end_time=1e6,
+        sample_times=np.array([0.0, 1e6]),
+        method=loop.RK4,
+        step=1e-6,
+        max_steps=MANY_STEPS,
+    )
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, also where tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class TestRun:
+    def test_result_holds_samples_and_end(self):
+        times = np.linspace(0.0, 2.0, 5)
+        result = run_native(plan(sample_times=times))
+        assert result.code == loop.FINISHED
+        assert np.array_equal(result.times, times)
+        assert np.allclose(result.states, np.column_stack([np.cos(times), -np.sin(times)]))
+        assert np.array_equal(result.states[-1], result.state)
+        assert result.inputs.shape == (5, 0)
+        assert result.time == 2.0
+        assert not result.is_interrupted
+
+    def test_plan_is_left_as_it_is(self):
+        table = InputTable(index=0, starts=np.zeros(1), coefficients=np.array([[0, 0, 0, 5.0]]))
+        made = plan(base_inputs=np.zeros(1), tables=(table,))
+        assert run_native(made).state[0] == run_native(made).state[0]
+        assert np.array_equal(made.start_state, [1.0, 0.0])
+        assert np.array_equal(made.base_inputs, [0.0])
+
+    def test_arrays_of_any_layout_are_taken(self):
+        frozen = np.array([1.0, 9.0, 0.0, 9.0])[::2]
+        frozen.flags.writeable = False
+        result = run_native(plan(start_state=frozen, sample_times=[0, 1, 2], parameters=(1,)))
+        assert np.array_equal(result.state, run_native(plan()).state)
+
+    def test_runs_at_the_same_time_do_not_meet(self):
+        plans = [plan(end_time=50.0, parameters=np.array([k + 1.0])) for k in range(6)]
+        one_by_one = [run_native(each).state for each in plans]
+        with ThreadPoolExecutor(3) as pool:
+            together = list(pool.map(run_native, plans))
+        assert all(np.array_equal(a, b.state) for a, b in zip(one_by_one, together, strict=True))
+
+    def test_progress_rises_to_one(self):
+        fractions = []
+        made = plan(end_time=8_000.0, method=loop.RK4, step=0.001)
+        run_native(made, progress=fractions.append)
+        assert fractions[-1] == 1.0
+        assert all(a <= b for a, b in itertools.pairwise(fractions))
+        assert 0.0 <= fractions[0]
+
+    def test_failing_progress_ends_the_run(self):
+        def fail(fraction):
+            raise RuntimeError("no terminal")
+
+        with pytest.raises(RuntimeError, match="no terminal"):
+            run_native(long_plan(), progress=fail)
+        for thread in threading.enumerate():
+            if thread.name == "noslip native loop":
+                thread.join(1.0)
+                assert not thread.is_alive()
+
+
+class TestCancelling:
+    def test_another_thread_ends_the_run(self):
+        cancel = threading.Event()
+        timer = threading.Timer(0.05, cancel.set)
+        timer.start()
+        result = run_native(long_plan(), cancel=cancel)
+        timer.join()
+        assert result.code == loop.CANCELLED
+        assert 0.0 < result.time < 1e6
+        assert np.array_equal(result.times, [0.0])
+        assert result.state == pytest.approx([np.cos(result.time), -np.sin(result.time)], abs=1e-6)
+
+    def test_request_made_before_the_start_allows_no_step(self):
+        cancel = threading.Event()
+        cancel.set()
+        result = run_native(plan(), cancel=cancel)
+        assert (result.code, result.steps) == (loop.CANCELLED, 0)
+
+    @pytest.mark.usefixtures("ctrl_c")
+    def test_interrupt_while_waiting_keeps_what_was_computed(self):
+        timer = threading.Timer(0.05, _thread.interrupt_main)
+        timer.start()
+        result = run_native(long_plan())
+        timer.join()
+        assert (result.code, result.is_interrupted) == (loop.CANCELLED, True)
+        assert 0.0 < result.time < 1e6
+        assert np.array_equal(result.times, [0.0])
+
+    @pytest.mark.usefixtures("ctrl_c")
+    def test_interrupt_in_progress_does_the_same(self):
+        result = run_native(long_plan(), progress=lambda _: signal.raise_signal(signal.SIGINT))
+        assert (result.code, result.is_interrupted) == (loop.CANCELLED, True)
+
+    def test_cancelled_run_can_be_continued(self):
+        cancel = threading.Event()
+        cancel.set()
+        first = run_native(plan(), cancel=cancel)
+        second = run_native(plan(start_time=first.time, start_state=first.state, step=first.step))
+        assert np.array_equal(second.state, run_native(plan()).state)
+
+
+TABLE = {"index": 0, "starts": np.zeros(1), "coefficients": np.zeros((1, 4))}
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("field", "fields", "what"),
+        [
+            ("rates", {"rates": 0}, "no function for the rates"),
+            ("start_state", {"start_state": []}, "empty or not finite"),
+            ("start_state", {"start_state": [1.0, np.nan]}, "empty or not finite"),
+            ("end_time", {"end_time": -1.0}, "t = 0.0 to -1.0"),
+            ("end_time", {"end_time": np.inf}, "t = 0.0 to inf"),
+            ("sample_times", {"sample_times": [0.0, 3.0]}, "not within t = 0.0 to 2.0"),
+            ("sample_times", {"sample_times": [1.0, 0.5, 2.0]}, "not sorted"),
+            ("sample_times", {"sample_times": [0.0, np.nan, 2.0]}, "not sorted"),
+            ("knots", {"knots": [np.nan]}, "not finite"),
+            ("num_generator_states", {"num_generator_states": 1}, "1 of 2 states"),
+            ("num_generator_states", {"num_generator_states": 3, "generator": 1}, "3 of 2 states"),
+            ("num_inputs", {"num_inputs": 2}, "2 inputs are made of 0 base inputs"),
+            ("tables", {"tables": (InputTable(**TABLE),)}, "base input 0 of 0"),
+            ("event_directions", {"events": 1}, r"directions are \[\]"),
+            ("event_directions", {"event_directions": [1.0]}, r"directions are \[1.0\]"),
+            ("event_directions", {"events": 1, "event_directions": [2.0]}, r"are \[2.0\]"),
+            ("method", {"method": 7}, "no method 7"),
+            ("step", {"step": -1.0}, "step is -1.0"),
+            ("step", {"method": loop.RK4}, "step is 0.0"),
+            ("max_step", {"max_step": 0.0}, "longest step is 0.0"),
+            ("max_steps", {"max_steps": -1}, "-1 steps"),
+            ("relative_tolerance", {"relative_tolerance": -1e-6}, "tolerance is -1e-06"),
+            ("absolute_tolerance", {"absolute_tolerance": [1e-9]}, r"expected 2 .* got \[1e-09\]"),
+            ("absolute_tolerance", {"absolute_tolerance": [1e-9, 0.0]}, "expected 2 positive"),
+            ("projection_tolerance", {"projection_tolerance": 0.0}, "tolerance is 0.0"),
+        ],
+    )
+    def test_plan_that_does_not_fit_together(self, field, fields, what):
+        with pytest.raises(SimulationError, match=what) as caught:
+            plan(**fields)
+        assert caught.value.where == f"IntegrationPlan.{field}"
+        assert caught.value.fix
+
+    @pytest.mark.parametrize(
+        ("field", "fields", "what"),
+        [
+            ("index", {"index": -1}, "index is -1"),
+            ("starts", {"starts": []}, "do not follow"),
+            ("starts", {"starts": [1.0, 1.0]}, "do not follow"),
+            ("coefficients", {"coefficients": np.zeros((4, 1))}, r"\(1, 4\), got \(4, 1\)"),
+        ],
+    )
+    def test_table_that_does_not_fit_together(self, field, fields, what):
+        with pytest.raises(SimulationError, match=what) as caught:
+            InputTable(**TABLE | fields)
+        assert caught.value.where == f"InputTable.{field}"
+        assert caught.value.fix
+
+    def test_changed_plan_is_checked_again(self):
+        with pytest.raises(SimulationError, match="sample times"):
+            replace(plan(), sample_times=[5.0])
