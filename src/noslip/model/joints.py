@@ -68,9 +68,7 @@ def _turn_rows(R: Traced) -> list[tuple[str, str, Traced]]:
     return [(f"turn_{k}", "rad", e) for k, e in zip("xyz", turn, strict=True)]
 
 
-def _tilt_rows(
-    R: Traced, axis: Traced, across: dict[str, Traced]
-) -> list[tuple[str, str, Traced]]:
+def _tilt_rows(R: Traced, axis: Traced, across: dict[str, Traced]) -> list[tuple[str, str, Traced]]:
     """Rows that keep the joint's axis on itself, along the named directions across it.
 
     With θ the angle between the axis and R · axis they are parts of 2 sin(θ/2), which vanishes for

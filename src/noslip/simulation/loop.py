@@ -313,6 +313,50 @@ def _interpolate(s, theta, out):
 
 
 @_native
+def _partial_step(s, t, h, theta):
+    """State at t + θh by a step of its own into s.point; the step's own stages are spent then."""
+    part = theta * h
+    _evaluate_stages(s, t, part, t + part, 1, NUM_STAGES, 1)
+    _combine(s, NUM_STAGES, part, s.point)
+
+
+@_native
+def _is_rough(s, t, h):
+    """Whether dense output misses the tolerance in the middle of a step.
+
+    It is of order 7 where the steps are of order 8, so on long steps it can be worse than they are.
+    Its last term bounds the error; where that bound fails, a half step of its own decides.
+    """
+    if s.method == RK4:
+        return False
+    F, y, end, absolute = _vector(s.F), _vector(s.y), _vector(s.end), _vector(s.absolute)
+    bound = 0.0
+    for i in range(s.ny):
+        scale = absolute[i] + s.relative * max(abs(y[i]), abs(end[i]))
+        # the last term is F6 θ⁴ (1 − θ)³, at θ = 1/2
+        bound = max(bound, abs(F[(dop853.NUM_DENSE_TERMS - 1) * s.ny + i]) / 128.0 / scale)
+    if bound <= 1.0:
+        return False
+    _partial_step(s, t, h, 0.5)
+    _interpolate(s, 0.5, s.stage)
+    point, dense = _vector(s.point), _vector(s.stage)
+    for i in range(s.ny):
+        scale = absolute[i] + s.relative * max(abs(y[i]), abs(end[i]))
+        if not abs(point[i] - dense[i]) <= scale:
+            return True
+    return False
+
+
+@_native
+def _state_within(s, t, h, theta, is_rough):
+    """State at t + θh of an accepted step into s.point, to the step's own accuracy."""
+    if is_rough:
+        _partial_step(s, t, h, theta)
+    else:
+        _interpolate(s, theta, s.point)
+
+
+@_native
 def _close_step(s, t, h, last, is_dense):
     """Rates, projection, health, events and dense output at the end of a step.
 
@@ -393,6 +437,26 @@ def _locate(s, t, h, event, left, right):
 
 
 @_native
+def _refine(s, t, h, event, theta):
+    """Root θ of an event on steps of their own, by secants from the root on dense output."""
+    a, b = theta, theta - 1e-4 if theta > 0.5 else theta + 1e-4
+    f_a = f_b = np.nan
+    for attempt in range(10):
+        _partial_step(s, t, h, a)
+        _find_inputs(s, t + a * h, s.point)
+        _call(s.events, t + a * h, s.point, s.inputs, s.event_parameters, s.probe)
+        f = _vector(s.probe)[event]
+        if attempt == 0:
+            f_a, a, b = f, b, a
+            continue
+        f_b, f_a = f_a, f
+        if f_a == f_b or abs(a - b) <= 4.0 * _EPS * max(1.0, abs(t) / h):
+            break
+        a, b = min(max(a - f_a * (a - b) / (f_a - f_b), 0.0), 1.0), a
+    return a
+
+
+@_native
 def _crosses(before, after, direction):
     """Whether a value left its sign, in the direction asked for (0: both)."""
     if before < 0.0:
@@ -464,15 +528,20 @@ def _report_step(s, t, h, t_new):
     if s.events != 0:
         event, theta = _find_event(s, t, h, s.steps == 0)
     t_end = t_new if event < 0 else min(t + theta * h, t_new)
+    is_rough = (event >= 0 or _is_wanted(s, t_end)) and _is_rough(s, t, h)
+    if event >= 0 and is_rough:
+        theta = _refine(s, t, h, event, theta)
+        t_end = min(t + theta * h, t_new)
     while _is_wanted(s, t_end):
         time = _vector(s.sample_times)[s.filled]
-        _interpolate(s, (time - t) / h, s.point)
+        _state_within(s, t, h, (time - t) / h, is_rough)
         if not _settle(s, time, s.point):
             return PROJECTION_FAILED, t
         _record(s, time, s.point)
     if event < 0:
         return _ACCEPTED, t_new
-    _interpolate(s, theta, s.next)
+    _state_within(s, t, h, theta, is_rough)
+    _copy(s.point, s.next, s.ny)
     if not _settle(s, t_end, s.next):
         return PROJECTION_FAILED, t
     _record(s, t_end, s.next)

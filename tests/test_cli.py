@@ -1,0 +1,180 @@
+"""The command line: each verb on the real program, the text it prints and how it exits."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+
+import noslip as ns
+from noslip.cli import main
+
+SLEIGH = """
+format = 1
+name = "sleigh"
+gravity = [0.0, 0.0, -9.81]
+
+[parameters.m]
+value = 1.5
+unit = "kg"
+
+[bodies.sleigh]
+mass = "m"
+moment = 0.5
+center_of_mass = [0.4, 0.0, 0.0]
+
+[joints.sleigh]
+type = "planar"
+parent = "world"
+child = "sleigh"
+
+[contacts.blade]
+type = "knife_edge"
+body = "sleigh"
+direction = [1.0, 0.0, 0.0]
+
+[scenario]
+duration = 2.0
+start = { "sleigh.vx" = 0.3, "sleigh.rate" = 1.5 }
+"""
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    return lambda *words: runner.invoke(main, list(words), catch_exceptions=False)
+
+
+def test_list_names_every_library_model(invoke):
+    result = invoke("list")
+    assert result.exit_code == 0
+    for name in ns.MODELS:
+        assert name in result.output
+    assert set(json.loads(invoke("list", "--json").output)) == set(ns.MODELS)
+
+
+def test_check_names_the_redundant_row(invoke):
+    result = invoke("check", "agv")
+    assert result.exit_code == 0
+    assert "degrees of freedom   2" in result.output
+    assert "wheel2.lateral follows from wheel1.lateral" in result.output
+    report = json.loads(invoke("check", "agv", "--json").output)
+    assert report["degrees_of_freedom"] == 2
+    assert {"name": "torque1", "unit": "N*m"} in report["inputs"]
+
+
+def test_derive_prints_text_and_latex(invoke):
+    text = invoke("derive", "agv")
+    assert text.exit_code == 0 and "M[1,1] =" in text.output
+    latex = invoke("derive", "rolling-disk", "--format", "latex")
+    assert latex.exit_code == 0 and r"\begin{align*}" in latex.output
+
+
+def test_evaluate_gives_accelerations_by_name(invoke):
+    words = ["evaluate", "agv", "--json"]
+    for change in ("bracket.angle=0.4", "wheel1.rate=-5", "wheel2.rate=-8", "torque1=0.12"):
+        words += ["--set", change]
+    result = json.loads(invoke(*words, "--set", "torque2=-0.05").output)
+    assert result["accelerations"]["wheel1.rate"] == pytest.approx(1.3199560636187, rel=1e-12)
+    assert result["coordinate_rates"]["bracket.angle"] == pytest.approx(
+        -1.25121623226934, rel=1e-12
+    )
+    assert np.shape(result["mass_matrix"]) == (2, 2)
+    assert set(result) >= {"kinetic_energy", "potential_energy", "multipliers", "reactions"}
+    assert "reduced mass matrix" in invoke("evaluate", "agv").output
+
+
+def test_run_leaves_a_folder(invoke):
+    result = invoke("run", "agv", "--set", "R=2", "-o", "out/circle")
+    assert result.exit_code == 0
+    for word in ("energy drift", "constraint residual", "tracking error"):
+        assert word in result.output
+    folder = Path("out/circle")
+    expected = "path coordinates speeds accelerations inputs energy errors".split()
+    pictures = {p.stem for p in folder.glob("*.png")}
+    assert pictures == set(expected)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["tracking_error"] < 1e-7
+    with xarray.open_dataset(folder / "trajectory.nc", engine="h5netcdf") as data:
+        assert float(data["wheel1.angle"][-1]) == pytest.approx(-225.8739926, abs=1e-6)
+        assert data["torque1"].attrs["units"] == "N*m"
+    assert not [p for p in Path("out").iterdir() if p.name.startswith(".")]
+
+
+def test_run_never_overwrites_unless_forced(invoke):
+    again = ("run", "rolling-disk", "--no-plots", "--duration", "0.1", "-o", "disk")
+    assert invoke(*again).exit_code == 0
+    refused = invoke(*again)
+    assert refused.exit_code == 1
+    assert "already holds a run" in refused.output and "--force" in refused.output
+    assert invoke(*again, "--force").exit_code == 0
+    Path("mine").mkdir()
+    Path("mine/thesis.tex").write_text("do not lose me")
+    protected = invoke("run", "rolling-disk", "--no-plots", "-o", "mine", "--force")
+    assert protected.exit_code == 1 and "not a run of noslip" in protected.output
+    assert Path("mine/thesis.tex").read_text() == "do not lose me"
+
+
+def test_runs_without_a_folder_are_numbered(invoke):
+    for _ in range(2):
+        result = invoke("run", "rolling-disk", "--no-plots", "--duration", "0.1", "--json")
+        assert result.exit_code == 0
+    assert Path(json.loads(result.output)["folder"]) == Path("runs/rolling-disk-2")
+
+
+def test_model_file_through_the_command_line(invoke):
+    Path("sleigh.toml").write_text(SLEIGH)
+    assert "degrees of freedom   2" in invoke("check", "sleigh.toml").output
+    result = invoke("run", "sleigh.toml", "--json", "--no-plots", "-o", "out")
+    assert json.loads(result.output)["energy_drift"] < 1e-9
+
+
+def test_faults_of_a_model_are_listed_together_without_a_traceback(invoke):
+    wrong = SLEIGH.replace('child = "sleigh"', 'child = "slegh"').replace(
+        "moment = 0.5", "moment = -0.5\nmas = 3"
+    )
+    Path("wrong.toml").write_text(wrong)
+    result = invoke("check", "wrong.toml")
+    assert result.exit_code == 1
+    assert "ModelError" in result.output and "Traceback" not in result.output
+    assert "wrong.toml, line" in result.output
+    assert "did you mean" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("check", "avg"), 1, "there is no model 'avg'"),
+        (("check", "nowhere.toml"), 1, "nowhere.toml"),
+        (("run", "agv", "--set", "R"), 2, "write NAME=VALUE"),
+        (("run", "agv", "--set", "R=1+"), 2, "cannot be read"),
+        (("run", "agv", "--set", "R=x"), 2, "no parameter 'x'"),
+        (("run", "agv", "--set", "wheel9.rate=1"), 1, "wheel1.rate"),
+        (("run", "agv", "--duration", "-1"), 1, "the duration is -1"),
+        (("derive", "agv", "--format", "docx"), 2, "docx"),
+        (("fly", "agv"), 2, "No such command"),
+        (("evaluate", "rolling-disk", "--set", "disk.z=3"), 1, "breaks row 'rim.normal'"),
+    ],
+)
+def test_mistakes_say_what_is_wrong(invoke, words, code, text):
+    result = invoke(*words)
+    assert result.exit_code == code
+    assert text in result.output
+    assert "Traceback" not in result.output
+
+
+def test_set_takes_expressions_of_parameters(invoke):
+    result = invoke("evaluate", "rolling-disk", "--json", "--set", "disk.y=r*cos(1.2)")
+    assert json.loads(result.output)["coordinates"]["disk.y"] == pytest.approx(0.5 * np.cos(1.2))
+
+
+def test_a_run_that_ends_early_keeps_what_it_has_and_exits_1(invoke):
+    words = ("run", "rolling-disk", "--no-plots", "-o", "flat")
+    fall = ("--set", "disk.tilt=0.5", "--set", "disk.tilt_rate=0", "--set", "disk.yaw_rate=0")
+    result = invoke(*words, *fall, "--set", "disk.spin_rate=0")
+    assert result.exit_code == 1
+    assert "lies flat" in result.output
+    assert Path("flat/trajectory.nc").exists()
