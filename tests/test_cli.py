@@ -167,8 +167,11 @@ def test_mistakes_say_what_is_wrong(invoke, words, code, text):
 
 
 def test_set_takes_expressions_of_parameters(invoke):
-    result = invoke("evaluate", "rolling-disk", "--json", "--set", "disk.y=r*cos(1.2)")
+    words = ("--set", "disk.tilt=pi/2", "--set", "disk.y=r*cos(1.2)")
+    result = invoke("evaluate", "rolling-disk", "--json", *words)
     assert json.loads(result.output)["coordinates"]["disk.y"] == pytest.approx(0.5 * np.cos(1.2))
+    flat = invoke("evaluate", "rolling-disk")
+    assert flat.exit_code == 1 and "lies flat" in flat.output and "disk.tilt" in flat.output
 
 
 def test_a_run_that_ends_early_keeps_what_it_has_and_exits_1(invoke):

@@ -10,7 +10,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.start import Start, complete_start, start_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,7 +144,9 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
                     )
                     return instant(other, moved, u, params)
             raise SimulationError(
-                health.sentence, f"model '{system.model.name}', t = {t:g} s", "choose another state"
+                health.sentence,
+                f"model '{system.model.name}' at the given state, t = {t:g} s",
+                f"give another configuration; what can be set: {', '.join(start_names(system))}",
             )
     num_v, num_f = kin.num_speeds, kin.num_independent_speeds
     motion = system.motion(t, x, u, params)

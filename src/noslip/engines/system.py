@@ -201,9 +201,11 @@ class System:
 
     def in_speeds(self, names: tuple[str, ...]) -> System:
         """The same mechanism written in other independent tree speeds; compiled once and kept."""
+        # all relatives share one table, so that a run that goes back and forth compiles each once
+        self._relatives.setdefault(tuple(s.name for s in self.independent_speeds), self)
         if names not in self._relatives:
-            kin = trace(self.model, independent=names)
-            self._relatives[names] = compile(self.equations.formulation.fill(kin))
+            equations = self.equations.formulation.fill(trace(self.model, independent=names))
+            self._relatives[names] = System(equations=equations, _relatives=self._relatives)
         return self._relatives[names]
 
     def program(self, name: str, expression: ca.SX) -> Program:
@@ -276,6 +278,7 @@ def _mass_health(equations: Equations) -> tuple[Health, ...]:
             kind="mass",
             value=least,
             floor=1e-12,
+            limit=1e-12,
             sentence="the reduced mass matrix is singular here: a freedom has no inertia",
         ),
     )

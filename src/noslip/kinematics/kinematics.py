@@ -56,7 +56,8 @@ class Health:
     name : what it watches.
     kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
     value : traced, about 1 at ordinary configurations.
-    floor : the run stops below it.
+    floor : below it another choice of independent speeds is taken.
+    limit : below it, or below the floor where there is no other choice to take, the run stops.
     sentence : what the user reads then.
     """
 
@@ -64,6 +65,7 @@ class Health:
     kind: str
     value: ca.SX = field(repr=False)
     floor: float
+    limit: float
     sentence: str
 
 
@@ -409,7 +411,8 @@ def _health(
                 name="independent speeds",
                 kind="basis",
                 value=least,
-                floor=1e-3,
+                floor=0.05,
+                limit=1e-3,
                 sentence="the independent speeds no longer determine the motion",
             )
         )
@@ -421,6 +424,7 @@ def _health(
                     kind="contact",
                     value=trace.regularity,
                     floor=1e-6,
+                    limit=1e-6,
                     sentence=f"wheel '{trace.contact.name}' lies flat on its plane, where it "
                     "touches along a whole circle and rolling is not defined",
                 )

@@ -54,6 +54,9 @@ MAX_STEPS = 6  # the allowed number of steps is spent
 PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
 
 MAX_PROJECTIONS = 8
+ROUNDING = 1e-10  # a projection's residual is never taken for rounding above this, per largest state
+NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
+APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
 CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
 START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
 
@@ -218,11 +221,11 @@ def _evaluate(s, t, y, out):
 
 
 @_native
-def _unhealthy(s):
-    """Index of the first health value of the last evaluation below its floor or NaN, or −1."""
+def _unhealthy(s, share):
+    """Index of the first health value below a share of its floor or NaN, or −1."""
     health, floors = _vector(s.health), _vector(s.floors)
     for k in range(s.num_health):
-        if not health[k] >= floors[k]:
+        if not health[k] >= share * floors[k]:
             return k
     return -1
 
@@ -239,10 +242,17 @@ def _enter_segments(s, t):
 @_native
 def _project(s, t, x):
     """Bring x on the constraints with the inputs found; number of corrections, or −1: failed."""
+    largest, before = 1.0, np.inf
+    for i in range(s.nx):
+        largest = max(largest, abs(_vector(x)[i]))
     for correction in range(MAX_PROJECTIONS):
         _call(s.project, t, x, s.inputs, s.parameters, s.newton)
-        if _vector(s.newton)[s.nx] <= s.projection:
+        residual = _vector(s.newton)[s.nx]
+        # Newton's method squares a small residual; one that no longer halves is the rounding of
+        # large coordinates, such as the angle of a wheel after many turns.
+        if residual <= s.projection or before < 2.0 * residual <= ROUNDING * largest:
             return correction
+        before = residual
         _copy(s.newton, x, s.nx)
     return -1
 
@@ -379,7 +389,12 @@ def _close_step(s, t, h, last, is_dense):
             _evaluate(s, last, s.next, _row(s, row))
             if not _is_finite(_row(s, row), s.ny):
                 return _RETRY, row, -1
-    unhealthy = _unhealthy(s)
+    # Speeds that follow from others through a nearly singular matrix lose accuracy; a step that ends
+    # far below a floor is tried shorter, so that the run ends where they can still be trusted.
+    is_long = s.method == DOP853 and h > APPROACH * (s.end_time - s.time)
+    if is_long and _unhealthy(s, NEAR_FLOOR) >= 0:
+        return _RETRY, row, -1
+    unhealthy = _unhealthy(s, 1.0)
     if s.events != 0:
         _call(s.events, last, s.next, s.inputs, s.event_parameters, s.at_end)
     if is_dense and not _prepare_dense(s, t, h, last):
@@ -622,7 +637,7 @@ def integrate(setup):
         if is_stale:
             _enter_segments(s, t + smallest)
             _evaluate(s, t, s.y, s.K)
-            is_stale, is_finite, unhealthy = False, _is_finite(s.K, s.ny), _unhealthy(s)
+            is_stale, is_finite, unhealthy = False, _is_finite(s.K, s.ny), _unhealthy(s, 1.0)
             if is_finite and unhealthy < 0:
                 h = max(h if h > 0.0 else _first_step(s, t, min(max_step, stop - t)), smallest)
         _record_samples_at(s, t)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -28,34 +27,14 @@ from noslip.simulation.inputs import (
     read_expression,
 )
 from noslip.simulation.runner import InputTable, IntegrationPlan, NativeResult, run_native
+from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
 
-_ENDINGS = {
-    loop.FINISHED: Ending.FINISHED,
-    loop.EVENT: Ending.EVENT,
-    loop.CANCELLED: Ending.CANCELLED,
-    loop.STEP_TOO_SMALL: Ending.STEP_TOO_SMALL,
-    loop.SINGULAR: Ending.SINGULAR,
-    loop.NON_FINITE: Ending.NON_FINITE,
-    loop.MAX_STEPS: Ending.MAX_STEPS,
-    loop.PROJECTION_FAILED: Ending.PROJECTION_FAILED,
-}
 _METHODS = {"dop853": loop.DOP853, "rk4": loop.RK4}
 
 #: Holonomic rows and quaternions are held to this, m or 1.
 PROJECTION_TOLERANCE = 1e-14
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Segment:
-    """A stretch of the run in one basis: its system, inputs, and the samples it filled."""
-
-    system: System
-    plan: InputPlan
-    t: Array
-    states: Array
-    inputs: Array
 
 
 def simulate(
@@ -117,10 +96,10 @@ def simulate(
     state = _state(system, begin.q, begin.eta, 0.0, plan)
     end_time = start_time + duration
 
-    segments: list[_Segment] = []
+    segments: list[Segment] = []
     counts = np.zeros(3, dtype=int)
     t, h, done = start_time, step, 0
-    here, here_plan = system, plan
+    here, here_plan, is_best = system, plan, False
     while True:
         events = _events(here, stop)
         native = IntegrationPlan(
@@ -145,7 +124,7 @@ def simulate(
             events=events.address if events else 0,
             event_parameters=values,
             event_directions=np.zeros(len(stop or {})),
-            health_floors=np.array([health.floor for health in here.health]),
+            health_floors=np.array([h.limit if is_best else h.floor for h in here.health]),
             method=_METHODS[method],
             relative_tolerance=rtol,
             absolute_tolerance=_absolute(here, here_plan, atol),
@@ -156,7 +135,7 @@ def simulate(
         result = run_native(native, progress=progress, cancel=cancel)
         counts += np.array([result.steps, result.rejections, result.evaluations])
         segments.append(
-            _Segment(
+            Segment(
                 system=here,
                 plan=here_plan,
                 t=result.times,
@@ -167,19 +146,20 @@ def simulate(
         done += len(result.times)
         t, h = result.time, result.step
         following = _other_basis(here, result, values) if result.code == loop.SINGULAR else None
-        if following is None:
+        if following is None or (following is here and is_best):
             break
         # the same motion in other speeds: carried over through v
         u = _inputs_at(here_plan, t, result.state)
         v = here.motion(t, result.state[: here.num_states], u, values)[: len(here.speeds)]
         nq, nf = len(here.coordinates), len(here.independent_speeds)
         rest = result.state[nq + nf :]
-        here = following
+        # where no other speeds are better, the run goes on in these as long as they can be trusted
+        here, is_best = following, following is here
         here_plan = plan_inputs(here, inputs, values)
         eta = v[[[s.name for s in here.speeds].index(n.name) for n in here.independent_speeds]]
         state = np.concatenate([result.state[:nq], eta, rest])
     _raise_callback_failure(segments, system)
-    trajectory = _assemble(
+    trajectory = assemble(
         system, segments, values, result, here, begin, stop, counts, reactions, rtol, atol, method
     )
     if on_failure == "raise" and trajectory.ending not in (
@@ -254,7 +234,7 @@ def _events(system: System, stop: Mapping[str, str] | None) -> NativeFunction | 
 
 
 def _other_basis(system: System, result: NativeResult, values: Array) -> System | None:
-    """The system in speeds that are regular where the run stopped, or None if there are none."""
+    """The system in the best speeds where the run stopped, or None if there are none."""
     health = system.health[result.index]
     if health.kind != "basis":
         return None
@@ -264,7 +244,7 @@ def _other_basis(system: System, result: NativeResult, values: Array) -> System 
     chosen = independent_columns(probe, kin.kept, [(result.time, q)])
     names = tuple(kin.speeds[k].name for k in chosen)
     if names == tuple(s.name for s in kin.independent_speeds):
-        return None
+        return system
     A = probe.matrix(q, result.time)[0][list(kin.kept)]
     dependent = [k for k in range(kin.num_speeds) if k not in chosen]
     A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
@@ -296,7 +276,7 @@ def _check_redundant_rows(
             )
 
 
-def _raise_callback_failure(segments: list[_Segment], system: System) -> None:
+def _raise_callback_failure(segments: list[Segment], system: System) -> None:
     for segment in segments:
         if segment.plan.failure:
             error = segment.plan.failure[0]
@@ -307,117 +287,6 @@ def _raise_callback_failure(segments: list[_Segment], system: System) -> None:
                 f"inputs of model '{system.model.name}'",
                 "mend the callable; it is called as f(t, q, v) and returns a number",
             ) from error
-
-
-def _assemble(
-    system: System,
-    segments: list[_Segment],
-    values: Array,
-    result: NativeResult,
-    last: System,
-    begin: Start,
-    stop: Mapping[str, str] | None,
-    counts: Array,
-    reactions: bool,
-    rtol: float,
-    atol: float,
-    method: str,
-) -> Trajectory:
-    """Everything the samples say, segment by segment in the basis each was run in."""
-    parts: dict[str, list[Array]] = {}
-
-    def add(name: str, value: Array) -> None:
-        parts.setdefault(name, []).append(value)
-
-    kin = system.kinematics
-    num_rows, num_v = len(kin.rows), kin.num_speeds
-    for segment in segments:
-        here = segment.system
-        x = np.ascontiguousarray(segment.states[:, : here.num_states])
-        at = (segment.t, x, np.ascontiguousarray(segment.inputs), values)
-        motion, energies = here.motion.map(*at), here.energies.map(*at)
-        residuals = here.residuals.map(*at)
-        add("t", segment.t)
-        add("q", x[:, : kin.num_coordinates])
-        add("v", motion[:, :num_v])
-        add("vdot", motion[:, num_v:])
-        add("inputs", segment.inputs)
-        add("kinetic", energies[:, 0])
-        add("potential", energies[:, 1])
-        add("work", x[:, -1] if here.does_work else np.zeros(len(x)))
-        add("rows", residuals[:, :num_rows])
-        add("positions", residuals[:, num_rows:])
-        add("contacts", here.contact_axes.map(*at))
-        add("generator", segment.states[:, here.num_states :])
-        if reactions:
-            add("multipliers", here.multipliers.map(*at))
-    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    ending, message = _ending(result, last, stop)
-    return Trajectory(
-        model=system.model,
-        parameters=dict(
-            zip((p.name for p in system.model.parameters), values.tolist(), strict=True)
-        ),
-        coordinates=system.coordinates,
-        speeds=system.speeds,
-        input_quantities=system.inputs,
-        rows=tuple(row.name for row in kin.rows),
-        row_units=tuple(row.unit for row in kin.rows),
-        t=joined["t"],
-        q=joined["q"],
-        v=joined["v"],
-        vdot=joined["vdot"],
-        inputs=joined["inputs"],
-        kinetic_energy=joined["kinetic"],
-        potential_energy=joined["potential"],
-        work=joined["work"],
-        row_residuals=joined["rows"],
-        position_residuals=joined["positions"],
-        multipliers=joined.get("multipliers"),
-        extra=_extra(system, segments, joined),
-        ending=ending,
-        message=message,
-        notes=segments[0].plan.notes,
-        steps=int(counts[0]),
-        rejections=int(counts[1]),
-        nfev=int(counts[2]),
-        rtol=rtol,
-        atol=atol,
-        method=method,
-        start_completed=begin.completed,
-    )
-
-
-def _extra(
-    system: System, segments: list[_Segment], joined: dict[str, Array]
-) -> dict[str, tuple[str, Array]]:
-    """Contact points, and the states of an input law."""
-    extra: dict[str, tuple[str, Array]] = {}
-    points = joined["contacts"].reshape(len(joined["t"]), -1, 4, 3)[:, :, 0, :]
-    for k, trace in enumerate(system.kinematics.contacts):
-        for j, axis in enumerate("xyz"):
-            extra[f"{trace.contact.name}.contact_{axis}"] = ("m", points[:, k, j])
-    generator = segments[0].plan.generator
-    if generator is not None:
-        for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):
-            extra[name] = (unit, joined["generator"][:, k])
-    return extra
-
-
-def _ending(
-    result: NativeResult, system: System, stop: Mapping[str, str] | None
-) -> tuple[Ending, str]:
-    """The ending and its sentence, with the place named."""
-    ending = _ENDINGS[result.code]
-    at = f" (t = {result.time:.9g} s)"
-    if ending is Ending.SINGULAR:
-        sentence = system.health[result.index].sentence
-        return ending, f"{ending.value[:-1]}: {sentence}.{at}"
-    if ending is Ending.EVENT:
-        return ending, f"{ending.value[:-1]} '{list(stop or {})[result.index]}'.{at}"
-    if ending is Ending.FINISHED:
-        return ending, ending.value
-    return ending, ending.value + at
 
 
 def _sample_times(

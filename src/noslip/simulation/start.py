@@ -207,6 +207,12 @@ def _contradiction(system: System, q: Array, g: Array, fixed: list[int]) -> Simu
     rows = [kin.rows[k].name for k in kin.probe.holonomic]
     worst = int(np.nanargmax(np.abs(np.nan_to_num(g, nan=np.inf))))
     names = ", ".join(f"{kin.coordinates[k].name} = {q[k]:.6g}" for k in fixed) or "nothing"
+    if not np.isfinite(g[worst]):
+        return SimulationError(
+            f"row '{rows[worst]}' is not defined at this start, as for a wheel that lies flat",
+            f"start of model '{system.model.name}' (given: {names})",
+            f"give another configuration; what can be set: {', '.join(start_names(system))}",
+        )
     return SimulationError(
         f"the start breaks row '{rows[worst]}' by {g[worst]:.3g}, and the coordinates that are not "
         "given cannot mend it",

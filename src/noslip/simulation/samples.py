@@ -1,0 +1,148 @@
+"""From the samples of a native run to a `Trajectory`: all they say, and how the run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.simulation import loop
+from noslip.simulation.inputs import InputPlan
+from noslip.simulation.runner import NativeResult
+from noslip.simulation.start import Start
+from noslip.simulation.trajectory import Ending, Trajectory
+
+_ENDINGS = {
+    loop.FINISHED: Ending.FINISHED,
+    loop.EVENT: Ending.EVENT,
+    loop.CANCELLED: Ending.CANCELLED,
+    loop.STEP_TOO_SMALL: Ending.STEP_TOO_SMALL,
+    loop.SINGULAR: Ending.SINGULAR,
+    loop.NON_FINITE: Ending.NON_FINITE,
+    loop.MAX_STEPS: Ending.MAX_STEPS,
+    loop.PROJECTION_FAILED: Ending.PROJECTION_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Segment:
+    """A stretch of the run in one basis: its system, inputs, and the samples it filled."""
+
+    system: System
+    plan: InputPlan
+    t: Array
+    states: Array
+    inputs: Array
+
+
+def assemble(
+    system: System,
+    segments: list[Segment],
+    values: Array,
+    result: NativeResult,
+    last: System,
+    begin: Start,
+    stop: Mapping[str, str] | None,
+    counts: Array,
+    reactions: bool,
+    rtol: float,
+    atol: float,
+    method: str,
+) -> Trajectory:
+    """Everything the samples say, segment by segment in the basis each was run in."""
+    parts: dict[str, list[Array]] = {}
+
+    def add(name: str, value: Array) -> None:
+        parts.setdefault(name, []).append(value)
+
+    kin = system.kinematics
+    num_rows, num_v = len(kin.rows), kin.num_speeds
+    for segment in segments:
+        here = segment.system
+        x = np.ascontiguousarray(segment.states[:, : here.num_states])
+        at = (segment.t, x, np.ascontiguousarray(segment.inputs), values)
+        motion, energies = here.motion.map(*at), here.energies.map(*at)
+        residuals = here.residuals.map(*at)
+        add("t", segment.t)
+        add("q", x[:, : kin.num_coordinates])
+        add("v", motion[:, :num_v])
+        add("vdot", motion[:, num_v:])
+        add("inputs", segment.inputs)
+        add("kinetic", energies[:, 0])
+        add("potential", energies[:, 1])
+        add("work", x[:, -1] if here.does_work else np.zeros(len(x)))
+        add("rows", residuals[:, :num_rows])
+        add("positions", residuals[:, num_rows:])
+        add("contacts", here.contact_axes.map(*at))
+        add("generator", segment.states[:, here.num_states :])
+        if reactions:
+            add("multipliers", here.multipliers.map(*at))
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    ending, message = _ending(result, last, stop)
+    return Trajectory(
+        model=system.model,
+        parameters=dict(
+            zip((p.name for p in system.model.parameters), values.tolist(), strict=True)
+        ),
+        coordinates=system.coordinates,
+        speeds=system.speeds,
+        input_quantities=system.inputs,
+        rows=tuple(row.name for row in kin.rows),
+        row_units=tuple(row.unit for row in kin.rows),
+        t=joined["t"],
+        q=joined["q"],
+        v=joined["v"],
+        vdot=joined["vdot"],
+        inputs=joined["inputs"],
+        kinetic_energy=joined["kinetic"],
+        potential_energy=joined["potential"],
+        work=joined["work"],
+        row_residuals=joined["rows"],
+        position_residuals=joined["positions"],
+        multipliers=joined.get("multipliers"),
+        extra=_extra(system, segments, joined),
+        ending=ending,
+        message=message,
+        notes=segments[0].plan.notes,
+        steps=int(counts[0]),
+        rejections=int(counts[1]),
+        nfev=int(counts[2]),
+        rtol=rtol,
+        atol=atol,
+        method=method,
+        start_completed=begin.completed,
+    )
+
+
+def _extra(
+    system: System, segments: list[Segment], joined: dict[str, Array]
+) -> dict[str, tuple[str, Array]]:
+    """Contact points, and the states of an input law."""
+    extra: dict[str, tuple[str, Array]] = {}
+    points = joined["contacts"].reshape(len(joined["t"]), -1, 4, 3)[:, :, 0, :]
+    for k, trace in enumerate(system.kinematics.contacts):
+        for j, axis in enumerate("xyz"):
+            extra[f"{trace.contact.name}.contact_{axis}"] = ("m", points[:, k, j])
+    generator = segments[0].plan.generator
+    if generator is not None:
+        for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):
+            extra[name] = (unit, joined["generator"][:, k])
+    return extra
+
+
+def _ending(
+    result: NativeResult, system: System, stop: Mapping[str, str] | None
+) -> tuple[Ending, str]:
+    """The ending and its sentence, with the place named."""
+    ending = _ENDINGS[result.code]
+    at = f" (t = {result.time:.9g} s)"
+    if ending is Ending.SINGULAR:
+        sentence = system.health[result.index].sentence
+        return ending, f"{ending.value[:-1]}: {sentence}.{at}"
+    if ending is Ending.EVENT:
+        return ending, f"{ending.value[:-1]} '{list(stop or {})[result.index]}'.{at}"
+    if ending is Ending.FINISHED:
+        return ending, ending.value
+    return ending, ending.value + at
