@@ -156,7 +156,11 @@ def test_faults_of_a_model_are_listed_together_without_a_traceback(invoke):
         (("run", "agv", "--duration", "-1"), 1, "the duration is -1"),
         (("derive", "agv", "--format", "docx"), 2, "docx"),
         (("fly", "agv"), 2, "No such command"),
-        (("evaluate", "rolling-disk", "--set", "disk.z=3"), 1, "breaks row 'rim.normal'"),
+        (
+            ("evaluate", "rolling-disk", "--set", "disk.tilt=1.2", "--set", "disk.z=3"),
+            1,
+            "breaks row",
+        ),
     ],
 )
 def test_mistakes_say_what_is_wrong(invoke, words, code, text):
