@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
+from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start import Start, complete_start, start_names
 
 
@@ -105,6 +107,7 @@ def evaluate(
     time : s.
     """
     params = system.parameters(parameters)
+    check_redundant_rows(system, params, parameters)
     u = _input_vector(system, inputs or {})
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     start = complete_start(
@@ -125,10 +128,11 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     x = np.concatenate([start.q, start.eta, work])
     rates = system.rates(t, x, u, params)
     for health, value in zip(system.health, rates[system.num_states :], strict=True):
-        if not value > health.floor:
+        if not value > health.limit:
             if health.kind == "basis":
                 # another choice of independent speeds is regular here
-                chosen = independent_columns(kin.probe, kin.kept, [(t, start.q)])
+                probe = dataclasses.replace(kin.probe, params=params)
+                chosen = independent_columns(probe, kin.kept, [(t, start.q)])
                 names = tuple(kin.speeds[k].name for k in chosen)
                 if names != tuple(s.name for s in kin.independent_speeds):
                     other = system.in_speeds(names)

@@ -15,7 +15,6 @@ from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
 from noslip.model.quantities import Parameter, Scalar
 from noslip.model.scenario import Scenario
-from noslip.simulation.inputs import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory
@@ -89,7 +88,7 @@ def run_scenario(
         duration=time,
         parameters=split.parameters,
         samples=scenario.samples,
-        stop=scenario.stop or None,
+        stop=_written_out(scenario.stop, scenario, task) or None,
         rtol=rtol,
         atol=atol,
         reactions=reactions,
@@ -97,10 +96,17 @@ def run_scenario(
         on_failure=on_failure,
     )
     if not scenario.motion:
-        inputs = _inputs(scenario, task) | split.inputs
+        inputs = _written_out(scenario.inputs, scenario, task) | split.inputs
         run = simulate(system, start=start, inputs=inputs, **options)  # type: ignore[arg-type]
         return ScenarioRun(trajectory=run, errors={}, admissibility=0.0)
 
+    if split.inputs:
+        raise SimulationError(
+            f"input '{next(iter(split.inputs))}' is changed, but the inputs of this scenario "
+            "follow from its motion",
+            f"scenario of model '{system.model.name}'",
+            "leave the input out, or call noslip.simulate(…, inputs=…) with inputs of your own",
+        )
     law = FollowMotion(
         motion=scenario.motion,
         reference_start=np.zeros(len(system.coordinates)),
@@ -175,12 +181,14 @@ def _number(scalar: Scalar, known: dict[str, float], scenario: Scenario) -> floa
     return float(expressions.evaluate(expressions.parse(scalar), values, NUMBERS))
 
 
-def _inputs(scenario: Scenario, task: tuple[Parameter, ...]) -> dict[str, InputSpec]:
-    """Inputs with the task's numbers and definitions written into them."""
+def _written_out(
+    given: Mapping[str, Scalar], scenario: Scenario, task: tuple[Parameter, ...]
+) -> dict[str, Scalar]:
+    """Inputs or stops with the task's numbers and definitions written into them."""
     names = {p.name: f"({p.value!r})" for p in task}
     for name, text in scenario.definitions.items():
         names[name] = f"({expressions.rename(text, names)})"
     return {
         name: expressions.rename(spec, names) if isinstance(spec, str) else spec
-        for name, spec in scenario.inputs.items()
+        for name, spec in given.items()
     }

@@ -24,11 +24,10 @@ from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import Program, trace_program
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.base import Equations
-from noslip.formulations.complement import at_mass_centers, generalized_inertia
 from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.tree import mass_matrix
 from noslip.kinematics.kinematics import Health, Kinematics, trace
 from noslip.kinematics.linear import symmetric_solve
-from noslip.kinematics.tree import twists
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 
@@ -319,12 +318,7 @@ def _projection(system: System) -> ca.SX:
 
 def _metric(kin: Kinematics) -> ca.SX:
     """Mass matrix on the tree speeds, or lengths where a tree speed moves no mass."""
-    columns = []
-    for j in range(kin.num_speeds):
-        e = ca.SX.zeros(kin.num_speeds)
-        e[j] = 1
-        columns.append(at_mass_centers(kin.tree, twists(kin.tree, e)))
-    M = generalized_inertia(kin.tree, columns)
+    M = mass_matrix(kin)
     mass = ca.Function("M", [kin.symbols.q, kin.symbols.params], [M])
     for _, q in kin.probe.configurations(2):
         values = np.linalg.eigvalsh(np.array(mass(q, kin.probe.params)))

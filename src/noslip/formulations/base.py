@@ -132,7 +132,9 @@ class AbstractFormulation(abc.ABC):
 
     __slots__ = ()
 
+    #: What it is called in sentences, and its word on the command line.
     name: ClassVar[str]
+    word: ClassVar[str]
     reference: ClassVar[str]
 
     @abc.abstractmethod

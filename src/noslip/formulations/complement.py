@@ -49,16 +49,14 @@ import casadi as ca
 
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.forces import applied_forces
-from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.tree import (
-    Pair,
-    Tree,
-    accelerations,
-    generalized_forces,
-    inertia_wrenches,
-    twists,
+from noslip.formulations.tree import (
+    at_mass_centers,
+    generalized_inertia,
+    inverse_dynamics,
+    kinetic_energy,
 )
-from noslip.spatial import cross
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.tree import Pair, twists
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,7 @@ class NaturalComplement(AbstractFormulation):
     """Saha and Angeles' natural orthogonal complement."""
 
     name = "natural orthogonal complement"
+    word = "complement"
     reference = "SahaAngeles1991"
 
     def fill(self, kinematics: Kinematics) -> Equations:
@@ -105,41 +104,3 @@ def unit_speed_twists(kin: Kinematics) -> list[list[Pair]]:
         column = ca.densify(kin.S[:, j])
         columns.append(at_mass_centers(kin.tree, twists(kin.tree, column)))
     return columns
-
-
-def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
-    """Twists with the velocity of the mass center instead of the origin's."""
-    return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
-
-
-def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:
-    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k over unit-speed twists, symmetric by construction."""
-    n = len(columns)
-    inertia = ca.SX.zeros(n, n)
-    for j in range(n):
-        momenta = [
-            (ca.mtimes(node.inertia_D, w), node.mass * v)
-            for node, (w, v) in zip(tree.nodes, columns[j], strict=True)
-        ]
-        for k in range(j + 1):
-            entry = ca.SX(0)
-            for (h, p), (w, v) in zip(momenta, columns[k], strict=True):
-                entry += ca.dot(h, w) + ca.dot(p, v)
-            inertia[j, k] = inertia[k, j] = entry
-    return inertia
-
-
-def inverse_dynamics(kin: Kinematics, vdot: ca.SX) -> ca.SX:
-    """M v̇ + c on the tree speeds by the Newton–Euler recursion, at v = Sη + s."""
-    rates = accelerations(kin.tree, kin.twists, kin.v, vdot)
-    return generalized_forces(
-        kin.tree, inertia_wrenches(kin.tree, kin.twists, rates), kin.num_speeds
-    )
-
-
-def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
-    """K = ½ Σ ω·I ω + m |ċ|²."""
-    energy = ca.SX(0)
-    for node, (w, v) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
-        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v, v) / 2
-    return energy

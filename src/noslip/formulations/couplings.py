@@ -96,6 +96,11 @@ def _couplings(kin: Kinematics) -> tuple[list[ca.SX], list[str]]:
         across = EYE3
         if isinstance(contact, KnifeEdge):
             across = kin.at_speeds(trace.directions[LATERAL]).T
+        elif not (contact.longitudinal and contact.lateral):
+            # it may slip in the plane: only the rows that are on. (A height that is off is kept by
+            # another part, so the papers' three rows hold for a wheel that does not slip.)
+            wanted = [d for name, d in trace.directions.items() if getattr(contact, name)]
+            across = kin.at_speeds(ca.horzcat(*wanted)).T
         block = ca.mtimes(across, _point_difference(kin, contact.plane.body, contact.body, point))
         rows.append(block)
         names += [contact.name] * block.shape[0]

@@ -69,7 +69,8 @@ class Probe:
                 return None
             step = -np.linalg.lstsq(G, g, rcond=1e-10)[0]
             size = float(np.linalg.norm(step))
-            step *= min(1.0, 0.5 * max(1.0, self.length) / max(size, 1e-300))
+            longest = max(0.5, 0.5 * self.length, float(np.max(np.abs(g))))
+            step *= min(1.0, longest / max(size, 1e-300))
             q = q + np.array(self.kinematic_map(q)) @ step
         return q if np.max(np.abs(g)) < 1e-10 else None
 

@@ -95,6 +95,7 @@ class Kinematics:
     a: ca.SX
     E: ca.SX
     K: ca.SX
+    a_solved: ca.SX
     P: ca.SX
     S: ca.SX
     s: ca.SX
@@ -234,6 +235,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         a=a,
         E=E,
         K=K,
+        a_solved=a_solved,
         P=P,
         S=S,
         s=s,

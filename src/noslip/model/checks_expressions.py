@@ -7,11 +7,10 @@ names and is checked in `checks_scenario.py` with the functions of this file.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.errors import nearest
 from noslip.model.dependence import Dependence, dependence
 from noslip.model.expressions import (
     CONSTANTS,
@@ -25,7 +24,7 @@ from noslip.model.expressions import (
     names_in,
     parse,
 )
-from noslip.model.findings import Finding, Path, field, number_text, owner
+from noslip.model.findings import Finding, Path, field, hint, number_text, owner
 from noslip.model.forces import Wrench
 from noslip.model.joints import Joint
 from noslip.model.model import IndependentSpeed, Model
@@ -49,19 +48,19 @@ SCOPES: dict[tuple[type, str], tuple[str, ...]] = {
 class Scope:
     """The names an expression may use, what to call them, and names that are declared after it."""
 
-    names: frozenset[str]
+    names: Set[str]
     words: str
-    later: frozenset[str] = frozenset()
+    later: Set[str] = frozenset()
 
 
 def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All expressions outside the scenario."""
     values = known.finite_parameters
+    scopes = {kinds: scope_of(known, kinds) for kinds in {(), *SCOPES.values()}}
     for path, key, part, value in leaves(model):
         if path[0] == "scenario":
             continue
-        kinds = SCOPES.get((type(part), key.name), ())
-        scope = scope_of(known, kinds)
+        scope = scopes[SCOPES.get((type(part), key.name), ())]
         for at, text in texts_of(path, key, value):
             findings = list(check_text(at, text, scope, known, values))
             yield from findings or _check_dependence(at, part, parse(text), known)
@@ -78,7 +77,7 @@ def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> S
         names |= set(more)
         words.insert(-1, kind)
     listed = ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]
-    return Scope(frozenset(names), listed)
+    return Scope(names, listed)
 
 
 def texts_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, str]]:
@@ -195,8 +194,9 @@ def _unknown_in_expression(
         what = f"{said} uses '{name}', {kind}"
         return Finding(path, what, f"only {scope.words} may be used here")
     what = f"{said} uses '{name}', a name that is not declared"
-    hint = nearest(name, sorted(scope.names))
-    return Finding(path, what, hint if scope.names else f"declare it as [parameters.{name}]")
+    if not scope.names:
+        return Finding(path, what, f"declare it as [parameters.{name}]")
+    return Finding(path, what, hint(name, sorted(scope.names)))
 
 
 def _undefined(path: Path, said: str, tree: Expression, values: Mapping[str, float]) -> Finding:

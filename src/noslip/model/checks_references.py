@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from noslip.errors import nearest
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import kind_of, loop_finding
 from noslip.model.contacts import Rolling
-from noslip.model.findings import Finding, Path, owner
+from noslip.model.findings import Finding, Path, hint, owner
 from noslip.model.forces import (
     Force,
     JointDamper,
@@ -51,7 +50,7 @@ def check_reference(
         what = f"{said} refers to {kind} '{name}', which is {other}"
     else:
         what = f"{said} refers to {kind} '{name}', which is not declared"
-    yield Finding(path, what, nearest(name, names) if names else f"the model has no {kind} yet")
+    yield Finding(path, what, hint(name, names) if names else f"the model has no {kind} yet")
 
 
 def _body(path: Path, name: str, known: Vocabulary) -> Iterator[Finding]:
@@ -59,7 +58,7 @@ def _body(path: Path, name: str, known: Vocabulary) -> Iterator[Finding]:
         yield Finding(
             path,
             f"{owner(path)} refers to body '{name}', which is not declared",
-            nearest(name, known.bodies),
+            hint(name, known.bodies),
         )
 
 
@@ -119,7 +118,7 @@ def _check_wrench(wrench: Wrench) -> Iterator[Finding]:
         yield Finding(
             ("forces", wrench.name, "axes"),
             f'force \'{wrench.name}\' has axes = "{wrench.axes}", expected "world" or "body"',
-            nearest(wrench.axes, _AXES),
+            hint(wrench.axes, _AXES),
         )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
-from noslip.model.checks_expressions import check_text, quoted, scope_of, value_at
+from noslip.model.checks_expressions import Scope, check_text, quoted, scope_of, value_at
 from noslip.model.checks_names import check_identifier, check_reserved
 from noslip.model.checks_references import check_reference
 from noslip.model.expressions import ExpressionError, nominal
@@ -112,20 +111,16 @@ def _check_texts(scenario: Scenario, known: Vocabulary) -> Iterator[Finding]:
     """Expressions use parameters, t and definitions, which see only those declared before them."""
     own = {p.name: p.value for p in scenario.parameters}
     values = {**known.finite_parameters, **{n: v for n, v in own.items() if value_at(v, {}) == v}}
-    seen: list[str] = [*own]
-    later = [*scenario.definitions]
+    scope = scope_of(known, (TIME,), definitions=own)
+    seen, later = set(scope.names), set(scenario.definitions)
     for name, text in scenario.definitions.items():
-        scope = scope_of(known, (TIME,), definitions=seen)
-        later.remove(name)
+        later.discard(name)
         path = ("scenario", "definitions", name)
-        yield from check_text(path, text, replace(scope, later=frozenset(later)), known, values)
-        seen.append(name)
-    scopes = {
-        "start": scope_of(known, (TIME,), definitions=seen),
-        "inputs": scope_of(known, (TIME,), definitions=seen),
-        "motion": scope_of(known, (TIME,), definitions=seen),
-        "stop": scope_of(known, ("coordinates", "speeds", TIME), definitions=seen),
-    }
+        yield from check_text(path, text, Scope(seen, scope.words, later), known, values)
+        seen.add(name)
+    given = scope_of(known, (TIME,), definitions=seen)
+    stop = scope_of(known, ("coordinates", "speeds", TIME), definitions=seen)
+    scopes = {"start": given, "inputs": given, "motion": given, "stop": stop}
     for part, scope in scopes.items():
         for name, entry in getattr(scenario, part).items():
             if not isinstance(entry, str):

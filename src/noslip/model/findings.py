@@ -6,10 +6,10 @@ a model that was never in a file has paths too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from noslip.errors import Fault
+from noslip.errors import Fault, nearest
 
 #: Keys and indices from the top of a model file down to a field.
 Path = tuple[str | int, ...]
@@ -28,6 +28,9 @@ NOUNS = {
     "inputs": "input",
     "speed_inputs": "speed input",
 }
+
+# up to here all known names are compared
+_MANY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,17 @@ def field(path: Path) -> str:
         named = len(path) > 2 and path[1] == "parameters"
         return path_text(path[3:] if named else path[1:])
     return path_text(path[2:] if kind in NOUNS or kind == "independent_speeds" else path)
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """The nearest known names, as :func:`noslip.errors.nearest`; of many, those that begin alike.
+
+    Comparing each of thousands of unknown names with thousands of known ones would take minutes.
+    """
+    names = list(known)
+    if len(names) > _MANY:
+        names = [other for other in names if other[:1] == name[:1]][:_MANY] or names[:_MANY]
+    return nearest(name, names)
 
 
 def number_text(value: float) -> str:

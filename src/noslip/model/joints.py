@@ -87,9 +87,8 @@ def _shift_rows(p: Traced) -> list[tuple[str, str, Traced]]:
 
 
 def _across(axis: Traced) -> tuple[ca.SX, ca.SX]:
-    """Two unit vectors across a unit axis."""
-    numbers = [abs(float(a)) for a in ca.vertsplit(ca.evalf(axis))] if axis.is_constant() else []
-    helper = _X if not numbers or numbers[0] < 0.9 else _Y
+    """Two unit vectors across a unit axis, which may depend on parameters."""
+    helper = ca.if_else(ca.fabs(axis[0]) < 0.9, _X, _Y)
     first = spatial.unit(spatial.cross(axis, helper))
     return first, spatial.cross(axis, first)
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.errors import nearest
 from noslip.model.expressions import is_finite
-from noslip.model.findings import NOUNS, Finding, Path, path_text
+from noslip.model.findings import NOUNS, Finding, Path, hint, path_text
 from noslip.model.model import Model
 from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
 
@@ -106,8 +105,7 @@ class _Reader:
             self.note(path, f"{_called(path)} has no type", f"add type = one of {listed}")
         else:
             what = f"{_called(path)} has type {_shown(word)}, expected one of {listed}"
-            hint = nearest(str(word), words)
-            self.note((*path, "type"), what, hint)
+            self.note((*path, "type"), what, hint(str(word), words))
         self.is_whole = False
         return None
 
@@ -209,7 +207,7 @@ class _Reader:
         if name == "name" and len(path) > 1 and path[0] in NOUNS:
             fix = f"remove it; the name is '{path[-1]}', from the head of the table"
         else:
-            fix = nearest(name, known)
+            fix = hint(name, known)
         self.note((*path, name), f"'{name}' is not a key of {where}", fix)
 
 

@@ -142,8 +142,12 @@ def plan_inputs(
     system: System,
     given: Mapping[str, InputSpec] | AbstractInputLaw | None,
     parameters: Array,
+    definitions: Mapping[str, str] | None = None,
 ) -> InputPlan:
-    """Compile what is given into what the loop takes; inputs that are not given are zero."""
+    """Compile what is given into what the loop takes; inputs that are not given are zero.
+
+    `definitions` are named expressions that later ones and the inputs may use.
+    """
     if isinstance(given, AbstractInputLaw):
         return _plan_generator(system, given.generator(system), parameters)
     given = dict(given or {})
@@ -166,7 +170,8 @@ def plan_inputs(
         if isinstance(spec, Table):
             tables += _table_entries(system, spec, k, num_w if is_speed else 0, name)
         elif isinstance(spec, str | ca.Function):
-            traced |= _traced_entries(system, spec, k, num_w if is_speed else 0, name)
+            rate_offset = num_w if is_speed else 0
+            traced |= _traced_entries(system, spec, k, rate_offset, name, definitions)
         elif callable(spec):
             if is_speed:
                 raise SimulationError(
@@ -250,14 +255,19 @@ def _moves_mass(system: System, k: int) -> bool:
 
 
 def _traced_entries(
-    system: System, spec: str | ca.Function, k: int, rate_offset: int, name: str
+    system: System,
+    spec: str | ca.Function,
+    k: int,
+    rate_offset: int,
+    name: str,
+    definitions: Mapping[str, str] | None,
 ) -> dict[int, ca.SX]:
     kin = system.kinematics
     symbols = kin.symbols
     if isinstance(spec, str):
-        expression = read_expression(system, spec, f"input '{name}'")
+        expression = read_expression(system, spec, f"input '{name}'", definitions)
     else:
-        expression = spec(symbols.t, symbols.q, kin.v, symbols.params)
+        expression = _call_casadi(system, spec, name)
     entries = {k: ca.SX(expression)}
     if rate_offset:
         if ca.depends_on(entries[k], kin.eta):
@@ -272,11 +282,48 @@ def _traced_entries(
     return entries
 
 
-def read_expression(system: System, text: str, where: str) -> ca.SX:
-    """An expression of t, parameters, coordinates and speeds as a traced scalar at v = Sη + s."""
+def _call_casadi(system: System, function: ca.Function, name: str) -> ca.SX:
+    """A CasADi function of (t, q, v, parameters) at the traced symbols."""
     kin = system.kinematics
+    arguments = (kin.symbols.t, kin.symbols.q, kin.v, kin.symbols.params)
+    expected = [argument.shape for argument in arguments]
+    taken = [function.size_in(k) for k in range(function.n_in())]
+    if taken != expected or function.n_out() != 1 or function.size_out(0) != (1, 1):
+        given = [function.size_out(k) for k in range(function.n_out())]
+        raise SimulationError(
+            f"input '{name}' is a CasADi function from {_shapes(taken)} to {_shapes(given)}, "
+            f"expected one from t, q, v and the parameters, {_shapes(expected)}, to 1",
+            f"inputs of model '{system.model.name}'",
+            "write ca.Function(name, [t, q, v, p], [value]) with columns of these sizes",
+        )
+    return function(*arguments)
+
+
+def _shapes(shapes: list[tuple[int, int]]) -> str:
+    return ", ".join(str(n) if m == 1 else f"{n}×{m}" for n, m in shapes) or "nothing"
+
+
+def read_expression(
+    system: System, text: str, where: str, definitions: Mapping[str, str] | None = None
+) -> ca.SX:
+    """An expression of t, parameters, coordinates and speeds as a traced scalar at v = Sη + s.
+
+    `definitions` are named expressions, each of what comes before it, that the text may use.
+    """
+    kin = system.kinematics
+    reader = kin.reader
     known = {"t", *(p.name for p in system.model.parameters)}
     known |= {q.name for q in kin.coordinates} | {q.name for q in kin.speeds}
+    for name, definition in (definitions or {}).items():
+        _check_expression(system, definition, f"definition '{name}'", known)
+        reader = reader.extended({name: reader.scalar(definition)})
+        known.add(name)
+    _check_expression(system, text, where, known)
+    return kin.at_speeds(reader.scalar(text))
+
+
+def _check_expression(system: System, text: str, where: str, known: set[str]) -> None:
+    """Refuse what cannot be read and names that are not known."""
     try:
         tree = expressions.parse(text)
     except ExpressionError as error:
@@ -293,7 +340,6 @@ def read_expression(system: System, text: str, where: str) -> ca.SX:
             f"{where} of model '{system.model.name}'",
             nearest(name, sorted(known)),
         )
-    return kin.at_speeds(kin.reader.scalar(text))
 
 
 def _compile(

@@ -54,7 +54,7 @@ MAX_STEPS = 6  # the allowed number of steps is spent
 PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
 
 MAX_PROJECTIONS = 8
-ROUNDING = 1e-10  # a projection's residual is never taken for rounding above this, per largest state
+ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
 NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
 APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
 CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
@@ -389,8 +389,8 @@ def _close_step(s, t, h, last, is_dense):
             _evaluate(s, last, s.next, _row(s, row))
             if not _is_finite(_row(s, row), s.ny):
                 return _RETRY, row, -1
-    # Speeds that follow from others through a nearly singular matrix lose accuracy; a step that ends
-    # far below a floor is tried shorter, so that the run ends where they can still be trusted.
+    # Speeds that follow from others through a nearly singular matrix lose accuracy; a step that
+    # ends far below a floor is tried shorter, so that the run ends where they can be trusted.
     is_long = s.method == DOP853 and h > APPROACH * (s.end_time - s.time)
     if is_long and _unhealthy(s, NEAR_FLOOR) >= 0:
         return _RETRY, row, -1

@@ -121,8 +121,9 @@ def _extra(
 ) -> dict[str, tuple[str, Array]]:
     """Contact points, and the states of an input law."""
     extra: dict[str, tuple[str, Array]] = {}
-    points = joined["contacts"].reshape(len(joined["t"]), -1, 4, 3)[:, :, 0, :]
-    for k, trace in enumerate(system.kinematics.contacts):
+    contacts = system.kinematics.contacts
+    points = joined["contacts"].reshape(len(joined["t"]), len(contacts), 4, 3)[:, :, 0, :]
+    for k, trace in enumerate(contacts):
         for j, axis in enumerate("xyz"):
             extra[f"{trace.contact.name}.contact_{axis}"] = ("m", points[:, k, j])
     generator = segments[0].plan.generator

@@ -52,6 +52,7 @@ def simulate(
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
     stop: Mapping[str, str] | None = None,
+    definitions: Mapping[str, str] | None = None,
     reactions: bool = False,
     start_time: float = 0.0,
     progress: Callable[[float], None] | None = None,
@@ -76,6 +77,8 @@ def simulate(
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     stop : name → expression; the run ends where one crosses zero.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs` and
+        `stop`.
     reactions : also compute the multipliers at the samples.
     start_time : s.
     progress : called with the fraction done, now and then.
@@ -90,9 +93,15 @@ def simulate(
     times = _sample_times(samples, start_time, duration, system)
     _check_arguments(system, duration, method, rtol, atol, step, on_failure)
     values = system.parameters(parameters)
-    _check_redundant_rows(system, values, parameters)
-    plan = plan_inputs(system, inputs, values)
+    check_redundant_rows(system, values, parameters)
+    plan = plan_inputs(system, inputs, values, definitions)
     begin = start if isinstance(start, Start) else _begin(system, plan, start, start_time, values)
+    if begin.time != start_time:
+        raise SimulationError(
+            f"the start is that of t = {begin.time:g} s, but the run starts at {start_time:g} s",
+            f"simulation of model '{system.model.name}'",
+            f"pass start_time={begin.time:g}, or complete the start at the other time",
+        )
     state = _state(system, begin.q, begin.eta, 0.0, plan)
     end_time = start_time + duration
 
@@ -101,7 +110,7 @@ def simulate(
     t, h, done = start_time, step, 0
     here, here_plan, is_best = system, plan, False
     while True:
-        events = _events(here, stop)
+        events = _events(here, stop, definitions)
         native = IntegrationPlan(
             rates=here.rates.address,
             parameters=values,
@@ -155,7 +164,7 @@ def simulate(
         rest = result.state[nq + nf :]
         # where no other speeds are better, the run goes on in these as long as they can be trusted
         here, is_best = following, following is here
-        here_plan = plan_inputs(here, inputs, values)
+        here_plan = plan_inputs(here, inputs, values, definitions)
         eta = v[[[s.name for s in here.speeds].index(n.name) for n in here.independent_speeds]]
         state = np.concatenate([result.state[:nq], eta, rest])
     _raise_callback_failure(segments, system)
@@ -226,10 +235,14 @@ def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
     return absolute
 
 
-def _events(system: System, stop: Mapping[str, str] | None) -> NativeFunction | None:
+def _events(
+    system: System, stop: Mapping[str, str] | None, definitions: Mapping[str, str] | None
+) -> NativeFunction | None:
     if not stop:
         return None
-    parts = [read_expression(system, text, f"stop '{name}'") for name, text in stop.items()]
+    parts = [
+        read_expression(system, text, f"stop '{name}'", definitions) for name, text in stop.items()
+    ]
     return compile_native([system.program("events", ca.vertcat(*parts))])["events"]
 
 
@@ -253,7 +266,7 @@ def _other_basis(system: System, result: NativeResult, values: Array) -> System 
     return system.in_speeds(names)
 
 
-def _check_redundant_rows(
+def check_redundant_rows(
     system: System, values: Array, changed: Mapping[str, float] | None
 ) -> None:
     """A row that was redundant at the nominal parameters must still be so at these."""
@@ -292,17 +305,17 @@ def _raise_callback_failure(segments: list[Segment], system: System) -> None:
 def _sample_times(
     samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
 ) -> Array:
-    if isinstance(samples, int):
+    if isinstance(samples, int | np.integer):
         if samples < 2:
             raise SimulationError(
                 f"{samples} samples are asked for",
                 f"simulation of model '{system.model.name}'",
                 "ask for at least 2, or give the times themselves",
             )
-        return np.linspace(start_time, start_time + duration, samples)
+        return np.linspace(start_time, start_time + duration, int(samples))
     times = np.asarray(samples, dtype=float)
     inside = (times >= start_time) & (times <= start_time + duration)
-    if times.ndim != 1 or not np.all(inside) or np.any(np.diff(times) < 0):
+    if times.ndim != 1 or not times.size or not np.all(inside) or np.any(np.diff(times) < 0):
         raise SimulationError(
             "the sample times must increase and lie within the run",
             f"simulation of model '{system.model.name}'",

@@ -162,11 +162,36 @@ def _given_coordinates(
     for o in orientations:
         names = [f"{o.joint}.{n}" for n in o.angles.names]
         if any(n in given for n in names):
-            angles = [float(given.get(n, 0.0)) for n in names]
+            angles = _angles(o, given, q)
             at = slice(o.quaternion, o.quaternion + 4)
+            _check_given_once(system, given, names, _names(system.coordinates)[at])
             q[at] = spatial.quaternion_from_angles(angles, o.angles.sequence)
             fixed += range(o.quaternion, o.quaternion + 4)
     return system.kinematics.probe.normalize(q), fixed
+
+
+def _check_given_once(
+    system: System, given: Mapping[str, float], angles: list[str], quaternion: list[str]
+) -> None:
+    """An orientation starts from named angles or from a quaternion, not from both."""
+    both = [next(n for n in angles if n in given), *(n for n in quaternion if n in given)]
+    if len(both) > 1:
+        raise SimulationError(
+            f"an orientation is given by both '{both[0]}' and '{both[1]}'",
+            f"start of model '{system.model.name}'",
+            "give the named angles, or the quaternion",
+        )
+
+
+def _angles(o: _Orientation, given: Mapping[str, float], q: Array) -> list[float]:
+    """Named angles of an orientation: as given, or those of its quaternion."""
+    names = [f"{o.joint}.{n}" for n in o.angles.names]
+    if any(n in given for n in names):
+        return [float(given.get(n, 0.0)) for n in names]
+    from scipy.spatial.transform import Rotation
+
+    rotation = Rotation.from_quat(q[o.quaternion : o.quaternion + 4], scalar_first=True)
+    return list(rotation.as_euler(o.angles.sequence.upper(), suppress_warnings=True))
 
 
 def _close(system: System, q: Array, fixed: list[int], time: float, params: Array) -> Array:
@@ -189,7 +214,9 @@ def _close(system: System, q: Array, fixed: list[int], time: float, params: Arra
             break
         step = np.linalg.lstsq(stacked, np.concatenate([-g, np.zeros(len(fixed))]), rcond=1e-12)[0]
         size = float(np.linalg.norm(step))
-        step = step * min(1.0, probe.length / max(size, 1e-300)) / scale
+        # no farther than the mechanism is long, or than it is away from where it must be
+        longest = max(probe.length, float(np.max(np.abs(g))))
+        step = step * min(1.0, longest / max(size, 1e-300)) / scale
         trial = probe.normalize(q + N @ step)
         for k in fixed:
             trial[k] = q[k]
@@ -253,7 +280,7 @@ def _speeds(
     for o in orientations:
         names = [f"{o.joint}.{n}_rate" for n in o.angles.names]
         if any(n in given for n in names):
-            angles = [float(given.get(f"{o.joint}.{n}", 0.0)) for n in o.angles.names]
+            angles = _angles(o, given, q)
             matrix = spatial.angle_rates_to_angular_velocity(ca.DM(angles), o.angles.sequence)
             omega = np.array(ca.evalf(matrix)) @ np.array([given.get(n, 0.0) for n in names])
             rows.append(np.eye(num)[o.speed : o.speed + 3])

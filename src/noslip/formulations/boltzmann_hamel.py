@@ -1,0 +1,140 @@
+"""The Boltzmann–Hamel equations: Lagrange's equations in quasi-velocities.
+
+What it gives: the reduced equations from the Lagrangian, the dependent quasi-velocities kept in it
+until the momenta are formed (setting them to zero earlier is the classic mistake), and the
+reactions as the equations of those dependent ones. When to choose it: to see where each term comes
+from, and for joints whose Hamel terms are known in closed form (`hamel_joints.py`).
+
+Letters
+-------
+w (paper: ω)   all quasi-velocities: w = αᵀq̇, q̇ = β w; here w = K v = [rows A v; η], β = N K⁻¹
+α              any left inverse of β: αᵀ = K N⁺; only βᵀγ enters
+L̄              kinetic energy minus potential energy as a function of q and w
+P              momenta ∂L̄/∂w
+γ              Hamel's coefficients times w: γ_ij = Σ_kr w_r β_kr (∂α_ij/∂q_k − ∂α_kj/∂q_i)
+N_I            generalized forces on the quasi-velocities (paper), S^T of the applied ones
+
+Derivation
+----------
+[CameronBook1993, eq. 40], for independent I:
+
+    (1)  d/dt ∂L̄/∂w_I + Σ_j (βᵀγ)_Ij ∂L̄/∂w_j − Σ_j β_jI ∂L̄/∂q_j = N_I
+
+γ is never formed. With the momenta P held fixed, a = αP is a covector field on the configurations,
+and
+
+    (2)  Σ_j γ_ij P_j = Σ_k q̇_k (∂a_i/∂q_k − ∂a_k/∂q_i) = ((∂a/∂q) − (∂a/∂q)ᵀ) q̇
+
+which is two directional derivatives. The dependent quasi-velocities w_d = A v are set to −a only
+after P and its derivatives are formed, and their own equations of the form (1) have the multipliers
+on the right.
+
+Departures
+----------
+N may be tall (quaternions), so αᵀβ = 1 but βαᵀ ≠ 1; (1) still holds. For rows that change with time
+explicitly a term ∂(αP)/∂t joins (2). Quasi-velocities with an offset (moving constraints) keep w_d
+= −a and ẇ_d = −ȧ instead of zero.
+
+Reference: [CameronBook1993].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.forces import GRAVITY, SPRING, applied_forces
+from noslip.formulations.tree import kinetic_energy
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.linear import block_solve, symmetric_solve
+from noslip.kinematics.tree import twists
+
+
+@dataclass(frozen=True, slots=True)
+class BoltzmannHamel(AbstractFormulation):
+    """Boltzmann and Hamel's equations in the quasi-velocities of the model."""
+
+    name = "Boltzmann–Hamel equations"
+    word = "boltzmann-hamel"
+    reference = "CameronBook1993"
+
+    def fill(self, kinematics: Kinematics) -> Equations:
+        """Blocks of the reduced equations from the Lagrangian in quasi-velocities."""
+        kin = kinematics
+        symbols, num_kept = kin.symbols, len(kin.kept)
+        num_v, num_free = kin.num_speeds, kin.num_independent_speeds
+        forces = applied_forces(kin)
+        # L̄(q, w), with all quasi-velocities in it
+        w = ca.SX.sym("w", num_v)
+        inverse, _ = block_solve(kin.K, ca.SX.eye(num_v))
+        v = ca.mtimes(inverse, w)
+        energy = kinetic_energy(kin.tree, twists(kin.tree, v))
+        P = ca.gradient(energy, w)
+        q_dot = ca.mtimes(kin.N, v)
+        beta = ca.mtimes(kin.N, inverse)
+        # d/dt P at constant w, Hamel's term (2), and −βᵀ ∂K/∂q
+        at = ca.vertcat(symbols.q, symbols.t)
+        along = ca.vertcat(q_dot, ca.SX(1))
+        drift = ca.jtimes(P, at, along)
+        curl = hamel_term(kin, P, w, q_dot)
+        known = drift + ca.mtimes(beta.T, curl - ca.gradient(energy, symbols.q))
+        mass = ca.jacobian(P, w)
+        # only now the dependent quasi-velocities take their values, and so do their rates
+        values = ca.vertcat(-_offset(kin), kin.eta)
+        known, mass, beta = ca.substitute([known, mass, beta], [w], [values])
+        dependent_rate = -_offset_rate(kin)
+        independent = slice(num_kept, num_v)
+        fixed = known + ca.mtimes(mass[:, :num_kept], dependent_rate)
+        # generalized forces: potential ones from the potential, the others by virtual power
+        potential = -ca.mtimes(beta.T, ca.gradient(forces.potential_energy, symbols.q))
+        other = sum(
+            (f for share, f in forces.shares.items() if share not in (GRAVITY, SPRING)), ca.SX(0)
+        )
+        pushed = potential + ca.mtimes(inverse.T, ca.densify(other) + ca.SX.zeros(num_v))
+        B = ca.mtimes(inverse.T, forces.B)
+        # the equations of the dependent quasi-velocities have the multipliers on their right
+        etadot = ca.SX.sym("etadot", num_free)
+        full = fixed + ca.mtimes(mass[:, independent], etadot) - pushed - ca.mtimes(B, symbols.u)
+        lam = full[:num_kept] if num_kept else ca.SX(0, 1)
+        return Equations(
+            formulation=self,
+            kinematics=kin,
+            reduced_mass=ca.densify(mass[independent, independent]),
+            reduced_bias=fixed[independent],
+            reduced_forces=pushed[independent],
+            reduced_inputs=ca.densify(B[independent, :]),
+            forces=forces,
+            etadot=etadot,
+            generalized_reactions=ca.mtimes(kin.K[:num_kept, :].T, lam),
+            kinetic_energy=ca.substitute([energy], [w], [values])[0],
+            costates=ca.SX(0, 1),
+            costate_rates=ca.SX(0, 1),
+        )
+
+
+def hamel_term(kin: Kinematics, P: ca.SX, w: ca.SX, q_dot: ca.SX) -> ca.SX:
+    """(2): ((∂a/∂q) − (∂a/∂q)ᵀ) q̇ + ∂a/∂t of the covector field a = αP at fixed momenta."""
+    symbols = kin.symbols
+    fixed = ca.SX.sym("P", P.shape[0])
+    moving = ca.SX.sym("q_dot", q_dot.shape[0])
+    # α = (N⁺)ᵀ Kᵀ with N⁺ = (NᵀN)⁻¹Nᵀ
+    N = kin.N
+    a = ca.mtimes(N, symmetric_solve(ca.mtimes(N.T, N), ca.mtimes(kin.K.T, fixed))[0])
+    forward = ca.jtimes(a, symbols.q, moving) + ca.jacobian(a, symbols.t)
+    backward = ca.gradient(ca.dot(a, moving), symbols.q)
+    return ca.substitute([forward - backward], [fixed, moving], [P, q_dot])[0]
+
+
+def _offset(kin: Kinematics) -> ca.SX:
+    """a of the solved rows, K = [A; E]: r = A v + a."""
+    return kin.a_solved
+
+
+def _offset_rate(kin: Kinematics) -> ca.SX:
+    """ȧ of the solved rows along the motion."""
+    symbols = kin.symbols
+    at = ca.vertcat(symbols.q, symbols.t, symbols.w)
+    along = ca.vertcat(ca.mtimes(kin.N, kin.v), ca.SX(1), symbols.wdot)
+    return ca.jtimes(kin.a_solved, at, along) if kin.kept else ca.SX(0, 1)

@@ -1,0 +1,84 @@
+"""What several formulations compute on the tree: inertia, inverse dynamics, energy, rates of rows."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.tree import (
+    Pair,
+    Tree,
+    accelerations,
+    generalized_forces,
+    inertia_wrenches,
+    twists,
+)
+from noslip.spatial import cross
+
+
+def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
+    """Twists with the velocity of the mass center instead of the origin's."""
+    return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
+
+
+def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:
+    """I_jk = Σ_bodies ω_j·I ω_k + m c̃_j·c̃_k over unit-speed twists, symmetric by construction."""
+    n = len(columns)
+    inertia = ca.SX.zeros(n, n)
+    for j in range(n):
+        momenta = [
+            (ca.mtimes(node.inertia_D, w), node.mass * v)
+            for node, (w, v) in zip(tree.nodes, columns[j], strict=True)
+        ]
+        for k in range(j + 1):
+            entry = ca.SX(0)
+            for (h, p), (w, v) in zip(momenta, columns[k], strict=True):
+                entry += ca.dot(h, w) + ca.dot(p, v)
+            inertia[j, k] = inertia[k, j] = entry
+    return inertia
+
+
+def mass_matrix(kin: Kinematics) -> ca.SX:
+    """M (nv×nv) on the tree speeds, from the twists of unit tree speeds."""
+    columns = []
+    for j in range(kin.num_speeds):
+        e = ca.SX.zeros(kin.num_speeds)
+        e[j] = 1
+        columns.append(at_mass_centers(kin.tree, twists(kin.tree, e)))
+    return generalized_inertia(kin.tree, columns)
+
+
+def inverse_dynamics(kin: Kinematics, vdot: ca.SX) -> ca.SX:
+    """M v̇ + c on the tree speeds by the Newton–Euler recursion, at v = Sη + s."""
+    rates = accelerations(kin.tree, kin.twists, kin.v, vdot)
+    return generalized_forces(
+        kin.tree, inertia_wrenches(kin.tree, kin.twists, rates), kin.num_speeds
+    )
+
+
+def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
+    """K = ½ Σ ω·I ω + m |ċ|²."""
+    energy = ca.SX(0)
+    for node, (w, v) in zip(tree.nodes, at_mass_centers(tree, motion), strict=True):
+        energy += ca.dot(w, ca.mtimes(node.inertia_D, w)) / 2 + node.mass * ca.dot(v, v) / 2
+    return energy
+
+
+def row_rates(kin: Kinematics) -> ca.SX:
+    """Ȧ v + ȧ of the kept rows: their exact rates at constant v, at v = Sη + s."""
+    symbols = kin.symbols
+    if not kin.kept:
+        return ca.SX(0, 1)
+    rows = ca.vertcat(*[kin.rows[k].velocity for k in kin.kept])
+    at = ca.vertcat(symbols.q, symbols.t, symbols.w)
+    along = ca.vertcat(ca.mtimes(kin.N, symbols.v), ca.SX(1), symbols.wdot)
+    return kin.at_speeds(ca.jtimes(rows, at, along))
+
+
+def basis_rate(kin: Kinematics) -> ca.SX:
+    """Ė v of the rows η = E v, at v = Sη + s."""
+    symbols = kin.symbols
+    along = ca.mtimes(kin.N, symbols.v)
+    if not kin.num_independent_speeds:
+        return ca.SX(0, 1)
+    return kin.at_speeds(ca.jtimes(ca.mtimes(kin.E, symbols.v), symbols.q, along))

@@ -1,0 +1,211 @@
+"""Names a model declares, and the check as a whole. One mistake is one fault."""
+
+from dataclasses import replace
+
+import pytest
+from cart_model import CART, FLYER, LOOP, RIM, body, faults, hinge, more, parameter, swap
+
+from noslip.errors import Fault, ModelError
+from noslip.model.bodies import Sphere
+from noslip.model.checks import check_model
+from noslip.model.forces import (
+    ForceInput,
+    JointDamper,
+    SpeedInput,
+)
+from noslip.model.joints import Angles, Free, Planar
+from noslip.model.model import IndependentSpeed, ModelBuilder
+from noslip.model.rows import PositionRow
+
+
+def test_good_models_have_no_faults():
+    for model in (CART, FLYER, LOOP, more(FLYER, "contacts", RIM)):
+        assert check_model(model) == ()
+
+
+NAMES = [
+    (
+        replace(CART, name=" "),
+        "the model has no name",
+        "name",
+        'give it one, for example name = "my_robot"',
+    ),
+    (
+        more(CART, "parameters", parameter("l")),
+        "2 parameters are called 'l'",
+        "parameters.l",
+        "give each parameter its own name",
+    ),
+    (
+        more(CART, "bodies", body("rod")),
+        "2 bodies are called 'rod'",
+        "bodies.rod",
+        "give each body its own name",
+    ),
+    (
+        more(CART, "joints", hinge("swing", "world", "rod")),
+        "2 joints are called 'swing'",
+        "joints.swing",
+        "give each joint its own name",
+    ),
+    (
+        more(FLYER, "contacts", RIM, RIM),
+        "2 contacts are called 'rim'",
+        "contacts.rim",
+        "give each contact its own name",
+    ),
+    (
+        more(CART, "forces", JointDamper(name="drive", speed="rail.speed", damping=1.0)),
+        "2 forces are called 'drive'",
+        "forces.drive",
+        "give each force its own name",
+    ),
+    (
+        more(CART, "rows", *[PositionRow(name="stay", expression="swing.angle")] * 2),
+        "2 rows are called 'stay'",
+        "rows.stay",
+        "give each row its own name",
+    ),
+    (
+        more(CART, "inputs", ForceInput(name="push", unit="N")),
+        "2 inputs are called 'push'",
+        "inputs.push",
+        "give each input its own name",
+    ),
+    (
+        more(CART, "speed_inputs", SpeedInput(name="push", speed="swing.rate")),
+        "an input and a speed input are both called 'push'",
+        "speed_inputs.push",
+        "rename one of them; a scenario gives both kinds by name",
+    ),
+    (
+        swap(CART, "forces", name="drive 1"),
+        "force 'drive 1' has a name that expressions cannot use",
+        'forces."drive 1"',
+        "use letters, digits and underscores, not starting with a digit, for example 'drive_1'",
+    ),
+    (
+        more(CART, "speed_inputs", SpeedInput(name="2nd", speed="swing.rate")),
+        "speed input '2nd' has a name that expressions cannot use",
+        "speed_inputs.2nd",
+        "for example 'n2nd'",
+    ),
+    (
+        replace(more(CART, "bodies", body("world"))),
+        "a body is called 'world', which is the name of what does not move",
+        "bodies.world",
+        "give it another name; joints and planes refer to the ground as 'world'",
+    ),
+    (
+        more(CART, "parameters", parameter("sin")),
+        "parameter 'sin' has a name that means a function in expressions",
+        "parameters.sin",
+        "rename it, for example 'sin0'",
+    ),
+    (
+        more(CART, "parameters", parameter("pi")),
+        "parameter 'pi' has a name that means the constant 3.14159 in expressions",
+        "parameters.pi",
+        "rename it, for example 'pi0'",
+    ),
+    (
+        more(CART, "parameters", parameter("t")),
+        "parameter 't' has a name that means time in expressions",
+        "parameters.t",
+        "rename it, for example 't0'",
+    ),
+    (
+        more(CART, "parameters", parameter("push")),
+        "parameter 'push' has the name of an input",
+        "parameters.push",
+        "rename one of them; expressions know both by name",
+    ),
+    (
+        more(CART, "inputs", ForceInput(name="e", unit="N")),
+        "input 'e' has a name that means the constant 2.71828 in expressions",
+        "inputs.e",
+        "rename it, for example 'e0'",
+    ),
+    (
+        swap(FLYER, "joints", type=Free(angles=Angles(sequence="zxz", names=("x", "b", "c")))),
+        "joint 'fly' calls an angle or rate 'x', the name of its coordinate or speed",
+        "joints.fly.angles.names",
+        'give three other names, for example names = ["yaw", "pitch", "roll"]',
+    ),
+    (
+        swap(FLYER, "joints", type=Free(angles=Angles(sequence="zxz", names=("a", "b", "b")))),
+        "joint 'fly' calls an angle or rate 'b', the name of another angle or rate",
+        "joints.fly.angles.names",
+        "give three other names",
+    ),
+    (
+        swap(FLYER, "joints", type=Free(angles=Angles(sequence="zxz", names=("a", "b", "c d")))),
+        "joint 'fly', angle 'c d', has a name that expressions cannot use",
+        "joints.fly.angles.names",
+        "for example 'c_d'",
+    ),
+    (
+        more(CART, "independent_speeds", IndependentSpeed(name="a b", expression="2*rail.speed")),
+        "independent speed 'a b' has a name that expressions cannot use",
+        "independent_speeds[0].name",
+        "for example 'a_b'",
+    ),
+    (
+        more(
+            CART,
+            "independent_speeds",
+            IndependentSpeed(name="rail.speed", expression="2*rail.speed"),
+        ),
+        "independent speed 'rail.speed' has an expression and the name of a tree speed",
+        "independent_speeds[0].name",
+        "give the expression a new name, or leave the expression out",
+    ),
+]
+
+
+@pytest.mark.parametrize("model, what, where, fix", NAMES)
+def test_a_name_at_fault(model, what, where, fix):
+    (fault,) = faults(model)
+    assert fault.what == what
+    assert fault.where == where
+    assert fix in fault.fix
+
+
+def test_all_faults_come_together_and_numbered():
+    model = more(swap(CART, "joints", parent="crat"), "bodies", body("lost"))
+    with pytest.raises(ModelError) as caught:
+        check_model(model)
+    assert [f.where for f in caught.value.faults] == ["joints.swing.parent", "bodies.lost"]
+    assert str(caught.value).startswith("2 faults\n1. joint 'swing' refers")
+
+
+def test_places_are_told_by_the_caller():
+    def locate(path):
+        return "cart.toml, line 7, " + "/".join(map(str, path))
+
+    with pytest.raises(ModelError) as caught:
+        check_model(swap(CART, "joints", parent="crat"), locate=locate)
+    assert caught.value.where == "cart.toml, line 7, joints/swing/parent"
+    (warning,) = check_model(more(CART, "parameters", parameter("spare")), locate=locate)
+    assert warning.where == "cart.toml, line 7, parameters/spare"
+
+
+def test_what_is_declared_and_never_used_is_a_warning():
+    model = more(CART, "parameters", parameter("spare"))
+    model = more(model, "inputs", ForceInput(name="idle", unit="N"))
+    assert check_model(model) == (
+        Fault(
+            "parameter 'spare' is never used",
+            "parameters.spare",
+            "use it in an expression, or remove it",
+        ),
+        Fault("input 'idle' is never used", "inputs.idle", "use it in an expression, or remove it"),
+    )
+
+
+def test_the_builder_checks_what_it_builds():
+    builder = ModelBuilder(name="sled", gravity=(0.0, 0.0, -9.81))
+    builder.body("sled", mass=1.0, moment=1.0, shapes=(Sphere(radius=0.1),))
+    builder.joint("sled", Planar(), parent="world", child="slde")
+    with pytest.raises(ModelError, match="joint 'sled' refers to body 'slde'"):
+        builder.build()

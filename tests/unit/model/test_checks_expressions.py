@@ -1,0 +1,259 @@
+"""Expressions: readable, made of known names, with a value, linear. One mistake is one fault."""
+
+from dataclasses import replace
+
+import pytest
+from cart_model import CART, FLYER, LOOP, faults, more, swap
+
+from noslip.model.bodies import Box, Placement
+from noslip.model.checks import check_model
+from noslip.model.forces import JointDamper, SpeedInput, Wrench
+from noslip.model.model import IndependentSpeed
+from noslip.model.rows import PositionRow, VelocityRow
+
+
+def position(expression, model=CART):
+    return more(model, "rows", PositionRow(name="r", expression=expression))
+
+
+def velocity(expression, model=CART):
+    return more(model, "rows", VelocityRow(name="r", expression=expression))
+
+
+def speed(expression):
+    return more(
+        CART, "independent_speeds", IndependentSpeed(name="s", expression=expression, unit="m/s")
+    )
+
+
+def wind(*force):
+    return more(CART, "forces", Wrench(name="wind", body="rod", force=force))
+
+
+UNREADABLE = [
+    (
+        swap(CART, "bodies", mass="2*"),
+        "body 'rod' has mass = \"2*\", which cannot be read: it ends where a number, a name or '(' "
+        "is expected",
+        "bodies.rod.mass",
+        'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
+    ),
+    (
+        swap(CART, "joints", parent_frame=Placement(position=(0.0, "__import__('os')", 0.0))),
+        "joint 'swing' has parent_frame.position[1] = \"__import__('os')\", which cannot be read: "
+        '"\'" at character 12 is not arithmetic',
+        "joints.swing.parent_frame.position[1]",
+        "write arithmetic",
+    ),
+    (
+        swap(CART, "joints", motion={"angle": ""}),
+        "joint 'swing' has motion.angle = \"\", which cannot be read: it ends where",
+        "joints.swing.motion.angle",
+        "write arithmetic",
+    ),
+    (
+        position(""),
+        "row 'r' has expression = \"\", which cannot be read: it ends where",
+        "rows.r.expression",
+        "write arithmetic",
+    ),
+    (
+        swap(CART, "bodies", mass="+".join("a" * 1001)),
+        "body 'rod' has mass = \"a+a+",
+        "bodies.rod.mass",
+        "write arithmetic",
+    ),
+]
+
+NAMES = [
+    (
+        swap(CART, "bodies", mass="ll"),
+        "body 'rod' has mass = \"ll\", which uses 'll', a name that is not declared",
+        "bodies.rod.mass",
+        "did you mean 'l'?",
+    ),
+    (
+        replace(
+            CART,
+            parameters=(),
+            gravity=(0.0, 0.0, "G"),
+            bodies=tuple(replace(b, center_of_mass=(0.0, 0.0, 0.0)) for b in CART.bodies),
+        ),
+        "the model has gravity[2] = \"G\", which uses 'G', a name that is not declared",
+        "gravity[2]",
+        "declare it as [parameters.G]",
+    ),
+    (
+        swap(CART, "bodies", mass="l*t"),
+        "body 'rod' has mass = \"l*t\", which uses 't', time",
+        "bodies.rod.mass",
+        "only parameters may be used here",
+    ),
+    (
+        swap(CART, "bodies", shapes=(Box(size=("swing.angle", 1.0, 1.0)),)),
+        "body 'rod' has shapes[0].size[0] = \"swing.angle\", which uses 'swing.angle', a "
+        "coordinate",
+        "bodies.rod.shapes[0].size[0]",
+        "only parameters may be used here",
+    ),
+    (
+        more(CART, "forces", JointDamper(name="d", speed="rail.speed", damping="rail.speed")),
+        "force 'd' has damping = \"rail.speed\", which uses 'rail.speed', a speed",
+        "forces.d.damping",
+        "only parameters may be used here",
+    ),
+    (
+        swap(CART, "joints", motion={"angle": "rail.position*t"}),
+        "joint 'swing' has motion.angle = \"rail.position*t\", which uses 'rail.position', a "
+        "coordinate",
+        "joints.swing.motion.angle",
+        "only parameters and t may be used here",
+    ),
+    (
+        position("rail.position - rail.speed"),
+        "row 'r' has expression = \"rail.position - rail.speed\", which uses 'rail.speed', a speed",
+        "rows.r.expression",
+        "only parameters, coordinates and t may be used here",
+    ),
+    (
+        velocity("rail.speed - push"),
+        "row 'r' has expression = \"rail.speed - push\", which uses 'push', an input",
+        "rows.r.expression",
+        "only parameters, coordinates, speeds and t may be used here",
+    ),
+    (
+        velocity("fly.yaw_rate", FLYER),
+        "row 'r' has expression = \"fly.yaw_rate\", which uses 'fly.yaw_rate', the rate of a named "
+        "angle",
+        "rows.r.expression",
+        "only parameters, coordinates, speeds and t may be used here",
+    ),
+    (
+        speed("rail.speed*t"),
+        "independent speed number 1 has expression = \"rail.speed*t\", which uses 't', time",
+        "independent_speeds[0].expression",
+        "only parameters, coordinates and speeds may be used here",
+    ),
+    (
+        more(wind("w", 0.0, 0.0), "speed_inputs", SpeedInput(name="w", speed="swing.rate")),
+        "force 'wind' has force[0] = \"w\", which uses 'w', a speed input",
+        "forces.wind.force[0]",
+        "only parameters, coordinates, speeds, inputs and t may be used here",
+    ),
+    (
+        position("pin.angle", LOOP),
+        "row 'r' has expression = \"pin.angle\", which uses 'pin.angle', but joint 'pin' closes a "
+        "loop and has no coordinates or speeds",
+        "rows.r.expression",
+        "use a joint that carries a body",
+    ),
+]
+
+VALUES = [
+    (
+        swap(CART, "bodies", mass="1/(l - 0.5)"),
+        "body 'rod' has mass = \"1/(l - 0.5)\", which has no finite value at l = 0.5",
+        "bodies.rod.mass",
+        "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
+    ),
+    (
+        swap(CART, "bodies", mass="9^9^9^9"),
+        "body 'rod' has mass = \"9^9^9^9\", which has no finite value",
+        "bodies.rod.mass",
+        "keep denominators away from zero",
+    ),
+    (
+        swap(CART, "bodies", mass="sqrt(-l)"),
+        "body 'rod' has mass = \"sqrt(-l)\", which has no finite value at l = 0.5",
+        "bodies.rod.mass",
+        "keep denominators away from zero",
+    ),
+    (
+        position("rail.position/(l - 0.5)"),
+        "row 'r' has expression = \"rail.position/(l - 0.5)\", which has no finite value at l = "
+        "0.5",
+        "rows.r.expression",
+        "keep denominators away from zero",
+    ),
+    (
+        swap(CART, "joints", motion={"angle": "t*asin(3)"}),
+        "joint 'swing' has motion.angle = \"t*asin(3)\", which has no finite value",
+        "joints.swing.motion.angle",
+        "keep denominators away from zero",
+    ),
+]
+
+LINEARITY = [
+    (
+        position("l*t - 1"),
+        "row 'r' has an expression with no coordinate in it, so it constrains nothing",
+        "rows.r.expression",
+        "use a coordinate, for example 'rail.position'",
+    ),
+    (
+        velocity("rail.position"),
+        "row 'r' has an expression with no speed in it",
+        "rows.r.expression",
+        "use a speed, for example 'rail.speed'; a condition on coordinates alone is a row of "
+        'type = "position"',
+    ),
+    (
+        velocity("rail.speed*swing.rate"),
+        "row 'r' has an expression that is not linear in the speeds",
+        "rows.r.expression",
+        "write a sum of terms that each have one speed as a factor; factors may depend on "
+        "coordinates, never on speeds",
+    ),
+    (
+        speed("rail.speed^2"),
+        "independent speed number 1 has an expression that is not linear in the speeds",
+        "independent_speeds[0].expression",
+        "write a sum of terms that each have one speed as a factor",
+    ),
+    (
+        speed("rail.speed + l"),
+        "independent speed number 1 has an expression with a term that has no speed in it",
+        "independent_speeds[0].expression",
+        "leave that term out: an independent speed is a sum of speeds times factors",
+    ),
+    (
+        speed("l"),
+        "independent speed number 1 has an expression with no speed in it",
+        "independent_speeds[0].expression",
+        "use a speed, for example 'rail.speed'",
+    ),
+    (
+        wind(0.0, "push*sin(push)", 0.0),
+        "force 'wind' has force[1] that is not linear in the inputs",
+        "forces.wind.force[1]",
+        "write a sum of terms that have at most one input as a factor",
+    ),
+]
+
+
+@pytest.mark.parametrize("model, what, where, fix", UNREADABLE + NAMES + VALUES + LINEARITY)
+def test_an_expression_at_fault(model, what, where, fix):
+    (fault,) = faults(model)
+    assert fault.what.startswith(what)
+    assert fault.where == where
+    assert fault.fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        swap(CART, "joints", motion={"angle": "sin(l*t)/t"}),
+        position("rail.position/swing.angle - l*t"),
+        velocity("l*sin(swing.angle)*rail.speed - swing.rate/rail.position + t"),
+        speed("rail.speed + l*cos(swing.angle)*swing.rate"),
+        wind("push*rail.speed^2 + t", "l/rail.position", "tanh(swing.rate)"),
+        swap(CART, "bodies", mass="max(l, pi)^e"),
+    ],
+)
+def test_expressions_that_are_fine(model):
+    assert check_model(model) == ()
+
+
+def test_every_name_that_is_not_known_is_a_fault():
+    found = faults(swap(CART, "bodies", mass="a + b*l"))
+    assert [fault.what.split("which uses ")[1][:3] for fault in found] == ["'a'", "'b'"]

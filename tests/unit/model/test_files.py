@@ -1,0 +1,232 @@
+"""Model files on disk, as text, and on their page of the documentation."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from cart_model import CART, FLYER, RIM, more, parameter, swap
+from sled_file import SLED, edited, faults
+
+from noslip.errors import ModelError
+from noslip.model import files
+from noslip.model.expressions import CONSTANTS, FUNCTIONS
+from noslip.model.files import load_model, model_to_toml, parse_model, read_model, save_model
+from noslip.model.forces import Motor
+from noslip.model.joints import JOINT_TYPES, Free
+from noslip.model.model import Model
+from noslip.model.schema import WORDS, keys_of
+
+PAGE = (Path(__file__).parents[3] / "docs" / "model-files.md").read_text(encoding="utf-8")
+EXAMPLE = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
+
+TOML = [
+    ("mass = 1..2", "the text 'mass = 1..2' is not TOML: ", "sled.toml, line 5, column 9"),
+    ("mass 1", "the text 'mass 1' is not TOML: expected '=' after a key", "sled.toml, line 5, "),
+    (
+        "mass = heavy",
+        "the text 'mass = heavy' is not TOML: unreadable value",
+        "sled.toml, line 5, ",
+    ),
+    (
+        "mass = 1\nmass = 2",
+        "the text 'mass = 2' is not TOML: cannot overwrite",
+        "sled.toml, line 6",
+    ),
+    (
+        "[bodies.sled]",
+        "the text '[bodies.sled]' is not TOML: cannot declare bodies.sled twice",
+        "s",
+    ),
+    ('mass = """', "the text", "sled.toml, line 15"),
+    ("mass = 1" + "0" * 5000, "the text is not TOML: exceeds the limit", "sled.toml"),
+    ("mass = " + "[" * 50, "values are nested deeper than 16 levels", "sled.toml, line 5"),
+    ("a." * 50 + "a = 1", "a key has more than 16 parts", "sled.toml, line 5"),
+]
+
+
+@pytest.mark.parametrize("line, what, where", TOML)
+def test_a_text_that_is_not_toml(line, what, where):
+    (fault,) = faults(edited("mass = 1", line))
+    assert fault.what.startswith(what)
+    assert "nvalid" not in fault.what
+    assert fault.where.startswith(where)
+    assert fault.fix.startswith(("write key = value", "no key of a model file is nested"))
+
+
+def disk_fault(path):
+    with pytest.raises(ModelError) as caught:
+        load_model(path)
+    (fault,) = caught.value.faults
+    return fault
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    fault = disk_fault(tmp_path / "x.toml")
+    assert fault.what == f"there is no file '{tmp_path / 'x.toml'}'"
+    assert fault.where == str(tmp_path / "x.toml")
+    assert fault.fix == "check the name and the folder"
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    fault = disk_fault(tmp_path)
+    assert fault.what == f"'{tmp_path}' is a folder"
+    assert fault.where == str(tmp_path)
+    assert fault.fix == "give the name of a .toml file in it"
+
+
+def test_a_pipe_is_not_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    fault = disk_fault(tmp_path / "pipe")
+    assert fault.what.endswith("is not a plain file")
+    assert fault.fix == "give the name of a .toml file"
+
+
+@pytest.mark.parametrize("name", ["a\0b.toml", "a" * 400 + ".toml"])
+def test_a_name_no_file_can_have(name):
+    fault = disk_fault(name)
+    assert "cannot be read: " in fault.what
+    assert fault.fix == "check the name and its permissions"
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "x.toml").write_text(SLED)
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    fault = disk_fault(tmp_path / "x.toml")
+    monkeypatch.undo()
+    assert fault.what == f"'{tmp_path / 'x.toml'}' cannot be read: Permission denied"
+    assert fault.where == str(tmp_path / "x.toml")
+    assert fault.fix == "check the name and its permissions"
+
+
+def test_a_file_that_is_not_text(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b"format = 1\nname = '\xff'\n")
+    fault = disk_fault(tmp_path / "x.toml")
+    assert fault.what == "byte 0xff is not UTF-8 text"
+    assert fault.where == f"{tmp_path / 'x.toml'}, line 2"
+    assert fault.fix == "save the file as UTF-8"
+
+
+def test_a_huge_file_is_not_read(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b"#" * (files.MAX_SIZE + 1))
+    fault = disk_fault(tmp_path / "x.toml")
+    assert fault.what.endswith("has 1000001 bytes, at most 1000000 are read")
+    assert fault.fix == "give a model file; results and meshes do not belong in one"
+
+
+def test_a_byte_order_mark_and_windows_lines_do_not_matter(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b"\xef\xbb\xbf" + SLED.replace("\n", "\r\n").encode())
+    assert load_model(tmp_path / "x.toml") == parse_model(SLED)[0]
+
+
+def test_what_is_saved_loads_again(tmp_path):
+    save_model(CART, tmp_path / "cart.toml")
+    assert load_model(tmp_path / "cart.toml") == CART
+    assert read_model(str(tmp_path / "cart.toml")) == (CART, ())
+    assert [p.name for p in tmp_path.iterdir()] == ["cart.toml"]
+
+
+def test_saving_leaves_out_defaults():
+    text = model_to_toml(FLYER)
+    assert "parent_frame" not in text
+    assert 'center_of_mass = [0.0, 0.0, "-l"]' in text
+    assert text.count("center_of_mass") == 1
+    assert 'angles = {sequence = "zxz", names = ["yaw", "tilt", "spin"]}' in text
+
+
+def test_saving_asks_before_it_overwrites(tmp_path):
+    path = tmp_path / "cart.toml"
+    path.write_text("mine")
+    with pytest.raises(ModelError) as caught:
+        save_model(CART, path)
+    assert caught.value.what == f"there is already a file '{path}'"
+    assert caught.value.where == str(path)
+    assert caught.value.fix == "choose another name, or pass overwrite=True"
+    assert path.read_text() == "mine"
+    save_model(CART, path, overwrite=True)
+    assert load_model(path) == CART
+
+
+def test_saving_through_a_link_keeps_the_link(tmp_path):
+    (tmp_path / "real.toml").write_text("old")
+    (tmp_path / "link.toml").symlink_to("real.toml")
+    save_model(CART, tmp_path / "link.toml", overwrite=True)
+    assert (tmp_path / "link.toml").is_symlink()
+    assert load_model(tmp_path / "real.toml") == CART
+
+
+def test_saving_where_one_cannot(tmp_path):
+    with pytest.raises(ModelError, match="is a folder") as caught:
+        save_model(CART, tmp_path)
+    assert caught.value.fix == "give a file name in it, such as cart.toml"
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "x.toml", tmp_path / ("x" * 300), str(tmp_path / "a\0b")):
+        with pytest.raises(ModelError, match="cannot be written: ") as caught:
+            save_model(CART, path)
+        assert caught.value.where == str(path)
+        assert caught.value.fix == "check the name, and that the folder may be written to"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "cart.toml"
+    save_model(CART, path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(ModelError, match="cannot be written: No space left on device"):
+        save_model(more(CART, "parameters", parameter("k")), path, overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["cart.toml"]
+    assert load_model(path) == CART
+
+
+def test_a_model_with_faults_is_not_saved(tmp_path):
+    with pytest.raises(ModelError, match="joint 'swing' refers to body 'crat'"):
+        save_model(swap(CART, "joints", parent="crat"), tmp_path / "x.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_the_page_loads_without_a_warning():
+    model, warnings = parse_model(EXAMPLE)
+    assert warnings == ()
+    assert model.name == "two_wheeler"
+    assert parse_model(model_to_toml(model))[0] == model
+
+
+def parts(part, seen):
+    """All classes that a model file can describe."""
+    if part not in seen:
+        seen.add(part)
+        for key in keys_of(part):
+            for inner in key.parts:
+                parts(inner, seen)
+    return seen
+
+
+def test_the_page_names_every_key_word_and_function():
+    described = parts(Model, set())
+    assert Motor in described and Free in described
+    for part in described:
+        for key in keys_of(part):
+            assert f"`{key.name}`" in PAGE, f"{part.__name__}.{key.name}"
+    for part in described & set(WORDS):
+        assert f'"{WORDS[part]}"' in PAGE
+    for name in (*FUNCTIONS, *CONSTANTS):
+        assert f"`{name}`" in PAGE
+
+
+def test_the_page_names_coordinates_and_speeds_of_every_joint_type():
+    for joint_type in JOINT_TYPES:
+        (row,) = re.findall(rf'^\| `"{joint_type.word}"` \|.*$', PAGE, re.MULTILINE)
+        found = re.findall(r"`NAME\.(\w+)`", row)
+        assert found == [q.name for q in (*joint_type.coordinates, *joint_type.speeds)]
+
+
+def test_library_contacts_round_trip():
+    model = more(FLYER, "contacts", RIM)
+    assert parse_model(model_to_toml(model))[0] == model
