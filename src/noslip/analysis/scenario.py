@@ -13,8 +13,9 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
-from noslip.model.quantities import Parameter, Scalar
+from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
+from noslip.simulation.inputs import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory
@@ -88,7 +89,8 @@ def run_scenario(
         duration=time,
         parameters=split.parameters,
         samples=scenario.samples,
-        stop=_written_out(scenario.stop, scenario, task) or None,
+        stop=scenario.stop or None,
+        definitions={p.name: repr(p.value) for p in task} | scenario.definitions,
         rtol=rtol,
         atol=atol,
         reactions=reactions,
@@ -96,7 +98,7 @@ def run_scenario(
         on_failure=on_failure,
     )
     if not scenario.motion:
-        inputs = _written_out(scenario.inputs, scenario, task) | split.inputs
+        inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
         run = simulate(system, start=start, inputs=inputs, **options)  # type: ignore[arg-type]
         return ScenarioRun(trajectory=run, errors={}, admissibility=0.0)
 
@@ -179,16 +181,3 @@ def _number(scalar: Scalar, known: dict[str, float], scenario: Scenario) -> floa
     for name, text in scenario.definitions.items():
         values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
     return float(expressions.evaluate(expressions.parse(scalar), values, NUMBERS))
-
-
-def _written_out(
-    given: Mapping[str, Scalar], scenario: Scenario, task: tuple[Parameter, ...]
-) -> dict[str, Scalar]:
-    """Inputs or stops with the task's numbers and definitions written into them."""
-    names = {p.name: f"({p.value!r})" for p in task}
-    for name, text in scenario.definitions.items():
-        names[name] = f"({expressions.rename(text, names)})"
-    return {
-        name: expressions.rename(spec, names) if isinstance(spec, str) else spec
-        for name, spec in given.items()
-    }

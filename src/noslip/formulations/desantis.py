@@ -1,4 +1,4 @@
-"""DeSantis' ten-step procedure: Jacobians to twists in body frames, and the state model of the result.
+"""DeSantis' ten-step procedure: Jacobians to twists in body frames, and a state model.
 
 What it gives: D α̇ + C α = τ_a, the state model α̇ = g_0 + g_wa τ_a, and C̃ with Ḋ − 2C̃ skew. When to
 choose it: for control design in state space.
@@ -18,7 +18,7 @@ entries of J [DeSantis1994, eq. 4.4]:
 
     (1)  M V̇ = −W M V + ω_a + ω_c
     (2)  J_nh = (1 − Aᵀ(AAᵀ)⁻¹A) B                                          [DeSantis1994, eq. 2.13]
-    (3)  D = JᵀMJ,  C = Jᵀ(MJ̇ + WMJ),  τ_a = Jᵀω_a                          [DeSantis1994, eqs. 4.13–4.24]
+    (3)  D = JᵀMJ,  C = Jᵀ(MJ̇ + WMJ),  τ_a = Jᵀω_a                          [eqs. 4.13–4.24]
     (4)  D α̇ + C α = τ_a,   g_0 = −D⁻¹Cα,   g_wa = D⁻¹                      [DeSantis1994, eq. 4.21]
     (5)  C̃ = Jᵀ(MJ̇ + diag(m Ω×, −(jΩ)×)J),   C̃α = Cα,   Ḋ − 2C̃ skew
 

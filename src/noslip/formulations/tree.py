@@ -1,4 +1,4 @@
-"""What several formulations compute on the tree: inertia, inverse dynamics, energy, rates of rows."""
+"""What several formulations compute on the tree: inertia, inverse dynamics, energy, rates."""
 
 from __future__ import annotations
 

@@ -132,18 +132,6 @@ def names_in(expression: Expression) -> set[str]:
     )
 
 
-def rename(text: str, names: Mapping[str, str]) -> str:
-    """The expression text with names replaced by other text (parenthesized by the caller)."""
-    parts = []
-    at = 0
-    for kind, token, position in _tokens(text):
-        start = position - 1
-        parts.append(text[at:start])
-        parts.append(names.get(token, token) if kind == "name" else token)
-        at = start + len(token)
-    return "".join(parts) + text[at:]
-
-
 def evaluate(expression: Expression, values: Mapping[str, Any], algebra: Any) -> Any:
     """The value of an expression in any algebra.
 
