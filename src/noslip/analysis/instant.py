@@ -124,8 +124,8 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     """The instant of a completed start."""
     kin = system.kinematics
     t = start.time
-    work = np.zeros(system.num_states - len(start.q) - len(start.eta))
-    x = np.concatenate([start.q, start.eta, work])
+    work = np.zeros(1 if system.does_work else 0)
+    x = np.concatenate([start.q, start.eta, start.mu, work])
     rates = system.rates(t, x, u, params)
     for health, value in zip(system.health, rates[system.num_states :], strict=True):
         if not value > health.limit:
@@ -142,6 +142,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
                         q=start.q,
                         v=start.v,
                         eta=eta,
+                        mu=start.mu,
                         position_residual=start.position_residual,
                         speed_residual=start.speed_residual,
                         completed=start.completed,

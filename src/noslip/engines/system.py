@@ -72,6 +72,18 @@ class System:
         return int(self.state.shape[0])
 
     @cached_property
+    def costates(self) -> tuple[Quantity, ...]:
+        """μ, in order: one for each independent row, of vakonomic equations only."""
+        kin = self.kinematics
+        if not self.equations.costates.shape[0]:
+            return ()
+        units = {"m/s": "N*s", "rad/s": "N*m*s"}
+        rows = [kin.rows[k] for k in kin.kept]
+        return tuple(
+            Quantity(name=f"costate.{row.name}", unit=units.get(row.unit, "1")) for row in rows
+        )
+
+    @cached_property
     def inputs(self) -> tuple[Quantity, ...]:
         """[u; w; ẇ], in order; the rate of a speed input ``steer`` is called ``steer_rate``."""
         units = {s.name: s.unit for s in self.speeds}

@@ -136,6 +136,8 @@ class AbstractFormulation(abc.ABC):
     name: ClassVar[str]
     word: ClassVar[str]
     reference: ClassVar[str]
+    #: Whether it follows d'Alembert's principle, as the motion of real bodies does.
+    is_dalembert: ClassVar[bool] = True
 
     @abc.abstractmethod
     def fill(self, kinematics: Kinematics) -> Equations:

@@ -76,6 +76,8 @@ def assemble(
         add("rows", residuals[:, :num_rows])
         add("positions", residuals[:, num_rows:])
         add("contacts", here.contact_axes.map(*at))
+        at_costates = kin.num_coordinates + kin.num_independent_speeds
+        add("costates", x[:, at_costates : at_costates + len(here.costates)])
         add("generator", segment.states[:, here.num_states :])
         if reactions:
             add("multipliers", here.multipliers.map(*at))
@@ -119,13 +121,15 @@ def assemble(
 def _extra(
     system: System, segments: list[Segment], joined: dict[str, Array]
 ) -> dict[str, tuple[str, Array]]:
-    """Contact points, and the states of an input law."""
+    """Contact points, costates, and the states of an input law."""
     extra: dict[str, tuple[str, Array]] = {}
     contacts = system.kinematics.contacts
     points = joined["contacts"].reshape(len(joined["t"]), len(contacts), 4, 3)[:, :, 0, :]
     for k, trace in enumerate(contacts):
         for j, axis in enumerate("xyz"):
             extra[f"{trace.contact.name}.contact_{axis}"] = ("m", points[:, k, j])
+    for k, costate in enumerate(system.costates):
+        extra[costate.name] = (costate.unit, joined["costates"][:, k])
     generator = segments[0].plan.generator
     if generator is not None:
         for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):

@@ -102,7 +102,7 @@ def simulate(
             f"simulation of model '{system.model.name}'",
             f"pass start_time={begin.time:g}, or complete the start at the other time",
         )
-    state = _state(system, begin.q, begin.eta, 0.0, plan)
+    state = _state(system, begin.q, begin.eta, begin.mu, plan)
     end_time = start_time + duration
 
     segments: list[Segment] = []
@@ -194,8 +194,8 @@ def _begin(
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
 
     def speed_inputs(q: Array) -> Array:
-        eta = np.zeros(len(system.independent_speeds))
-        return _inputs_at(plan, time, _state(system, q, eta, 0.0, plan))[num_u : num_u + num_w]
+        eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+        return _inputs_at(plan, time, _state(system, q, eta, mu, plan))[num_u : num_u + num_w]
 
     return complete_start(
         system,
@@ -206,10 +206,11 @@ def _begin(
     )
 
 
-def _state(system: System, q: Array, eta: Array, work: float, plan: InputPlan) -> Array:
-    extra = [work] if system.does_work else []
+def _state(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> Array:
+    """[q; η; μ; W; z] at the start, no work done yet."""
+    work = np.zeros(1 if system.does_work else 0)
     generator = plan.generator.start if plan.generator else np.zeros(0)
-    return np.concatenate([q, eta, extra, generator])
+    return np.concatenate([q, eta, mu, work, generator])
 
 
 def _num_generator_states(plan: InputPlan) -> int:

@@ -33,6 +33,7 @@ class Start:
     time : s.
     q, v : coordinates and tree speeds.
     eta : independent speeds.
+    mu : costates, of vakonomic equations; as given, else zero.
     position_residual, speed_residual : largest |g| and |A v + a| that is left.
     completed : coordinates and speeds that were not given and came out different from zero.
     """
@@ -41,6 +42,7 @@ class Start:
     q: Array
     v: Array
     eta: Array
+    mu: Array
     position_residual: float
     speed_residual: float
     completed: dict[str, float]
@@ -98,6 +100,7 @@ def complete_start(
         q=q,
         v=v,
         eta=eta,
+        mu=np.array([float(given.get(c.name, 0.0)) for c in system.costates]),
         position_residual=float(np.max(np.abs(g), initial=0.0)),
         speed_residual=float(np.max(np.abs(A @ v + a.ravel()), initial=0.0)),
         completed={n: float(x) for n, x in named.items() if n not in given and abs(x) > 1e-15},
@@ -108,6 +111,7 @@ def start_names(system: System) -> list[str]:
     """Every name a start may give."""
     names = _names(system.coordinates) + _names(system.speeds)
     names += [n for n in _names(system.independent_speeds) if n not in names]
+    names += _names(system.costates)
     for o in _orientations(system):
         names += [f"{o.joint}.{n}" for n in o.angles.names]
         names += [f"{o.joint}.{n}_rate" for n in o.angles.names]
