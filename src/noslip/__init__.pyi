@@ -85,6 +85,27 @@ from .formulations.base import (
 from .formulations.complement import (
     NaturalComplement as NaturalComplement,
 )
+from .formulations.desantis import (
+    DeSantis as DeSantis,
+)
+from .formulations.boltzmann_hamel import (
+    BoltzmannHamel as BoltzmannHamel,
+)
+from .formulations.gibbs_appell import (
+    GibbsAppell as GibbsAppell,
+)
+from .formulations.multipliers import (
+    Multipliers as Multipliers,
+)
+from .formulations.vakonomic import (
+    Vakonomic as Vakonomic,
+)
+from .formulations.certificate import (
+    Certificate as Certificate,
+)
+from .formulations.verify import (
+    verify as verify,
+)
 from .formulations.couplings import (
     StackedMatrices as StackedMatrices,
     stacked_matrices as stacked_matrices,

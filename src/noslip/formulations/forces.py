@@ -1,4 +1,4 @@
-"""Generalized forces: gravity, springs, dampers, friction, motors, given wrenches.
+"""Generalized forces: gravity, springs, dampers, friction, tires, motors, given wrenches.
 
 On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is kept apart, because the papers and the
 energy balance ask for them by name.
@@ -10,18 +10,21 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.kinematics.contacts import trace_contact
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import Pair, generalized_forces, twists
 from noslip.model.bodies import WORLD
+from noslip.model.contacts import LATERAL, LONGITUDINAL, KnifeEdge
 from noslip.model.forces import (
     JointDamper,
     JointFriction,
     JointSpring,
     Motor,
     Spring,
+    Tire,
     Wrench,
 )
-from noslip.model.quantities import Vector3
+from noslip.model.quantities import ZERO, Vector3
 from noslip.spatial import cross, vector
 
 GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"
@@ -83,6 +86,8 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
                 joint[DISSIPATIVE][k] -= level * ca.tanh(symbols.v[k] / smooth)
             case Spring():
                 energy += _spring(kin, motion, force, wrenches)
+            case Tire():
+                _tire(kin, motion, force, wrenches[DISSIPATIVE])
             case Wrench():
                 _wrench(kin, force, wrenches[GIVEN])
 
@@ -135,6 +140,33 @@ def _spring(
         _push(kin, wrenches[share], spring.body, spring.point, -size * along, _ZERO3)
         _push(kin, wrenches[share], spring.other_body, spring.other_point, size * along, _ZERO3)
     return stiffness * stretch**2 / 2
+
+
+def _tire(kin: Kinematics, motion: list[Pair], tire: Tire, wrenches: list[Pair]) -> None:
+    """F_w = −C v_w/√(v_u² + v0²), or −F tanh of that over F, along normal × heading."""
+    reader = kin.reader
+    # it touches the plane as a blade does, with the same axes
+    blade = KnifeEdge(
+        name=tire.name,
+        body=tire.body,
+        direction=tire.direction,
+        point=tire.point,
+        plane=tire.plane,
+    )
+    contact = trace_contact(blade, kin.tree, motion, reader)
+    v_u, v_w = contact.slip[LONGITUDINAL], contact.slip[LATERAL]
+    v0 = reader.scalar(tire.v0)
+    size = -reader.scalar(tire.stiffness) * v_w / ca.sqrt(v_u**2 + v0**2)
+    if tire.maximum is not None:
+        maximum = reader.scalar(tire.maximum)
+        size = maximum * ca.tanh(size / maximum)
+    force = size * contact.directions[LATERAL]
+    _push(kin, wrenches, tire.body, tire.point, force, _ZERO3)
+    if tire.plane.body != WORLD:
+        # the plane's body is pushed back at the same place
+        origin = kin.tree.nodes[kin.tree.index(tire.plane.body)].p_WB
+        turning = cross(contact.point - origin, force)
+        _push(kin, wrenches, tire.plane.body, ZERO, -force, -turning)
 
 
 def _wrench(kin: Kinematics, wrench: Wrench, wrenches: list[Pair]) -> None:

@@ -12,7 +12,7 @@ from noslip.model.checks_expressions import value_at
 from noslip.model.contacts import Ball, Disk, KnifeEdge, Torus
 from noslip.model.expressions import is_finite
 from noslip.model.findings import Finding, Path, field, number_text, owner, vector_text
-from noslip.model.forces import JointFriction, Spring
+from noslip.model.forces import JointFriction, Spring, Tire
 from noslip.model.joints import Prismatic, Revolute
 from noslip.model.model import Model
 from noslip.model.schema import Key, Kind, leaves
@@ -27,6 +27,7 @@ POSITIVE = {
     (Sphere, "radius"),
     (Ring, "radius"),
     (JointFriction, "smoothing"),
+    (Tire, "maximum"),
 }
 
 #: Fields that must not be below zero.
@@ -37,6 +38,8 @@ NOT_NEGATIVE = {
     (Cylinder, "length"),
     (JointFriction, "level"),
     (Spring, "rest_length"),
+    (Tire, "stiffness"),
+    (Tire, "v0"),
 }
 
 #: Fields that are directions.
@@ -46,6 +49,7 @@ DIRECTIONS = {
     (Disk, "axis"),
     (Torus, "axis"),
     (KnifeEdge, "direction"),
+    (Tire, "direction"),
 }
 
 _SEQUENCE = re.compile(r"[xyz]{3}")

@@ -15,6 +15,7 @@ from noslip.model.forces import (
     JointSpring,
     Motor,
     Spring,
+    Tire,
     Wrench,
 )
 from noslip.model.model import Model
@@ -100,11 +101,30 @@ def _check_force(force: Force, known: Vocabulary) -> Iterator[Finding]:
                     f"force '{force.name}' is a spring from body '{force.body}' to itself",
                     "name another body in other_body",
                 )
+        case Tire():
+            yield from _body((*path, "body"), force.body, known)
+            yield from _body((*path, "plane", "body"), force.plane.body, known)
+            yield from _check_tire(force)
         case Wrench():
             yield from _body((*path, "body"), force.body, known)
             yield from _check_wrench(force)
     if isinstance(force, Motor):
         yield from check_reference((*path, "input"), force.input, "input", known.inputs, known)
+
+
+def _check_tire(tire: Tire) -> Iterator[Finding]:
+    if tire.body == WORLD:
+        yield Finding(
+            ("forces", tire.name, "body"),
+            f"force '{tire.name}' is a tire of '{WORLD}', which does not move",
+            "name the body with the tire; what it rolls on is named in plane.body",
+        )
+    elif tire.body == tire.plane.body:
+        yield Finding(
+            ("forces", tire.name),
+            f"force '{tire.name}' has a tire of body '{tire.body}' roll on a plane of its own",
+            "name the body that carries the plane in plane.body, or the one with the tire",
+        )
 
 
 def _check_wrench(wrench: Wrench) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Forces: motors, springs, dampers, friction and given wrenches; and the inputs that drive them.
+"""Forces: motors, springs, dampers, friction, tires, given wrenches; the inputs that drive them.
 
 To add a force: write its data class here and its generalized force in `formulations/forces.py`.
 Gravity is a field of the model.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noslip.model.bodies import WORLD
+from noslip.model.contacts import Plane
 from noslip.model.quantities import ZERO, Scalar, Vector3
 
 
@@ -102,6 +103,41 @@ class Spring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tire:
+    """The lateral force of a tire that slips sideways: a blade that gives way.
+
+    With v_u and v_w the speeds of `point` over the plane, along the wheel's heading and along
+    lateral = normal × heading, the force on the body is F_w along lateral:
+
+        F_w = −C v_w / √(v_u² + v0²)                           linear
+        F_w = −F tanh(C v_w / (F √(v_u² + v0²)))               with a maximum F
+
+    For small v0 the quotient is the tangent of the slip angle. It always takes energy away. The
+    longitudinal force is not part of it: give that as a wrench or by a rolling contact.
+
+    Parameters
+    ----------
+    body : what has the wheel's heading: chassis, axle or fork, not the wheel that spins.
+    direction : heading of the wheel, in the body frame.
+    stiffness : C, force per slip, N/rad.
+    v0 : speed, m/s, below which the slip is counted against it instead of v_u, so that the force
+        has a value at rest; 0 for none, and then it has no value where v_u = 0.
+    point : where the tire touches, in the body frame, m.
+    maximum : F, N, the force of a tire that slides; none for the linear law.
+    plane : what it rolls on; by default the ground z = 0 of the world.
+    """
+
+    name: str
+    body: str
+    direction: Vector3
+    stiffness: Scalar
+    v0: Scalar
+    point: Vector3 = ZERO
+    maximum: Scalar | None = None
+    plane: Plane = Plane()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wrench:
     """A given force (N) at a point of a body and a given moment (N m).
 
@@ -117,4 +153,4 @@ class Wrench:
     axes: str = "world"
 
 
-Force = Motor | JointSpring | JointDamper | JointFriction | Spring | Wrench
+Force = Motor | JointSpring | JointDamper | JointFriction | Spring | Tire | Wrench

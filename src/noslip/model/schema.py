@@ -23,7 +23,15 @@ from typing import Any
 from noslip.model.bodies import Box, Cylinder, Ring, Sphere
 from noslip.model.contacts import Ball, Disk, KnifeEdge, Rolling, Torus
 from noslip.model.findings import Path
-from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Wrench
+from noslip.model.forces import (
+    JointDamper,
+    JointFriction,
+    JointSpring,
+    Motor,
+    Spring,
+    Tire,
+    Wrench,
+)
 from noslip.model.joints import JOINT_TYPES, AbstractJointType
 from noslip.model.model import IndependentSpeed
 from noslip.model.rows import PositionRow, VelocityRow
@@ -49,6 +57,7 @@ WORDS: dict[type, str] = {
     JointDamper: "joint_damper",
     JointFriction: "joint_friction",
     Spring: "spring",
+    Tire: "tire",
     Wrench: "wrench",
     **{joint_type: joint_type.word for joint_type in JOINT_TYPES},
 }

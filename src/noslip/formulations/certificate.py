@@ -1,0 +1,91 @@
+"""`Certificate`: what `verify` found, as a small table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Relative disagreement that a certificate tolerates.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of a certificate: what was compared, and the worst relative disagreement."""
+
+    check: str
+    disagreement: float
+    where: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is within the tolerance (a NaN is not)."""
+        return bool(self.disagreement <= TOLERANCE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What `verify` found.
+
+    Parameters
+    ----------
+    model : name of the model.
+    formulations : names of those compared.
+    states : number of random states.
+    findings : each check with its worst disagreement.
+    vakonomic : largest relative difference of the vakonomic accelerations, which need not be small.
+    """
+
+    model: str
+    formulations: tuple[str, ...]
+    states: int
+    findings: tuple[Finding, ...]
+    vakonomic: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every check is within the tolerance."""
+        return all(finding.holds for finding in self.findings)
+
+    @property
+    def worst(self) -> float:
+        """The largest disagreement of all checks."""
+        return max((f.disagreement for f in self.findings), default=0.0)
+
+    def text(self) -> str:
+        """The certificate as a small table."""
+        width = max(len(f.check) for f in self.findings)
+        verdict = "agree" if self.holds else "DISAGREE"
+        lines = [
+            f"{self.model}: {len(self.formulations)} formulations {verdict} at {self.states} "
+            f"random states (worst {self.worst:.1e}, tolerance {TOLERANCE:.0e})",
+            f"  {', '.join(self.formulations)}",
+        ]
+        for f in self.findings:
+            mark = "ok  " if f.holds else "FAIL"
+            lines.append(f"  {mark} {f.check:<{width}}  {f.disagreement:.1e}  {f.where}".rstrip())
+        if self.vakonomic <= TOLERANCE:
+            lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
+        else:
+            lines.append(
+                f"  note vakonomic mechanics is another mechanics: its accelerations differ by "
+                f"{self.vakonomic:.1e}"
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "model": self.model,
+            "holds": self.holds,
+            "tolerance": TOLERANCE,
+            "states": self.states,
+            "formulations": list(self.formulations),
+            "findings": [
+                {"check": f.check, "disagreement": f.disagreement, "where": f.where}
+                for f in self.findings
+            ],
+            "vakonomic_difference": self.vakonomic,
+        }

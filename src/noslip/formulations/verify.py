@@ -1,0 +1,368 @@
+"""`verify`: five formulations, one answer.
+
+At random admissible states the formulations that follow d'Alembert's principle are compared with
+each other, and what they share, the kinematics, is checked by what none of them computes: rows
+differentiated another way, contact points found another way, and the energy rate. Vakonomic
+mechanics is another mechanics; it is shown beside the others and never mixed with them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.errors import FormulationError
+from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.boltzmann_hamel import BoltzmannHamel
+from noslip.formulations.certificate import Certificate, Finding
+from noslip.formulations.complement import NaturalComplement
+from noslip.formulations.desantis import DeSantis
+from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.gibbs_appell import GibbsAppell
+from noslip.formulations.multipliers import Multipliers
+from noslip.formulations.tree import inverse_dynamics, kinetic_energy
+from noslip.formulations.vakonomic import Vakonomic
+from noslip.kinematics.kinematics import Kinematics, trace
+from noslip.kinematics.tree import frame_pose, twists
+from noslip.model.contacts import Ball, KnifeEdge, Torus
+from noslip.model.model import Model
+from noslip.spatial import unit
+
+Array = NDArray[np.float64]
+
+#: The formulations that follow d'Alembert's principle.
+FORMULATIONS: tuple[AbstractFormulation, ...] = (
+    NaturalComplement(),
+    DeSantis(),
+    BoltzmannHamel(),
+    GibbsAppell(),
+    Multipliers(),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """Numbers for t, q, η, u, w, ẇ and the parameters."""
+
+    values: tuple[Array, ...]
+
+
+def verify(
+    model: Model,
+    *,
+    formulations: Sequence[AbstractFormulation] = FORMULATIONS,
+    kinematics: Kinematics | None = None,
+    states: int = 6,
+    seed: int = 0,
+) -> Certificate:
+    """Compare all formulations of a model with each other and with the laws they must obey.
+
+    Parameters
+    ----------
+    model : a checked model.
+    formulations : those to compare; all five by default.
+    kinematics : traced kinematics to use instead of tracing the model.
+    states : number of random admissible states.
+    seed : of the random numbers.
+
+    Raises
+    ------
+    FormulationError : if a formulation that is not d'Alembert's is among those to compare.
+    """
+    for formulation in formulations:
+        if not formulation.is_dalembert:
+            raise FormulationError(
+                f"the {formulation.name} are another mechanics and cannot agree with d'Alembert's",
+                f"verify of model '{model.name}'",
+                "leave them out; the certificate shows by how much they differ",
+            )
+    kin = trace(model) if kinematics is None else kinematics
+    filled = {f.name: f.fill(kin) for f in formulations}
+    points = list(_random_states(kin, states, seed))
+    if not points:
+        raise FormulationError(
+            "no regular random state was found, so nothing can be verified",
+            f"model '{model.name}'",
+            "check the ranges of its coordinates and whether its loops can move",
+        )
+    findings = [
+        *_agreement(kin, filled, points),
+        *_kinematic_checks(kin, points),
+        *_laws(kin, next(iter(filled.values())), points),
+    ]
+    return Certificate(
+        model=model.name,
+        formulations=tuple(filled),
+        states=len(points),
+        findings=tuple(findings),
+        vakonomic=_vakonomic_difference(kin, next(iter(filled.values())), points, seed),
+    )
+
+
+def _symbols(kin: Kinematics) -> list[ca.SX]:
+    s = kin.symbols
+    return [s.t, s.q, kin.eta, s.u, s.w, s.wdot, s.params]
+
+
+def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
+    """Seeded states: configurations on g = 0, normal speeds and inputs, nothing near singular."""
+    rng = np.random.default_rng(seed)
+    health = ca.Function(
+        "health",
+        _symbols(kin),
+        [ca.vertcat(ca.SX(np.inf), *[h.value / h.floor for h in kin.health])],
+    )
+    found = 0
+    for t, q in kin.probe.configurations(3 * count):
+        values = (
+            np.array([t]),
+            q,
+            rng.normal(size=kin.num_independent_speeds),
+            rng.normal(size=len(kin.model.inputs)),
+            rng.normal(size=len(kin.model.speed_inputs)),
+            rng.normal(size=len(kin.model.speed_inputs)),
+            kin.probe.params,
+        )
+        if np.min(np.array(health(*values))) > 10.0:
+            found += 1
+            yield _State(values=values)
+        if found == count:
+            return
+
+
+def _numbers(kin: Kinematics, expressions: list[ca.SX], point: _State) -> list[Array]:
+    f = ca.Function("f", _symbols(kin), [ca.densify(e) for e in expressions])
+    return [np.array(x) for x in f.call([ca.DM(v) for v in point.values])]
+
+
+def _difference(a: Array, b: Array, scale: float = 0.0) -> float:
+    """Largest |a − b| over the largest entry or the given scale."""
+    if a.size == 0:
+        return 0.0
+    size = max(float(np.max(np.abs(b))), float(np.max(np.abs(a))), scale)
+    difference = float(np.max(np.abs(a - b)))
+    return difference / size if size > 0 else difference
+
+
+def _agreement(
+    kin: Kinematics, filled: dict[str, Equations], points: list[_State]
+) -> Iterator[Finding]:
+    """Every pair of formulations on everything they compute by their own route."""
+    shared = {r for red in kin.redundant for r in (red.row, *_rows_named(kin, red.follows_from))}
+    determinate = [k for k in range(len(kin.rows)) if k not in shared]
+    labels = [
+        *("accelerations", "coordinate rates", "kinetic energy", "reduced mass matrix"),
+        *("generalized reactions", "determinate reactions"),
+    ]
+    numbers: dict[str, list[list[Array]]] = {}
+    scales = []
+    for name, eq in filled.items():
+        reactions = ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
+        lam = eq.multipliers[determinate] if determinate else ca.SX(0, 1)
+        expressions = [
+            eq.accelerations,
+            ca.mtimes(kin.N, ca.mtimes(kin.S, kin.eta) + kin.s),
+            eq.kinetic_energy,
+            eq.reduced_mass,
+            reactions,
+            lam,
+        ]
+        numbers[name] = [_numbers(kin, expressions, p) for p in points]
+    first = next(iter(filled.values()))
+    pushes = [
+        inverse_dynamics(kin, first.speed_rates),
+        first.forces.Q + ca.mtimes(first.forces.B, kin.symbols.u),
+    ]
+    for p in points:
+        scales.append(max(float(np.max(np.abs(x), initial=0.0)) for x in _numbers(kin, pushes, p)))
+    for k, label in enumerate(labels):
+        worst, pair = 0.0, ""
+        for one, other in itertools.combinations(filled, 2):
+            for j in range(len(points)):
+                scale = scales[j] if "reactions" in label else 0.0
+                d = _difference(numbers[one][j][k], numbers[other][j][k], scale)
+                if not d <= worst:
+                    worst, pair = d, f"{one} / {other}"
+        yield Finding(check=label, disagreement=worst, where=pair)
+
+
+def _rows_named(kin: Kinematics, names: tuple[str, ...]) -> list[int]:
+    return [k for k, row in enumerate(kin.rows) if row.name in names]
+
+
+def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[Finding]:
+    """The shared kinematics against rows, contact points and rates computed another way."""
+    s = kin.symbols
+    basis = [ca.mtimes(kin.A, kin.S), ca.mtimes(kin.A, kin.s) + kin.a]
+    yield _zero("A S = 0 and A s + a = 0", kin, basis, points)
+    # the position form of a holonomic row against its velocity form
+    pairs = [(row.position, row.velocity) for row in kin.rows if row.position is not None]
+    gaps = []
+    for g, velocity in pairs:
+        rate = ca.mtimes(ca.jacobian(g, s.q), ca.mtimes(kin.N, s.v)) + ca.jacobian(g, s.t)
+        gaps.append(kin.at_speeds(rate - velocity))
+    yield _zero("holonomic rows are rates of positions", kin, gaps, points)
+    yield _zero("contact points touch their planes", kin, _contact_gaps(kin), points)
+    yield _zero("contact velocities of material points", kin, _material_gaps(kin), points)
+
+
+def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
+    """Height of each wheel by the lowest point of its rim, and of its contact point."""
+    gaps = []
+    for trace_ in kin.contacts:
+        contact = trace_.contact
+        if isinstance(contact, KnifeEdge):
+            continue
+        node = kin.tree.nodes[kin.tree.index(contact.body)]
+        R, p = frame_pose(contact.plane.frame, kin.reader)
+        k = kin.tree.index(contact.plane.body)
+        if k >= 0:
+            plane = kin.tree.nodes[k]
+            p = plane.p_WB + ca.mtimes(plane.R_WB, p)
+            R = ca.mtimes(plane.R_WB, R)
+        n = R[:, 2]
+        center = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(contact.center))
+        wheel = contact.wheel
+        radius = kin.reader.scalar(wheel.radius)
+        if isinstance(wheel, Ball):
+            drop = radius
+        else:
+            # lowest point of the circle c + r (e₁ cos φ + e₂ sin φ): r √((n·e₁)² + (n·e₂)²) below c
+            a = ca.mtimes(node.R_WB, unit(kin.reader.vector(wheel.axis)))
+            drop = radius * ca.sqrt(1 - ca.dot(n, a) ** 2)
+            if isinstance(wheel, Torus):
+                drop = drop + kin.reader.scalar(wheel.tube_radius)
+        gaps.append((ca.dot(n, center - p) - drop - trace_.height) / kin.length)
+        gaps.append((ca.dot(n, trace_.point - p) - trace_.height) / kin.length)
+    return [kin.at_speeds(g) for g in gaps]
+
+
+def _material_gaps(kin: Kinematics) -> list[ca.SX]:
+    """Slip of each contact by differentiating the positions of the two material points there."""
+    s = kin.symbols
+    q_dot = ca.mtimes(kin.N, s.v)
+    gaps = []
+    for trace_ in kin.contacts:
+        point = ca.SX.sym("point", 3)
+        difference = ca.SX.zeros(3)
+        for body, sign in ((trace_.contact.body, 1.0), (trace_.contact.plane.body, -1.0)):
+            k = kin.tree.index(body)
+            if k < 0:
+                continue
+            node = kin.tree.nodes[k]
+            # the body point that is at `point` now, carried along by the pose
+            local = ca.SX.sym("local", 3)
+            carried = node.p_WB + ca.mtimes(node.R_WB, local)
+            velocity = ca.mtimes(ca.jacobian(carried, s.q), q_dot)
+            here = ca.mtimes(node.R_WB.T, point - node.p_WB)
+            difference += sign * ca.substitute([velocity], [local], [here])[0]
+        difference = ca.substitute([difference], [point], [trace_.point])[0]
+        for name, direction in trace_.directions.items():
+            gaps.append(kin.at_speeds(ca.dot(direction, difference) - trace_.slip[name]))
+    return gaps
+
+
+def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Finding]:
+    """What the solved motion must obey, whoever solved it."""
+    s = kin.symbols
+    v, vdot = kin.v, eq.speed_rates
+    # A v̇ + Ȧ v + ȧ = 0 with every entry of A differentiated by itself
+    A, a = ca.densify(kin.A), kin.a
+    at = ca.vertcat(s.q, s.t, s.w)
+    along = ca.vertcat(ca.mtimes(kin.N, v), ca.SX(1), s.wdot)
+    A_dot = ca.reshape(ca.mtimes(ca.jacobian(ca.vec(A), at), along), A.shape)
+    rates = ca.mtimes(A, vdot) + ca.mtimes(A_dot, v) + ca.mtimes(ca.jacobian(a, at), along)
+    yield _zero("A v̇ + Ȧ v + ȧ = 0", kin, [rates], points)
+    # powers are compared with what the forces of the motion could do at these speeds
+    needed_forces = inverse_dynamics(kin, vdot)
+    pushing = eq.forces.Q + ca.mtimes(eq.forces.B, s.u)
+    scale = ca.norm_2(v) * (ca.norm_2(needed_forces) + ca.norm_2(ca.densify(pushing)))
+    # constraint power = −λᵀa
+    reactions = ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
+    power = ca.dot(v, ca.densify(reactions))
+    offset = -ca.dot(eq.multipliers, a) if kin.rows else ca.SX(0)
+    yield _equal("constraint power = −λᵀa", kin, power, offset, points, scale=scale)
+    # energy rate = power of everything without a potential
+    energy = kinetic_energy(kin.tree, twists(kin.tree, s.v)) + eq.forces.potential_energy
+    moving = ca.mtimes(ca.jacobian(energy, s.q), ca.mtimes(kin.N, s.v))
+    gained = kin.at_speeds(moving) + ca.mtimes(kin.at_speeds(ca.jacobian(energy, s.v)), vdot)
+    shares = eq.forces.shares.items()
+    given = sum((f for name, f in shares if name not in (GRAVITY, SPRING)), ca.SX(0))
+    given = given + ca.mtimes(eq.forces.B, s.u)
+    done = ca.dot(v, ca.densify(given + ca.SX.zeros(kin.num_speeds))) + power
+    yield _equal("energy rate = power done", kin, gained, done, points, scale=scale)
+    # Ḋ − 2C̃ is skew
+    if kin.num_independent_speeds:
+        m = DeSantis().matrices(kin)
+        over = ca.vertcat(s.q, s.t)
+        D_dot = ca.reshape(
+            ca.mtimes(ca.jacobian(ca.vec(m.D), over), along[: over.shape[0]]), m.D.shape
+        )
+        left, right = D_dot - 2 * m.C_skew, (2 * m.C_skew - D_dot).T
+        yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=m.D)
+    # the forces that inverse dynamics asks for give back the accelerations
+    wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))
+    wanted = wanted[: kin.num_independent_speeds]
+    needed = ca.mtimes(eq.reduced_mass, wanted) + eq.reduced_bias
+    back = _numeric_back(kin, eq, needed, wanted, points)
+    yield Finding(check="direct ∘ inverse dynamics", disagreement=back, where="")
+
+
+def _numeric_back(
+    kin: Kinematics, eq: Equations, needed: ca.SX, wanted: ca.SX, points: list[_State]
+) -> float:
+    worst = 0.0
+    full = inverse_dynamics(kin, ca.mtimes(kin.S, wanted) + kin.vdot0)
+    projected = ca.mtimes(kin.S.T, full)
+    for p in points:
+        mass, bias, force, target, check = _numbers(
+            kin, [eq.reduced_mass, eq.reduced_bias, needed, wanted, projected], p
+        )
+        if mass.size:
+            solved: Array = np.asarray(np.linalg.solve(mass, check - bias), dtype=float)
+            worst = max(worst, _difference(solved, target), _difference(force, check))
+    return worst
+
+
+def _vakonomic_difference(kin: Kinematics, eq: Equations, points: list[_State], seed: int) -> float:
+    """Largest relative difference of the vakonomic accelerations, at random costates."""
+    rng = np.random.default_rng(seed)
+    other = Vakonomic().fill(kin)
+    mu = rng.normal(size=other.costates.shape[0])
+    accelerations = ca.substitute([other.accelerations], [other.costates], [ca.SX(mu)])[0]
+    worst = 0.0
+    for p in points:
+        a, b = _numbers(kin, [accelerations, eq.accelerations], p)
+        worst = max(worst, _difference(a, b))
+    return worst
+
+
+def _zero(check: str, kin: Kinematics, expressions: list[ca.SX], points: list[_State]) -> Finding:
+    worst = 0.0
+    for p in points:
+        for x in _numbers(kin, expressions, p):
+            size = float(np.max(np.abs(x), initial=0.0))
+            scale = 1.0 + float(np.max(np.abs(p.values[2]), initial=0.0))
+            worst = size / scale if not size / scale <= worst else worst
+    return Finding(check=check, disagreement=worst, where="")
+
+
+def _equal(
+    check: str,
+    kin: Kinematics,
+    left: ca.SX,
+    right: ca.SX,
+    points: list[_State],
+    scale: ca.SX,
+) -> Finding:
+    worst = 0.0
+    for p in points:
+        a, b, c = _numbers(kin, [ca.SX(left), ca.SX(right), scale], p)
+        d = _difference(a, b, float(np.max(np.abs(c), initial=0.0)))
+        worst = d if not d <= worst else worst
+    return Finding(check=check, disagreement=worst, where="")
