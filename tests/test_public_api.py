@@ -1,0 +1,176 @@
+"""The public names: which they are, that they say what they are, and that they cost nothing."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noslip
+
+SOURCE = Path(noslip.__file__).parent
+
+PUBLIC = [
+    "Angles",
+    "Ball",
+    "Body",
+    "BoltzmannHamel",
+    "Box",
+    "Certificate",
+    "CheckReport",
+    "CompileError",
+    "Cylinder",
+    "DeSantis",
+    "Disk",
+    "Ending",
+    "Equations",
+    "Fault",
+    "Fixed",
+    "FollowMotion",
+    "ForceInput",
+    "FormulationError",
+    "Free",
+    "GibbsAppell",
+    "IndependentSpeed",
+    "Instant",
+    "Joint",
+    "JointDamper",
+    "JointFriction",
+    "JointSpring",
+    "Kinematics",
+    "KnifeEdge",
+    "MODELS",
+    "Model",
+    "ModelBuilder",
+    "ModelError",
+    "Motor",
+    "Multipliers",
+    "NaturalComplement",
+    "NoslipError",
+    "Parameter",
+    "Placement",
+    "Planar",
+    "Plane",
+    "PositionRow",
+    "Prismatic",
+    "Quantity",
+    "Revolute",
+    "Ring",
+    "Rolling",
+    "Scenario",
+    "ScenarioRun",
+    "SimulationError",
+    "SpeedInput",
+    "Sphere",
+    "Spherical",
+    "Spring",
+    "StackedMatrices",
+    "Start",
+    "System",
+    "Table",
+    "Torus",
+    "Trajectory",
+    "Vakonomic",
+    "VelocityRow",
+    "Wrench",
+    "check",
+    "compile",
+    "complete_start",
+    "derive",
+    "equations_text",
+    "evaluate",
+    "load",
+    "plot",
+    "run_scenario",
+    "save_model",
+    "simulate",
+    "stacked_matrices",
+    "trace",
+    "verify",
+    "write_run",
+]
+
+#: Not a function or a class: described by a comment where it is defined.
+CONSTANTS = {"MODELS"}
+
+
+def test_the_public_names_are_these():
+    assert sorted(noslip.__all__) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_exists_and_has_a_docstring(name):
+    thing = getattr(noslip, name)
+    if name in CONSTANTS:
+        return
+    own = thing.__dict__.get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    assert own, f"{name} has no docstring"
+    # what a data class writes by itself is no description
+    assert not own.startswith(f"{name}("), f"{name} has no docstring of its own"
+    assert len(own.splitlines()[0]) <= 100
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in CONSTANTS])
+def test_public_members_have_docstrings(name):
+    """Methods and properties that a class itself defines, those of abstract joint types apart."""
+    thing = getattr(noslip, name)
+    if not inspect.isclass(thing):
+        return
+    inherited = {word for base in thing.__mro__[1:] for word in vars(base)}
+    for word, member in vars(thing).items():
+        if word.startswith("_") or word in inherited:
+            continue
+        if inspect.isfunction(member) or isinstance(member, property | classmethod):
+            assert getattr(member, "__doc__", None), f"{name}.{word} has no docstring"
+
+
+def test_names_are_those_of_the_stub_and_misspelled_ones_are_refused():
+    for name in noslip.__all__:
+        assert name in dir(noslip)
+    with pytest.raises(AttributeError, match="simulat"):
+        _ = noslip.simulat
+
+
+def test_importing_it_imports_nothing_heavy():
+    heavy = ("casadi", "numba", "llvmlite", "scipy", "matplotlib", "sympy", "xarray", "pandas")
+    code = f"import noslip, sys; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_asking_for_help_imports_nothing_heavy():
+    heavy = ("casadi", "numba", "llvmlite", "scipy", "matplotlib", "sympy", "xarray", "pandas")
+    code = (
+        "import sys; sys.argv = ['noslip', '--help']\n"
+        "from noslip.cli import main\n"
+        "try:\n    main()\n"
+        f"finally:\n    print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert noslip.__version__ == version("noslip")
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.stem)
+def test_no_text_is_ever_run_as_code(path):
+    """Model files and expressions are data: nothing evaluates them as Python, SymPy or pickles."""
+    words = {"eval", "exec", "sympify", "parse_expr", "__import__"}
+    modules = {"pickle", "marshal", "shelve", "dill", "joblib", "subprocess"}
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Name):
+            assert node.id not in words, place
+        elif isinstance(node, ast.Attribute):
+            assert node.attr not in words, place
+        elif isinstance(node, ast.Import):
+            assert not {alias.name.split(".")[0] for alias in node.names} & modules, place
+        elif isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in modules, place
+            assert not {alias.name for alias in node.names} & words, place
