@@ -46,6 +46,7 @@ import casadi as ca
 
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.forces import GRAVITY, SPRING, applied_forces
+from noslip.formulations.hamel_joints import jointwise_hamel
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
@@ -54,7 +55,15 @@ from noslip.kinematics.tree import twists
 
 @dataclass(frozen=True, slots=True)
 class BoltzmannHamel(AbstractFormulation):
-    """Boltzmann and Hamel's equations in the quasi-velocities of the model."""
+    """Boltzmann and Hamel's equations in the quasi-velocities of the model.
+
+    Parameters
+    ----------
+    jointwise : take the Hamel terms from the closed forms of the nonholonomic joints that the
+        mechanism is made of, instead of differentiating; refused where a row belongs to none.
+    """
+
+    jointwise: bool = False
 
     name = "Boltzmann–Hamel equations"
     word = "boltzmann-hamel"
@@ -78,8 +87,11 @@ class BoltzmannHamel(AbstractFormulation):
         at = ca.vertcat(symbols.q, symbols.t)
         along = ca.vertcat(q_dot, ca.SX(1))
         drift = ca.jtimes(P, at, along)
-        curl = hamel_term(kin, P, w, q_dot)
-        known = drift + ca.mtimes(beta.T, curl - ca.gradient(energy, symbols.q))
+        if self.jointwise:
+            hamel = jointwise_hamel(kin, P, w)
+        else:
+            hamel = ca.mtimes(beta.T, hamel_term(kin, P, q_dot))
+        known = drift + hamel - ca.mtimes(beta.T, ca.gradient(energy, symbols.q))
         mass = ca.jacobian(P, w)
         # only now the dependent quasi-velocities take their values, and so do their rates
         values = ca.vertcat(-_offset(kin), kin.eta)
@@ -114,7 +126,7 @@ class BoltzmannHamel(AbstractFormulation):
         )
 
 
-def hamel_term(kin: Kinematics, P: ca.SX, w: ca.SX, q_dot: ca.SX) -> ca.SX:
+def hamel_term(kin: Kinematics, P: ca.SX, q_dot: ca.SX) -> ca.SX:
     """(2): ((∂a/∂q) − (∂a/∂q)ᵀ) q̇ + ∂a/∂t of the covector field a = αP at fixed momenta."""
     symbols = kin.symbols
     fixed = ca.SX.sym("P", P.shape[0])

@@ -1,0 +1,230 @@
+"""Nonholonomic joints: Hamel terms worked out once per joint and reused in any mechanism.
+
+The idea of [CameronBook1993]: the extra terms of the Boltzmann–Hamel equations belong to joints,
+not to mechanisms. A nonholonomic joint is a joint of the tree together with the rows of its wheels
+or blades; it is recognized here and is no element of the model. All other coordinates keep
+Lagrange's equations.
+
+With w = K v, the Hamel terms on w are K⁻ᵀ of those on the tree speeds v:
+
+    (1)  h_w = K⁻ᵀ ( h_v(P_v) + Σ_l P_l curl_l ),   P_v = KᵀP
+
+h_v comes from the joint types alone, whose speeds are body-fixed:
+
+    revolute, prismatic    0
+    planar                 h_vx = −θ̇ P_vy,  h_vy = θ̇ P_vx,  h_θ̇ = vx P_vy − vy P_vx     [eqs. 57–59]
+    spherical              h_ω = ω × P_ω                                              [eqs. 74–76]
+    free                   h_ω = ω × P_ω + v × P_v,  h_v = ω × P_v
+
+and curl_l, (d/dt A_l)ᵀ − ∂(A_l v)/∂q on the tree speeds, from the rows of each nonholonomic joint:
+
+    knife, wheel set       rows with constant coefficients: 0
+    tricycle               one angle φ turns the row: φ̇ (∂A_l/∂φ)ᵀ − e_φ (∂A_l/∂φ) v  [eqs. 64–70]
+    rolling disk           v + ω × ρ = 0 with ρ from center to contact, n the plane's normal, in
+                           body axes: δρ = −(r/sin) f fᵀ δn,   ṅ = n × ω,   δn = n × δθ
+
+The row of the tricycle is taken in the regular form, in which nothing is singular at any heading
+(the print's choice of quasi-velocity is singular at θ = ±π/2).
+
+Reference: [CameronBook1993].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.errors import FormulationError
+from noslip.kinematics.contacts import ContactTrace
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.linear import block_solve
+from noslip.kinematics.tree import Node
+from noslip.model.contacts import Disk, KnifeEdge, Rolling
+from noslip.model.joints import Free, Planar, Revolute, Spherical
+from noslip.spatial import cross
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamelJoint:
+    """A nonholonomic joint that was recognized.
+
+    Parameters
+    ----------
+    word : ``knife``, ``wheel set``, ``tricycle``, ``rolling disk`` or ``roll-pitch-yaw``.
+    joint : name of the tree joint it is made of.
+    rows : names of the rows that belong to it.
+    """
+
+    word: str
+    joint: str
+    rows: tuple[str, ...]
+
+
+def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
+    """The nonholonomic joints of a mechanism.
+
+    Raises
+    ------
+    FormulationError : if a row belongs to none; the general equations take any row.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for node in kin.tree.nodes:
+        if isinstance(node.joint.type, Spherical):
+            groups[("roll-pitch-yaw", node.joint.name)] = []
+    for k in kin.kept:
+        word, joint = _classify(kin, k)
+        groups.setdefault((word, joint), []).append(kin.rows[k].name)
+    return tuple(HamelJoint(word=w, joint=j, rows=tuple(rows)) for (w, j), rows in groups.items())
+
+
+def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
+    """(1): Hamel terms on the quasi-velocities w = K v, from the closed forms of the joints."""
+    recognize(kin)
+    inverse, _ = block_solve(kin.K, ca.SX.eye(kin.num_speeds))
+    v = ca.mtimes(inverse, w)
+    terms = _type_terms(kin, v, ca.mtimes(kin.K.T, P))
+    at = 0
+    for trace, k in _whole_contacts(kin):
+        if trace is not None:
+            terms = terms + _disk_curl(kin, trace, v, P[at : at + 3])
+            at += 3
+        else:
+            terms = terms + P[at] * _angle_curl(kin, kin.K[at, :], v, kin.rows[k].name)
+            at += 1
+    for j in range(kin.num_independent_speeds):
+        name = kin.independent_speeds[j].name
+        terms = terms + P[at + j] * _angle_curl(kin, kin.E[j, :], v, name)
+    return ca.mtimes(inverse.T, terms)
+
+
+def _type_terms(kin: Kinematics, v: ca.SX, P: ca.SX) -> ca.SX:
+    """h_v of the joint types, worked out once for each."""
+    terms: list[ca.SX] = [ca.SX(0)] * kin.num_speeds
+    for node in kin.tree.nodes:
+        at = node.speeds.start
+        here, mom = v[node.speeds], P[node.speeds]
+        match node.joint.type:
+            case Planar():
+                found = [
+                    -here[2] * mom[1],
+                    here[2] * mom[0],
+                    here[0] * mom[1] - here[1] * mom[0],
+                ]
+            case Spherical():
+                found = ca.vertsplit(cross(here, mom))
+            case Free():
+                omega, velocity = here[0:3], here[3:6]
+                turning = cross(omega, mom[0:3]) + cross(velocity, mom[3:6])
+                found = ca.vertsplit(turning) + ca.vertsplit(cross(omega, mom[3:6]))
+            case _:
+                found = []
+        for k, term in enumerate(found):
+            terms[at + k] = term
+    return ca.vertcat(*terms)
+
+
+def _whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
+    """The kept rows in order, those of a contact with all three taken together."""
+    result: list[tuple[ContactTrace | None, int]] = []
+    traces = {trace.contact.name: trace for trace in kin.contacts}
+    k = 0
+    while k < len(kin.kept):
+        owner = kin.rows[kin.kept[k]].name.rpartition(".")[0]
+        trace = traces.get(owner)
+        following = [kin.rows[j].name for j in kin.kept[k : k + 3]]
+        if trace is not None and following == [f"{owner}.{part}" for part in trace.slip]:
+            result.append((trace, kin.kept[k]))
+            k += 3
+        else:
+            result.append((None, kin.kept[k]))
+            k += 1
+    return result
+
+
+def _angle_curl(kin: Kinematics, row: ca.SX, v: ca.SX, name: str) -> ca.SX:
+    """Curl of a row that is constant or turned by one angle φ: φ̇ (∂A/∂φ)ᵀ − e_φ (∂A/∂φ) v."""
+    turning = [k for k in range(kin.num_coordinates) if ca.depends_on(row, kin.symbols.q[k])]
+    if not turning:
+        return ca.SX.zeros(kin.num_speeds)
+    at = _angle_speed(kin, turning, name)
+    slope = ca.densify(ca.jacobian(row.T, kin.symbols.q[turning[0]]))
+    e = ca.SX.zeros(kin.num_speeds)
+    e[at] = ca.dot(slope, v)
+    return v[at] * slope - e
+
+
+def _angle_speed(kin: Kinematics, turning: list[int], name: str) -> int:
+    """Index of the speed whose integral is the one angle that turns a row."""
+    node = next(n for n in kin.tree.nodes if n.coordinates.start <= turning[0] < n.coordinates.stop)
+    if len(turning) != 1 or not isinstance(node.joint.type, Revolute):
+        raise _not_known(kin, name)
+    return int(node.speeds.start)
+
+
+def _disk_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> ca.SX:
+    """Curl of v + ω × ρ(n) = 0 of a free disk, ρ moving over the rim as the disk turns."""
+    node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+    contact = trace.contact
+    if not _is_free_disk(node, trace):
+        raise _not_known(kin, f"{contact.name}.longitudinal")
+    assert isinstance(contact, Rolling) and isinstance(contact.wheel, Disk)
+    assert trace.regularity is not None
+    omega = v[node.speeds][0:3]
+    f, n = trace.axes_D[:, 0], trace.axes_D[:, 2]
+    slope = -kin.reader.scalar(contact.wheel.radius) / trace.regularity
+    # ρ̇ = slope f (f·ṅ), ṅ = n × ω; the row ω × ρ has the rate ω × ρ̇
+    rho_dot = slope * f * ca.dot(f, cross(n, omega))
+    moving = cross(rho_dot, P)
+    # over a turn δθ: P·(ω × δρ), δρ = slope f (f·(n × δθ)) = slope f ((f × n)·δθ)
+    turned = ca.dot(P, cross(omega, f)) * slope * cross(f, n)
+    terms = ca.SX.zeros(kin.num_speeds)
+    for k in range(3):
+        terms[node.speeds.start + k] = moving[k] - turned[k]
+    return terms
+
+
+def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
+    """The nonholonomic joint a row belongs to: its word and the tree joint it is made of."""
+    row = kin.rows[k]
+    trace = next((t for t in kin.contacts if row.name.startswith(f"{t.contact.name}.")), None)
+    if row.origin == "speed input":
+        return "speed input", row.name
+    if trace is None or trace.contact.plane.body != "world":
+        raise _not_known(kin, row.name)
+    node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
+    if _is_free_disk(node, trace):
+        return "rolling disk", node.joint.name
+    base = node
+    while base.parent >= 0:
+        base = kin.tree.nodes[base.parent]
+    turning = [
+        j for j in range(kin.num_coordinates) if ca.depends_on(kin.A[k, :], kin.symbols.q[j])
+    ]
+    if not isinstance(base.joint.type, Planar):
+        raise _not_known(kin, row.name)
+    if turning:
+        _angle_speed(kin, turning, row.name)
+        return "tricycle", base.joint.name
+    word = "knife" if isinstance(trace.contact, KnifeEdge) else "wheel set"
+    return word, base.joint.name
+
+
+def _is_free_disk(node: Node, trace: ContactTrace) -> bool:
+    contact = trace.contact
+    return (
+        isinstance(node.joint.type, Free)
+        and isinstance(contact, Rolling)
+        and isinstance(contact.wheel, Disk)
+        and contact.longitudinal
+        and contact.lateral
+        and contact.normal
+    )
+
+
+def _not_known(kin: Kinematics, name: str) -> FormulationError:
+    return FormulationError(
+        f"row '{name}' belongs to no nonholonomic joint whose Hamel terms are known",
+        f"model '{kin.model.name}'",
+        "use BoltzmannHamel() without jointwise=True: the general equations take any row",
+    )
