@@ -128,7 +128,7 @@ def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
             rng.normal(size=len(kin.model.speed_inputs)),
             kin.probe.params,
         )
-        if np.min(np.array(health(*values))) > 10.0:
+        if np.min(np.array(health(*values))) > 1.0:
             found += 1
             yield _State(values=values)
         if found == count:
