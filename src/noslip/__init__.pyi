@@ -138,6 +138,10 @@ from .analysis.instant import (
     Instant as Instant,
     evaluate as evaluate,
 )
+from .analysis.reactions import (
+    Reaction as Reaction,
+    reactions as reactions,
+)
 from .analysis.inverse import (
     FollowMotion as FollowMotion,
 )

@@ -43,6 +43,7 @@ class Instant:
     potential_energy: float
     multipliers: dict[str, float]
     reactions: dict[str, dict[str, float]]
+    joint_reactions: dict[str, dict[str, float]]
     speed_residual: float
     position_residual: float
 
@@ -62,6 +63,8 @@ class Instant:
         lines += table("energies [J]", energies) + table("multipliers [N, N*m]", self.multipliers)
         for owner, parts in self.reactions.items():
             lines += table(f"reaction of '{owner}' [N, N*m; points in m]", parts)
+        for owner, parts in self.joint_reactions.items():
+            lines += table(f"joint '{owner}' on its child [N, N*m; points in m]", parts)
         lines.append(
             f"constraint residual {self.speed_residual:.1e} (speeds) "
             f"{self.position_residual:.1e} (positions)"
@@ -82,6 +85,7 @@ class Instant:
             "potential_energy": self.potential_energy,
             "multipliers": self.multipliers,
             "reactions": self.reactions,
+            "joint_reactions": self.joint_reactions,
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
         }
@@ -171,6 +175,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         potential_energy=float(energies[1]),
         multipliers=multipliers,
         reactions=_reactions(system, t, x, u, params, multipliers),
+        joint_reactions=_joint_reactions(system, t, x, u, params),
         speed_residual=start.speed_residual,
         position_residual=start.position_residual,
     )
@@ -193,6 +198,20 @@ def _reactions(
         entry |= dict(zip("xyz", map(float, force), strict=True))
         entry |= {f"point_{k}": float(e) for k, e in zip("xyz", point, strict=True)}
     return result
+
+
+def _joint_reactions(
+    system: System, t: float, x: Array, u: Array, params: Array
+) -> dict[str, dict[str, float]]:
+    """Force and moment of each joint on its child, in world axes."""
+    kin = system.kinematics
+    joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
+    numbers = system.joint_wrenches(t, x, u, params).reshape(-1, 3, 3)
+    parts = [*"xyz", *(f"moment_{k}" for k in "xyz"), *(f"point_{k}" for k in "xyz")]
+    return {
+        joint.name: dict(zip(parts, map(float, (*force, *moment, *point)), strict=True))
+        for joint, (point, force, moment) in zip(joints, numbers, strict=True)
+    }
 
 
 def _input_vector(system: System, inputs: Mapping[str, float]) -> Array:

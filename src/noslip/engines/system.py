@@ -25,6 +25,7 @@ from noslip.engines.program import Program, trace_program
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.base import Equations
 from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.reactions import joint_wrenches
 from noslip.formulations.tree import mass_matrix
 from noslip.kinematics.kinematics import Health, Kinematics, trace
 from noslip.kinematics.linear import symmetric_solve
@@ -187,6 +188,14 @@ class System:
             parts += [contact.point, *contact.directions.values()]
         expression = ca.vertcat(*parts) if parts else ca.SX(0, 1)
         return self._compile("contact_axes", self.kinematics.at_speeds(expression))
+
+    @cached_property
+    def joint_wrenches(self) -> NativeFunction:
+        """For each joint (tree, then loops): point, force and moment on the child (world)."""
+        parts: list[ca.SX] = []
+        for wrench in joint_wrenches(self.equations):
+            parts += [wrench.point, wrench.force, wrench.moment]
+        return self._compile("joint_wrenches", ca.vertcat(*parts) if parts else ca.SX(0, 1))
 
     @cached_property
     def poses(self) -> NativeFunction:

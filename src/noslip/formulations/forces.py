@@ -41,11 +41,14 @@ class AppliedForces:
     shares : ``gravity``, ``spring``, ``dissipative``, ``given`` → (nv,) share of Q.
     B : (nv, nu) input matrix.
     potential_energy : of gravity and springs, J.
+    wrenches : moment and force on each body about its origin, in its computing axes, of all that
+        acts on bodies (not in joints), inputs included.
     """
 
     shares: dict[str, ca.SX]
     B: ca.SX
     potential_energy: ca.SX
+    wrenches: tuple[Pair, ...]
 
     @property
     def Q(self) -> ca.SX:
@@ -104,6 +107,13 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         shares={share: kin.at_speeds(force) for share, force in total.items()},
         B=kin.at_speeds(B),
         potential_energy=energy,
+        wrenches=tuple(
+            (
+                kin.at_speeds(sum((w[k][0] for w in wrenches.values()), _ZERO3)),
+                kin.at_speeds(sum((w[k][1] for w in wrenches.values()), _ZERO3)),
+            )
+            for k in range(len(kin.tree.nodes))
+        ),
     )
 
 

@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, int] = {
 }  # fmt: skip
 
 #: Names every expression knows.
-CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e}
+CONSTANTS: dict[str, float] = {"pi": math.pi}
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"

@@ -121,7 +121,7 @@ NAMES = [
         "rename one of them; expressions know both by name",
     ),
     (
-        more(CART, "inputs", ForceInput(name="e", unit="N")),
+        more(CART, "inputs", ForceInput(name="pi", unit="N")),
         "input 'e' has a name that means the constant 2.71828 in expressions",
         "inputs.e",
         "rename it, for example 'e0'",

@@ -1,0 +1,129 @@
+"""Forces and torques at every joint and contact along a motion, in the axes one asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.simulation.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reaction:
+    """What a joint or a contact does to a body, sampled.
+
+    Parameters
+    ----------
+    name : of the joint or contact.
+    kind : ``joint`` or ``contact``.
+    on : the body that the force acts on; the other side gets the opposite.
+    axes : ``world``, ``body`` (of `on`) or ``contact`` (longitudinal, lateral, normal).
+    point : (n, 3) where it acts, in the world, m.
+    force : (n, 3), N.
+    moment : (n, 3), N·m; zero for contacts.
+    """
+
+    name: str
+    kind: str
+    on: str
+    axes: str
+    point: Array
+    force: Array
+    moment: Array
+
+
+def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[Reaction, ...]:
+    """Wrenches of all joints and forces of all contacts along a motion.
+
+    Parameters
+    ----------
+    system : the system that was simulated.
+    run : the motion.
+    axes : ``"world"``, ``"body"`` (axes of the body acted on), or ``"contact"`` (contacts along
+        longitudinal, lateral and normal; joints in body axes).
+
+    Raises
+    ------
+    SimulationError : for other axes, or a run of another model.
+    """
+    if axes not in ("world", "body", "contact"):
+        raise SimulationError(
+            f"there are no axes '{axes}'",
+            f"reactions of model '{system.model.name}'",
+            "use 'world', 'body' or 'contact'",
+        )
+    if run.model != system.model:
+        raise SimulationError(
+            f"the run is of model '{run.model.name}' and the system of '{system.model.name}'",
+            "reactions(system, run)",
+            "pass the system that was simulated",
+        )
+    at = sampled_states(system, run)
+    kin, n = system.kinematics, len(run.t)
+    poses = system.poses.map(*at).reshape(n, -1, 12)
+    turn = {
+        node.body.name: poses[:, k, :9].reshape(n, 3, 3) for k, node in enumerate(kin.tree.nodes)
+    }
+    result: list[Reaction] = []
+    joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
+    wrenches = system.joint_wrenches.map(*at).reshape(n, -1, 3, 3)
+    for k, joint in enumerate(joints):
+        point, force, moment = (wrenches[:, k, j] for j in range(3))
+        if axes != "world":
+            R = turn[joint.child]
+            force, moment = (np.einsum("nji,nj->ni", R, x) for x in (force, moment))
+        result.append(
+            Reaction(
+                name=joint.name,
+                kind="joint",
+                on=joint.child,
+                axes="world" if axes == "world" else "body",
+                point=point,
+                force=force,
+                moment=moment,
+            )
+        )
+    lam = system.multipliers.map(*at)
+    index = {row.name: k for k, row in enumerate(kin.rows)}
+    frames = system.contact_axes.map(*at).reshape(n, -1, 4, 3)
+    for k, trace in enumerate(kin.contacts):
+        name = trace.contact.name
+        parts = np.zeros((n, 3))
+        for j, part in enumerate(trace.directions):
+            if f"{name}.{part}" in index:
+                parts[:, j] = lam[:, index[f"{name}.{part}"]]
+        force = parts if axes == "contact" else np.einsum("nj,njk->nk", parts, frames[:, k, 1:])
+        if axes == "body":
+            force = np.einsum("nji,nj->ni", turn[trace.contact.body], force)
+        result.append(
+            Reaction(
+                name=name,
+                kind="contact",
+                on=trace.contact.body,
+                axes=axes,
+                point=frames[:, k, 0],
+                force=force,
+                moment=np.zeros((n, 3)),
+            )
+        )
+    return tuple(result)
+
+
+def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array, Array]:
+    """(t, x, inputs, parameters) of a run's samples, as the system's functions take them."""
+    kin = system.kinematics
+    symbols = kin.symbols
+    values = system.parameters(run.parameters)
+    E = ca.Function("E", [symbols.t, symbols.q, symbols.params], [ca.densify(kin.E)])
+    eta = np.array(
+        [np.array(E(t, q, values)) @ v for t, q, v in zip(run.t, run.q, run.v, strict=True)]
+    ).reshape(len(run.t), kin.num_independent_speeds)
+    columns = [run.q, eta]
+    columns += [run[c.name][:, None] for c in system.costates]
+    if system.does_work:
+        columns.append(run.work[:, None])
+    return run.t, np.hstack(columns), np.ascontiguousarray(run.inputs), values

@@ -1,0 +1,145 @@
+"""Forces and torques in every joint, from the solved motion: the constraint wrench w^N by body.
+
+What a joint transmits is what is left of a body's motion when everything else that acts on it is
+taken away, tip to base [SahaAngeles1991, step 5: w^N = M V̇ + W M V − w^W]:
+
+    (1)  w_joint = w_inertia − w_gravity, springs, given − w_contacts, loops + Σ_children w_joint
+
+A wrench here is the one on the child, at the joint's point on the child, in world axes; the parent
+gets the opposite. It holds all that the joint transmits: its constraint forces, and along its
+freedoms the forces of its motor, spring, damper or prescribed motion.
+
+A joint that closes a loop has multipliers instead: under a small turn θ and shift s of the child,
+its rows g change by ∂g/∂θ θ + ∂g/∂s s, so that its moment is (∂g/∂θ)ᵀλ and its force (∂g/∂s)ᵀλ, in
+the axes of the parent's joint frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.formulations.base import Equations
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.tree import Pair, accelerations, frame_pose, inertia_wrenches, joint_axis
+from noslip.model.contacts import KnifeEdge
+from noslip.model.joints import Joint
+from noslip.spatial import EYE3, cross, skew, vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JointWrench:
+    """What a joint does to its child, traced, in world axes.
+
+    Parameters
+    ----------
+    joint : its name.
+    point : where the wrench is taken, m.
+    force, moment : N and N·m.
+    """
+
+    joint: str
+    point: ca.SX
+    force: ca.SX
+    moment: ca.SX
+
+
+def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
+    """The wrench of every joint of the tree, then of every joint that closes a loop."""
+    kin = equations.kinematics
+    lam = equations.multipliers
+    rates = accelerations(kin.tree, kin.twists, kin.v, equations.speed_rates)
+    needed = inertia_wrenches(kin.tree, kin.twists, rates)
+    outside = list(equations.forces.wrenches)
+    _add_contacts(kin, lam, outside)
+    loops = [_loop_wrench(kin, lam, joint, outside) for joint in kin.tree.loops]
+    # (1), tip to base, about the bodies' origins in their computing axes
+    carried: list[Pair] = [
+        (n - n_out, f - f_out) for (n, f), (n_out, f_out) in zip(needed, outside, strict=True)
+    ]
+    result: list[JointWrench] = []
+    for k in reversed(range(len(kin.tree.nodes))):
+        node = kin.tree.nodes[k]
+        n, f = carried[k]
+        if node.parent >= 0:
+            n_P, f_P = carried[node.parent]
+            f_here = ca.mtimes(node.R_PD, f)
+            carried[node.parent] = (
+                n_P + ca.mtimes(node.R_PD, n) + cross(node.p_PB, f_here),
+                f_P + f_here,
+            )
+        _, p_BM = frame_pose(node.joint.child_frame, kin.reader)
+        r = ca.mtimes(node.R_DB, p_BM)
+        result.append(
+            JointWrench(
+                joint=node.joint.name,
+                point=node.p_WB + ca.mtimes(node.R_WD, r),
+                force=ca.mtimes(node.R_WD, f),
+                moment=ca.mtimes(node.R_WD, n - cross(r, f)),
+            )
+        )
+    return (*reversed(result), *loops)
+
+
+def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:
+    """Contact forces λ along their directions, on the body and opposite on the plane's body."""
+    index = {row.name: k for k, row in enumerate(kin.rows)}
+    for trace in kin.contacts:
+        contact = trace.contact
+        force = vector([0, 0, 0])
+        for part, direction in trace.directions.items():
+            name = f"{contact.name}.{part}"
+            if name in index and not (isinstance(contact, KnifeEdge) and part != "lateral"):
+                force += lam[index[name]] * kin.at_speeds(direction)
+        point = kin.at_speeds(trace.point)
+        _push(kin, outside, contact.body, point, force, vector([0, 0, 0]))
+        _push(kin, outside, contact.plane.body, point, -force, vector([0, 0, 0]))
+
+
+def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair]) -> JointWrench:
+    """Wrench of a loop joint on its child, also added to both bodies."""
+    index = {row.name: k for k, row in enumerate(kin.rows)}
+    R_PF, p_PF = frame_pose(joint.parent_frame, kin.reader)
+    R_BM, p_BM = frame_pose(joint.child_frame, kin.reader)
+    R_WP, p_WP = _pose(kin, joint.parent)
+    R_WB, p_WB = _pose(kin, joint.child)
+    R_WF, p_WF = ca.mtimes(R_WP, R_PF), p_WP + ca.mtimes(R_WP, p_PF)
+    point = p_WB + ca.mtimes(R_WB, p_BM)
+    R_FM = ca.mtimes(R_WF.T, ca.mtimes(R_WB, R_BM))
+    p_FM = ca.mtimes(R_WF.T, point - p_WF)
+    theta, shift = ca.SX.sym("theta", 3), ca.SX.sym("shift", 3)
+    axis = joint_axis(joint, kin.reader)
+    turned = ca.mtimes(EYE3 + skew(theta), R_FM)
+    rows = joint.type.closure(turned, p_FM + shift, axis)
+    power = ca.SX(0)
+    for name, _, g in rows:
+        power += lam[index[f"{joint.name}.{name}"]] * g
+    still = [vector([0, 0, 0])] * 2
+    moment, force = (
+        ca.mtimes(R_WF, ca.substitute([ca.gradient(power, x)], [theta, shift], still)[0])
+        for x in (theta, shift)
+    )
+    _push(kin, outside, joint.child, point, force, moment)
+    _push(kin, outside, joint.parent, point, -force, -moment)
+    return JointWrench(joint=joint.name, point=point, force=force, moment=moment)
+
+
+def _push(
+    kin: Kinematics, outside: list[Pair], body: str, point: ca.SX, force: ca.SX, moment: ca.SX
+) -> None:
+    """Add a force at a point and a moment, all in world axes, to what acts on a body."""
+    k = kin.tree.index(body)
+    if k < 0:
+        return
+    node = kin.tree.nodes[k]
+    f = ca.mtimes(node.R_WD.T, force)
+    n = ca.mtimes(node.R_WD.T, moment + cross(point - node.p_WB, force))
+    outside[k] = (outside[k][0] + n, outside[k][1] + f)
+
+
+def _pose(kin: Kinematics, body: str) -> tuple[ca.SX, ca.SX]:
+    k = kin.tree.index(body)
+    if k < 0:
+        return EYE3, vector([0, 0, 0])
+    return kin.tree.nodes[k].R_WB, kin.tree.nodes[k].p_WB
