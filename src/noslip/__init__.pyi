@@ -142,6 +142,10 @@ from .analysis.reactions import (
     Reaction as Reaction,
     reactions as reactions,
 )
+from .analysis.cartesian import (
+    CartesianModel as CartesianModel,
+    cartesian_model as cartesian_model,
+)
 from .analysis.inverse import (
     FollowMotion as FollowMotion,
 )
