@@ -28,6 +28,16 @@ from noslip.model.quantities import Parameter, Scalar
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """By how much a prescribed motion misses every admissible one, and where."""
+
+    size: float
+    coordinate: str
+    unit: str
+    time: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FollowMotion(AbstractInputLaw):
     """Feed-forward inputs that produce a prescribed motion of some coordinates.
@@ -88,15 +98,26 @@ class FollowMotion(AbstractInputLaw):
             parameter_values=values,
         )
 
-    def residual(self, system: System, t: Array, q_ref: Array, parameters: Array) -> float:
-        """Largest part of ẏ that no admissible motion has, over the given times, m/s or rad/s."""
+    def residual(self, system: System, t: Array, q_ref: Array, parameters: Array) -> Miss:
+        """The largest rate of a prescribed coordinate that no admissible motion has."""
         extra = ca.SX.sym("task", len(self.parameters))
         values = np.array([p.value for p in self.parameters], dtype=float)
-        miss = _trace_motion(system, self, extra).residual
-        return max(
-            float(np.max(np.abs(np.array(miss(tk, qk, parameters, values)))))
-            for tk, qk in zip(t, q_ref, strict=True)
-        )
+        trace = _trace_motion(system, self, extra)
+        worst = Miss(size=0.0, coordinate="", unit="", time=0.0)
+        for tk, qk in zip(t, q_ref, strict=True):
+            q = qk.copy()
+            q[list(trace.at)] = np.array(trace.outputs(tk, parameters, values)).ravel()
+            miss = np.abs(np.array(trace.residual(tk, q, parameters, values)).ravel())
+            k = int(np.argmax(miss))
+            if not miss[k] <= worst.size:
+                coordinate = system.coordinates[trace.at[k]]
+                worst = Miss(
+                    size=float(miss[k]),
+                    coordinate=coordinate.name,
+                    unit=f"{coordinate.unit}/s",
+                    time=float(tk),
+                )
+        return worst
 
     def start_speeds(self, system: System, q: Array, parameters: Array) -> Array:
         """Independent speeds of the motion at t = 0 in the configuration q."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class ScenarioRun:
     """
 
     trajectory: Trajectory
-    errors: dict[str, Array]
+    errors: dict[str, Array] = field(repr=False)
     admissibility: float
 
     @property
@@ -109,6 +109,15 @@ def run_scenario(
             f"scenario of model '{system.model.name}'",
             "leave the input out, or call noslip.simulate(…, inputs=…) with inputs of your own",
         )
+    speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
+    moving = [name for name in split.start if name in speeds or name.endswith("_rate")]
+    if moving:
+        raise SimulationError(
+            f"start speed '{moving[0]}' is changed, but the speeds of this scenario follow from "
+            "its motion",
+            f"scenario of model '{system.model.name}'",
+            "change the motion, or call noslip.simulate(…) with a start of your own",
+        )
     law = FollowMotion(
         motion=scenario.motion,
         reference_start=np.zeros(len(system.coordinates)),
@@ -121,15 +130,16 @@ def run_scenario(
     reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
     few = slice(None, None, max(1, len(run.t) // 60))
     miss = law.residual(system, run.t[few], reference[few], values)
-    if miss > ADMISSIBLE:
+    if miss.size > ADMISSIBLE:
         raise SimulationError(
-            f"the prescribed motion is not admissible: no motion without slip has its speeds, the "
-            f"nearest one misses them by {miss:.3g}",
+            f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
+            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by {miss.size:.3g} "
+            f"{miss.unit}",
             f"scenario of model '{system.model.name}', motion",
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
     errors = {c.name: run.q[:, k] - reference[:, k] for k, c in enumerate(system.coordinates)}
-    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss)
+    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss.size)
 
 
 def _start_on_motion(

@@ -273,6 +273,8 @@ def compile(equations: Equations) -> System:
     -------
     System : whose right-hand side is compiled; its other functions are when first used.
     """
+    if not isinstance(equations, Equations):
+        raise TypeError(f"compile takes Equations, got {equations!r}: derive them first")
     system = System(equations=equations)
     _ = system.rates
     return system

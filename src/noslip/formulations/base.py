@@ -159,6 +159,10 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
     """
     from noslip.formulations.complement import NaturalComplement
 
+    if not isinstance(model, Model):
+        raise TypeError(f"derive takes a Model, got {model!r}: load or build one first")
+    if formulation is not None and not isinstance(formulation, AbstractFormulation):
+        raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
     equations = (formulation or NaturalComplement()).fill(trace(model))
     check_inertia(equations)
     return equations

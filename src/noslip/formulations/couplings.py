@@ -43,7 +43,7 @@ class StackedMatrices:
     Parameters
     ----------
     bodies : their order in the stack.
-    couplings : name of the joint or contact that each row of A belongs to.
+    couplings : what each row of A belongs to, such as ``joint wheel1`` or ``contact wheel1``.
     A : (6γ + 3ν, 6p).
     M, W : (6p, 6p).
     T : (6p, nf).
@@ -58,7 +58,12 @@ class StackedMatrices:
 
 
 def stacked_matrices(kin: Kinematics) -> StackedMatrices:
-    """The papers' matrices of a model, at q and η."""
+    """The papers' matrices of a model, at q and η.
+
+    Parameters
+    ----------
+    kin : traced kinematics.
+    """
     nodes = kin.tree.nodes
     columns = []
     for column in unit_speed_twists(kin):
@@ -89,7 +94,7 @@ def _couplings(kin: Kinematics) -> tuple[list[ca.SX], list[str]]:
     for joint, block in joints:
         if block is not None:
             rows.append(block)
-            names += [joint.name] * block.shape[0]
+            names += [f"joint {joint.name}"] * block.shape[0]
     for trace in kin.contacts:
         contact = trace.contact
         point = kin.at_speeds(trace.point)
@@ -103,7 +108,7 @@ def _couplings(kin: Kinematics) -> tuple[list[ca.SX], list[str]]:
             across = kin.at_speeds(ca.horzcat(*wanted)).T
         block = ca.mtimes(across, _point_difference(kin, contact.plane.body, contact.body, point))
         rows.append(block)
-        names += [contact.name] * block.shape[0]
+        names += [f"contact {contact.name}"] * block.shape[0]
     return rows, names
 
 

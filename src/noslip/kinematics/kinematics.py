@@ -413,7 +413,7 @@ def _health(
                 name="independent speeds",
                 kind="basis",
                 value=least,
-                floor=0.05,
+                floor=0.2,
                 limit=1e-3,
                 sentence="the independent speeds no longer determine the motion",
             )

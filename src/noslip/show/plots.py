@@ -31,6 +31,8 @@ def plot(run: Trajectory, names: Sequence[str], *, title: str = "") -> Figure:
     names : columns, such as ``["wheel1.angle", "torque1"]``.
     title : above the panels.
     """
+    if isinstance(names, str):
+        raise TypeError(f"names is the text '{names}': give a list of columns, such as ['{names}']")
     return time_figure(run.t, {name: (_unit(run, name), run[name]) for name in names}, title=title)
 
 

@@ -55,6 +55,8 @@ PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
 
 MAX_PROJECTIONS = 8
 ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
+STAGE_FLOOR = 0.1  # stages of a step must not have health below this share of its floor
+TOO_FAR = 1e3  # error norm of a step with such a stage
 NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
 APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
 CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
@@ -250,7 +252,8 @@ def _project(s, t, x):
         residual = _vector(s.newton)[s.nx]
         # Newton's method squares a small residual; one that no longer halves is the rounding of
         # large coordinates, such as the angle of a wheel after many turns.
-        if residual <= s.projection or before < 2.0 * residual <= ROUNDING * largest:
+        is_stuck = correction > 2 and before < 2.0 * residual <= ROUNDING * largest
+        if residual <= s.projection or is_stuck:
             return correction
         before = residual
         _copy(s.newton, x, s.nx)
@@ -286,20 +289,31 @@ def _combine(s, stage, h, out):
 
 @_native
 def _evaluate_stages(s, t, h, last, first, after, row):
-    """Rates of consecutive stages into the rows of K from ``row`` on; none is later than last."""
+    """Rates of consecutive stages into the rows of K from ``row`` on; none is later than last.
+
+    Returns whether all stages keep away from singular places, where rates mean nothing.
+    """
+    is_healthy = True
     for stage in range(first, after):
         _combine(s, stage, h, s.stage)
         _evaluate(s, min(t + _TIMES[stage] * h, last), s.stage, _row(s, row + stage - first))
+        is_healthy = is_healthy and _unhealthy(s, STAGE_FLOOR) < 0
+    return is_healthy
 
 
 @_native
 def _try_step(s, t, h, last):
     """State at a step's end into s.end; the norm of its error, 0 for RK4 which does not know it."""
     end = NUM_STAGES if s.method == DOP853 else _RK4_END
-    _evaluate_stages(s, t, h, last, 1 if s.method == DOP853 else _RK4_START, end, 1)
+    is_healthy = _evaluate_stages(
+        s, t, h, last, 1 if s.method == DOP853 else _RK4_START, end, 1
+    )
     _combine(s, end, h, s.end)
     if s.method == RK4:
         return 0.0
+    # a step must not leap over a singular place: it is tried shorter, down to a smallest approach
+    if not is_healthy and h > APPROACH * (s.end_time - s.time):
+        return TOO_FAR
     K, y, y_new = _vector(s.K), _vector(s.y), _vector(s.end)
     return dop853.error_norm(K, s.row, s.ny, h, y, y_new, _vector(s.absolute), s.relative)
 
@@ -608,7 +622,16 @@ def _ending(s, t, unhealthy, is_finite, is_stuck, error):
     return _ACCEPTED
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _cached(function):
+    """Compile with a cache on disk, or without where no folder can be written to."""
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        return njit(**options)(function)
+
+
+@_cached
 def integrate(setup):
     """Integrate from the setup's time to its end time, or to the first reason to end earlier.
 

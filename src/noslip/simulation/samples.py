@@ -93,6 +93,7 @@ def assemble(
         input_quantities=system.inputs,
         rows=tuple(row.name for row in kin.rows),
         row_units=tuple(row.unit for row in kin.rows),
+        multiplier_units=tuple(row.multiplier_unit for row in kin.rows),
         t=joined["t"],
         q=joined["q"],
         v=joined["v"],

@@ -90,6 +90,8 @@ def simulate(
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
+    if not isinstance(system, System):
+        raise TypeError(f"simulate takes a System, got {system!r}: compile the equations first")
     times = _sample_times(samples, start_time, duration, system)
     _check_arguments(system, duration, method, rtol, atol, step, on_failure)
     values = system.parameters(parameters)

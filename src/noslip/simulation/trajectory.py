@@ -70,6 +70,7 @@ class Trajectory:
     input_quantities: tuple[Quantity, ...]
     rows: tuple[str, ...]
     row_units: tuple[str, ...]
+    multiplier_units: tuple[str, ...]
     t: Array
     q: Array
     v: Array
@@ -156,7 +157,7 @@ class Trajectory:
         for k, name in enumerate(self.rows):
             table[f"residual.{name}"] = (self.row_units[k], self.row_residuals[:, k])
             if self.multipliers is not None:
-                unit = {"m/s": "N", "rad/s": "N*m"}.get(self.row_units[k], "1")
+                unit = self.multiplier_units[k]
                 table[f"reaction.{name}"] = (unit, self.multipliers[:, k])
         return table
 

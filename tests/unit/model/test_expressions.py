@@ -20,7 +20,6 @@ from noslip.model.expressions import (
     names_in,
     nominal,
     parse,
-    rename,
 )
 
 
@@ -190,11 +189,6 @@ def test_what_has_no_finite_value_is_nan(text):
 def test_a_number_is_its_own_value():
     assert nominal(2, {}) == 2.0
     assert isinstance(nominal("sign(2)", {}), float)
-
-
-def test_names_are_replaced_and_nothing_else():
-    text = "a*sin(ab) + a.b - a^2 "
-    assert rename(text, {"a": "(x + 1)"}) == "(x + 1)*sin(ab) + a.b - (x + 1)^2 "
 
 
 @pytest.mark.parametrize("value", [True, "1", None, math.nan, math.inf, 10**400])
