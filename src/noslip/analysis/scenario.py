@@ -133,8 +133,8 @@ def run_scenario(
     if miss.size > ADMISSIBLE:
         raise SimulationError(
             f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
-            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by {miss.size:.3g} "
-            f"{miss.unit}",
+            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by "
+            f"{miss.size:.3g} {miss.unit}",
             f"scenario of model '{system.model.name}', motion",
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
