@@ -6,6 +6,7 @@ planar mechanism described in three dimensions costs no more than a planar one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,18 +75,17 @@ def rotation_from_angles(angles: Traced, sequence: str) -> ca.SX:
     return R
 
 
-def angle_rates_to_angular_velocity(angles: Traced, sequence: str) -> ca.SX:
-    """Matrix E (3×3) with ω = E(angles) · d(angles)/dt, ω in the axes of the turned frame."""
-    axes = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-    angles = ca.vertsplit(ca.SX(angles))
-    columns = []
-    for k, letter in enumerate(sequence):
-        e = vector(axes[letter])
-        for later in range(k + 1, 3):
-            R = rotation_about(vector(axes[sequence[later]]), angles[later])
-            e = ca.mtimes(R.T, e)
-        columns.append(e)
-    return ca.horzcat(*columns)
+def angular_velocity(angles: Sequence[float], rates: Sequence[float], sequence: str) -> list[float]:
+    """ω in the axes of the turned frame, for the rates of intrinsic angles; plain numbers."""
+    omega = [0.0, 0.0, 0.0]
+    for letter, angle, rate in zip(sequence, angles, rates, strict=True):
+        i = "xyz".index(letter)
+        j, k = (i + 1) % 3, (i + 2) % 3
+        c, s = math.cos(angle), math.sin(angle)
+        # seen from the axes after this turn, ω is Rᵀω and gains the rate about the turn's own axis
+        omega[i] += rate
+        omega[j], omega[k] = c * omega[j] + s * omega[k], c * omega[k] - s * omega[j]
+    return omega
 
 
 def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
@@ -100,8 +100,6 @@ def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
 
 def quaternion_from_angles(angles: Sequence[float], sequence: str) -> list[float]:
     """Unit quaternion (w, x, y, z) of R₁(a₁) R₂(a₂) R₃(a₃), plain numbers."""
-    import math
-
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
     for letter, angle in zip(sequence, angles, strict=True):
         c, s = math.cos(angle / 2), math.sin(angle / 2)

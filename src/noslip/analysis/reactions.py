@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 
 from noslip.engines.system import Array, System
@@ -116,11 +115,12 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
 def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array, Array]:
     """(t, x, inputs, parameters) of a run's samples, as the system's functions take them."""
     kin = system.kinematics
-    symbols = kin.symbols
     values = system.parameters(run.parameters)
-    E = ca.Function("E", [symbols.t, symbols.q, symbols.params], [ca.densify(kin.E)])
     eta = np.array(
-        [np.array(E(t, q, values)) @ v for t, q, v in zip(run.t, run.q, run.v, strict=True)]
+        [
+            kin.independent_rows(t, q, values) @ v
+            for t, q, v in zip(run.t, run.q, run.v, strict=True)
+        ]
     ).reshape(len(run.t), kin.num_independent_speeds)
     columns = [run.q, eta]
     columns += [run[c.name][:, None] for c in system.costates]

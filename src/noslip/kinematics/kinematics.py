@@ -128,6 +128,15 @@ class Kinematics:
         """Position forms of all holonomic rows."""
         return _stack([row.position for row in self.rows if row.position is not None])
 
+    @cached_property
+    def _speed_rows(self) -> ca.Function:
+        s = self.symbols
+        return ca.Function("E", [s.t, s.q, s.params], [ca.densify(self.E)])
+
+    def independent_rows(self, t: float, q: Array, params: Array) -> Array:
+        """E (nf×nv) in numbers: η = E v."""
+        return np.array(self._speed_rows(t, q, params)).reshape(-1, self.num_speeds)
+
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]

@@ -305,9 +305,7 @@ def _evaluate_stages(s, t, h, last, first, after, row):
 def _try_step(s, t, h, last):
     """State at a step's end into s.end; the norm of its error, 0 for RK4 which does not know it."""
     end = NUM_STAGES if s.method == DOP853 else _RK4_END
-    is_healthy = _evaluate_stages(
-        s, t, h, last, 1 if s.method == DOP853 else _RK4_START, end, 1
-    )
+    is_healthy = _evaluate_stages(s, t, h, last, 1 if s.method == DOP853 else _RK4_START, end, 1)
     _combine(s, end, h, s.end)
     if s.method == RK4:
         return 0.0

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 
 from noslip import spatial
@@ -265,11 +264,7 @@ def _speeds(
     kin = system.kinematics
     num = kin.num_speeds
     A, a = (np.array(m) for m in kin.probe.constraint(time, q, w, params))
-    E = np.array(
-        ca.Function("E", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [ca.densify(kin.E)])(
-            time, q, params
-        )
-    ).reshape(-1, num)
+    E = kin.independent_rows(time, q, params)
     rows, values, labels = [A], [-a.ravel()], [r.name for r in kin.rows]
     tree_names, eta_names = _names(kin.speeds), _names(kin.independent_speeds)
     for name, value in given.items():
@@ -285,8 +280,8 @@ def _speeds(
         names = [f"{o.joint}.{n}_rate" for n in o.angles.names]
         if any(n in given for n in names):
             angles = _angles(o, given, q)
-            matrix = spatial.angle_rates_to_angular_velocity(ca.DM(angles), o.angles.sequence)
-            omega = np.array(ca.evalf(matrix)) @ np.array([given.get(n, 0.0) for n in names])
+            rates = [float(given.get(n, 0.0)) for n in names]
+            omega = np.array(spatial.angular_velocity(angles, rates, o.angles.sequence))
             rows.append(np.eye(num)[o.speed : o.speed + 3])
             values.append(omega)
             labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
