@@ -122,9 +122,9 @@ NAMES = [
     ),
     (
         more(CART, "inputs", ForceInput(name="pi", unit="N")),
-        "input 'e' has a name that means the constant 2.71828 in expressions",
-        "inputs.e",
-        "rename it, for example 'e0'",
+        "input 'pi' has a name that means the constant 3.14159 in expressions",
+        "inputs.pi",
+        "rename it, for example 'pi0'",
     ),
     (
         swap(FLYER, "joints", type=Free(angles=Angles(sequence="zxz", names=("x", "b", "c")))),
