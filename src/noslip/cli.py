@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,8 +181,8 @@ def run(
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
 
-    system = compile_system(derive_equations(loaded))
     with _progress() as progress:
+        system = compile_system(derive_equations(loaded))
         result = run_scenario(
             system,
             changes=_changes(loaded, changes),
@@ -229,30 +229,39 @@ def _changes(model: Model, changes: tuple[str, ...]) -> dict[str, float]:
 
 
 class _progress:
-    """A progress bar on the terminal for anything longer than a second."""
+    """A bar on the terminal for anything longer than a second, the first compilation included."""
 
     def __init__(self) -> None:
-        self.began = time.monotonic()
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(1.0, self._show)
+        self.timer.daemon = True
         self.bar: Any = None
         self.task: Any = None
 
     def __enter__(self) -> Callable[[float], None]:
+        if sys.stderr.isatty():
+            self.timer.start()
         return self.update
 
-    def update(self, fraction: float) -> None:
-        if self.bar is None and time.monotonic() - self.began > 1.0 and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
 
+        with self.lock:
             self.bar = Progress(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task("simulating", total=1.0)
+            self.task = self.bar.add_task("preparing", total=None)
             self.bar.start()
-        if self.bar is not None:
-            self.bar.update(self.task, completed=fraction)
+
+    def update(self, fraction: float) -> None:
+        with self.lock:
+            if self.bar is not None:
+                self.bar.update(self.task, description="simulating", total=1.0, completed=fraction)
 
     def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.timer.cancel()
+        with self.lock:
+            if self.bar is not None:
+                self.bar.stop()
 
 
 if __name__ == "__main__":
