@@ -12,7 +12,23 @@ from noslip.errors import ModelError, nearest
 from noslip.model.model import Model
 
 #: Name of a model → module of this package that builds it.
-MODELS: dict[str, str] = {"rolling-disk": "rolling_disk", "agv": "agv"}
+MODELS: dict[str, str] = {
+    "rolling-disk": "rolling_disk",
+    "agv": "agv",
+    "tractor-trailer": "tractor_trailer",
+    "lhd": "lhd",
+    "lhd-noslip": "lhd_noslip",
+    "manipulator-2r": "manipulator_2r",
+    "manipulator-3r": "manipulator_3r",
+    "manipulator-6r": "manipulator_6r",
+    "knife-edge": "knife_edge",
+    "tricycle": "tricycle",
+    "heavy-body": "heavy_body",
+    "sled-with-rotor": "sled_with_rotor",
+    "chaplygin-sleigh": "chaplygin_sleigh",
+    "vertical-disk": "vertical_disk",
+    "carriage": "carriage",
+}
 
 
 def load(source: str | Path) -> Model:

@@ -1,0 +1,102 @@
+"""A two-wheeled carriage with a motor on each wheel [AntunesSigaudMoraes2010, appendix B]."""
+
+from __future__ import annotations
+
+from math import pi
+
+from noslip.model.bodies import Box, Cylinder, Placement, Sphere
+from noslip.model.contacts import Disk, Rolling
+from noslip.model.forces import Motor
+from noslip.model.joints import Planar, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The carriage: axes at the middle of the axle, x forward, y to the left, mass center there.
+
+    Wheel 1 is the right one, wheel 2 the left; positive wheel rates roll forward.
+    """
+    b = ModelBuilder(
+        name="carriage",
+        gravity=(0.0, 0.0, "-g"),
+        description="Two-wheeled carriage with a motor on each wheel",
+        references=("AntunesSigaudMoraes2010",),
+    )
+    b.parameter("M", 8.0, "kg", "mass of the carriage without wheels")
+    b.parameter("I", 0.6, "kg*m^2", "moment of inertia of the carriage without wheels, vertical")
+    b.parameter("m", 0.7, "kg", "mass of each wheel")
+    b.parameter("I1", 0.01, "kg*m^2", "moment of inertia of a wheel about the axle")
+    b.parameter("I2", 0.006, "kg*m^2", "moment of inertia of a wheel about a diameter")
+    b.parameter("R", 0.15, "m", "wheel radius")
+    b.parameter("a", 0.35, "m", "half the distance between the wheels")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "carriage",
+        mass="M",
+        moment="I",
+        shapes=(
+            Box(size=("1.2*a", "1.5*a", "0.6*R"), frame=Placement(position=(0.0, 0.0, "0.6*R"))),
+            Cylinder(
+                radius="R/8",
+                length="2*a",
+                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
+                color="#9d9d9d",
+            ),
+            Sphere(
+                radius="R/4", frame=Placement(position=("0.5*a", 0.0, "-0.75*R")), color="#9d9d9d"
+            ),
+            Box(
+                size=("0.2*a", "0.3*a", "0.2*R"),
+                frame=Placement(position=("0.5*a", 0.0, "R")),
+                color="#f58518",
+            ),
+        ),
+    )
+    b.joint(
+        "carriage",
+        Planar(),
+        parent="world",
+        child="carriage",
+        parent_frame=Placement(position=(0.0, 0.0, "R")),
+        description="middle of the axle and heading, the paper's x, y, phi; vx is its s'",
+    )
+    for k, side in ((1, "-a"), (2, "a")):
+        name = f"wheel{k}"
+        b.body(
+            name,
+            mass="m",
+            inertia=("I2", "I1", "I2"),
+            shapes=(
+                Cylinder(radius="R", length="R/4", frame=Placement(angles=(pi / 2, 0.0, 0.0))),
+                Box(
+                    size=("R", "0.28*R", "R/6"),
+                    frame=Placement(position=("R/2", 0.0, 0.0)),
+                    color="#f58518",
+                ),
+            ),
+        )
+        b.joint(
+            name,
+            Revolute(axis=(0.0, 1.0, 0.0)),
+            parent="carriage",
+            child=name,
+            parent_frame=Placement(position=(0.0, side, 0.0)),
+            description=f"spin of wheel {k}, the paper's theta_{k}",
+        )
+        wheel = Disk(radius="R", axis=(0.0, 1.0, 0.0))
+        b.contact(Rolling(name=name, body=name, wheel=wheel, normal=False))
+        b.input(f"tau{k}", "N*m", f"motor torque on wheel {k}")
+        b.force(Motor(name=f"motor{k}", speed=f"{name}.rate", input=f"tau{k}"))
+    b.independent_speed("carriage.vx")
+    b.independent_speed("carriage.rate")
+    b.scenario(
+        Scenario(
+            duration=4.0,
+            samples=401,
+            start={"carriage.angle": 0.3, "carriage.vx": 0.4, "carriage.rate": -0.5},
+            inputs={"tau1": "0.2 + 0.05*sin(t)", "tau2": "0.1*cos(2*t)"},
+            description="Driven harder on the right than on the left",
+        )
+    )
+    return b.build()

@@ -1,0 +1,82 @@
+"""The Chaplygin sleigh: a body on a blade and two smooth legs [AntunesSigaudMoraes2010]."""
+
+from __future__ import annotations
+
+from noslip.model.bodies import Box, Cylinder, Placement, Sphere
+from noslip.model.contacts import KnifeEdge
+from noslip.model.forces import Wrench
+from noslip.model.joints import Planar
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The sleigh: origin at the blade's contact, x along the blade, its mass center ahead."""
+    b = ModelBuilder(
+        name="chaplygin-sleigh",
+        gravity=(0.0, 0.0, "-g"),
+        description="Chaplygin sleigh with its mass center ahead of the blade",
+        references=("AntunesSigaudMoraes2010",),
+    )
+    b.parameter("m", 1.5, "kg", "mass")
+    b.parameter("a", 0.4, "m", "blade's contact to the mass center, forward")
+    b.parameter("I", 0.5, "kg*m^2", "moment of inertia about the mass center")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "sleigh",
+        mass="m",
+        moment="I",
+        center_of_mass=("a", 0.0, 0.0),
+        shapes=(
+            Box(
+                size=("2.2*a", "1.2*a", "0.08*a"),
+                frame=Placement(position=("0.9*a", 0.0, "0.3*a")),
+            ),
+            Box(
+                size=("0.5*a", "0.03*a", "0.26*a"),
+                frame=Placement(position=(0.0, 0.0, "0.13*a")),
+                color="#9d9d9d",
+            ),
+            *(
+                Cylinder(
+                    radius="0.04*a",
+                    length="0.26*a",
+                    frame=Placement(position=("1.8*a", f"{side}*0.5*a", "0.13*a")),
+                )
+                for side in (1, -1)
+            ),
+            Sphere(radius="0.12*a", frame=Placement(position=("a", 0.0, "0.4*a"))),
+        ),
+    )
+    b.joint(
+        "sleigh",
+        Planar(),
+        parent="world",
+        child="sleigh",
+        description="blade's contact and heading, the paper's x, y, phi; vx is its s'",
+    )
+    b.contact(KnifeEdge(name="blade", body="sleigh", direction=(1.0, 0.0, 0.0)))
+    b.input("F_cs", "N", "force at the mass center along the blade")
+    b.input("F_cphi", "N", "force at the mass center across the blade, to the left")
+    b.input("tau_c", "N*m", "torque")
+    b.force(
+        Wrench(
+            name="control",
+            body="sleigh",
+            force=("F_cs", "F_cphi", 0.0),
+            moment=(0.0, 0.0, "tau_c"),
+            point=("a", 0.0, 0.0),
+            axes="body",
+        )
+    )
+    b.independent_speed("sleigh.vx")
+    b.independent_speed("sleigh.rate")
+    b.scenario(
+        Scenario(
+            duration=5.0,
+            samples=401,
+            start={"sleigh.angle": 0.2, "sleigh.vx": 0.3, "sleigh.rate": 1.5},
+            description="Set spinning and left alone: it ends up going straight ahead",
+        )
+    )
+    return b.build()

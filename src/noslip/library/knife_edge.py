@@ -1,0 +1,67 @@
+"""A skate on a slope: the simplest nonholonomic joint [CameronBook1993, section 4.1]."""
+
+from __future__ import annotations
+
+from noslip.model.bodies import Box, Placement
+from noslip.model.contacts import KnifeEdge
+from noslip.model.forces import Motor, Wrench
+from noslip.model.joints import Planar
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The skate: origin at the blade's contact, x along the blade; the world's x points downhill.
+
+    With its mass center over the blade it turns at a constant rate and, let go with a spin, walks
+    across the slope on a cycloid without getting lower on the whole.
+    """
+    b = ModelBuilder(
+        name="knife-edge",
+        gravity=("g*sin(slope)", 0.0, "-g*cos(slope)"),
+        description="Knife edge on an inclined plane",
+        references=("CameronBook1993",),
+    )
+    b.parameter("m", 1.2, "kg", "mass")
+    b.parameter("J", 0.05, "kg*m^2", "moment of inertia about the mass center")
+    b.parameter("a", 0.0, "m", "blade's contact to the mass center, forward")
+    b.parameter("slope", 0.25, "rad", "inclination of the plane, downhill along x")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "skate",
+        mass="m",
+        moment="J",
+        center_of_mass=("a", 0.0, 0.0),
+        shapes=(
+            Box(
+                size=(0.4, 0.01, 0.05), frame=Placement(position=(0.0, 0.0, 0.025)), color="#9d9d9d"
+            ),
+            Box(size=(0.3, 0.1, 0.04), frame=Placement(position=(0.0, 0.0, 0.07))),
+            Box(
+                size=(0.08, 0.06, 0.02), frame=Placement(position=(0.1, 0.0, 0.1)), color="#f58518"
+            ),
+        ),
+    )
+    b.joint(
+        "skate",
+        Planar(),
+        parent="world",
+        child="skate",
+        description="contact point and heading of the blade, the paper's x, y, theta",
+    )
+    b.contact(KnifeEdge(name="blade", body="skate", direction=(1.0, 0.0, 0.0)))
+    b.input("F_v", "N", "force along the blade")
+    b.input("tau", "N*m", "torque that turns the blade")
+    b.force(Wrench(name="push", body="skate", force=("F_v", 0.0, 0.0), axes="body"))
+    b.force(Motor(name="turn", speed="skate.rate", input="tau"))
+    b.independent_speed("skate.vx")
+    b.independent_speed("skate.rate")
+    b.scenario(
+        Scenario(
+            duration=8.0,
+            samples=401,
+            start={"skate.rate": 1.5},
+            description="Let go on the slope with a spin: it walks across on a cycloid",
+        )
+    )
+    return b.build()

@@ -1,0 +1,171 @@
+"""A load-haul-dump mining vehicle, steered at its waist, on tires that slip [DeSantis1994, 8]."""
+
+from __future__ import annotations
+
+from math import pi
+
+from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.model.forces import Motor, Tire, Wrench
+from noslip.model.joints import Planar, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.quantities import Scalar, Vector3
+from noslip.model.scenario import Scenario
+
+_X: Vector3 = (1.0, 0.0, 0.0)
+_Z: Vector3 = (0.0, 0.0, 1.0)
+
+#: Inputs of the scenario of both vehicles, with slip and without.
+DRIVE: dict[str, Scalar] = {"F_u2": 3000.0, "Gamma": "3000*cos(1.5*t)"}
+
+
+def build() -> Model:
+    """The vehicle with four degrees of freedom; lateral forces come from its tires.
+
+    Side forces F_w2, F_w3 at the axles are inputs as well, besides those of the tires: a push, or
+    a tire law of one's own with C1 = C2 = 0.
+    """
+    b = vehicle(
+        name="lhd",
+        description="Articulated load-haul-dump vehicle on tires that slip sideways",
+    )
+    b.parameter("C1", 120000.0, "N/rad", "cornering stiffness of the front axle's tires")
+    b.parameter("C2", 100000.0, "N/rad", "cornering stiffness of the rear axle's tires")
+    b.parameter("v0", 0.05, "m/s", "speed below which slip is counted against it, 0 for none")
+    b.force(Tire(name="front_tires", body="front", direction=_X, stiffness="C1", v0="v0"))
+    b.force(
+        Tire(
+            name="rear_tires",
+            body="rear",
+            point=("-l2", 0.0, 0.0),
+            direction=_X,
+            stiffness="C2",
+            v0="v0",
+        )
+    )
+    b.input("F_w2", "N", "side force at the front axle, to the left")
+    b.input("F_w3", "N", "side force at the rear axle, to the left")
+    b.force(Wrench(name="push_front", body="front", force=(0.0, "F_w2", 0.0), axes="body"))
+    b.force(
+        Wrench(
+            name="push_rear",
+            body="rear",
+            force=(0.0, "F_w3", 0.0),
+            point=("-l2", 0.0, 0.0),
+            axes="body",
+        )
+    )
+    # the paper's α = q̇: rates of the coordinates
+    heading = "front.angle"
+    b.independent_speed("x_dot", f"front.vx*cos({heading}) - front.vy*sin({heading})", "m/s")
+    b.independent_speed("y_dot", f"front.vx*sin({heading}) + front.vy*cos({heading})", "m/s")
+    b.independent_speed("front.rate")
+    b.independent_speed("waist.rate")
+    b.scenario(
+        Scenario(
+            duration=4.0,
+            samples=401,
+            start={"waist.angle": 0.1, "front.vx": 3.0},
+            inputs=DRIVE,
+            description="Driven at the front axle while its waist swings to both sides",
+        )
+    )
+    return b.build()
+
+
+def vehicle(*, name: str, description: str) -> ModelBuilder:
+    """Bodies, joints, drives and waist torque, without what keeps the axles from sliding.
+
+    Front axes at the center of the front axle, x forward, y to the left; the waist is behind it.
+    """
+    b = ModelBuilder(
+        name=name,
+        gravity=(0.0, 0.0, "-g"),
+        description=description,
+        references=("DeSantis1994",),
+    )
+    b.parameter("c", 1.7, "m", "front axle to the waist")
+    b.parameter("l2", 1.7, "m", "waist to the rear axle")
+    b.parameter("b", 0.3, "m", "front axle to the front body's mass center, forward")
+    b.parameter("e", 1.2, "m", "waist to the rear body's mass center")
+    b.parameter("m1", 9000.0, "kg", "mass of the front body")
+    b.parameter("j1", 11000.0, "kg*m^2", "moment of inertia of the front body, mass center")
+    b.parameter("m2", 11000.0, "kg", "mass of the rear body")
+    b.parameter("j2", 13000.0, "kg*m^2", "moment of inertia of the rear body, mass center")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "front",
+        mass="m1",
+        moment="j1",
+        center_of_mass=("b", 0.0, 0.0),
+        shapes=(
+            Box(
+                size=("1.4*c", "0.7*c", "0.35*c"),
+                frame=Placement(position=("-0.2*c", 0.0, "0.5*c")),
+            ),
+            Box(
+                size=("0.6*c", "1.3*c", "0.5*c"),
+                frame=Placement(position=("0.95*c", 0.0, "0.4*c")),
+                color="#f58518",
+            ),
+            *(_wheel((0.0, f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
+        ),
+    )
+    b.body(
+        "rear",
+        mass="m2",
+        moment="j2",
+        center_of_mass=("-e", 0.0, 0.0),
+        shapes=(
+            Box(
+                size=("1.5*l2", "0.8*c", "0.5*c"),
+                frame=Placement(position=("-1.05*l2", 0.0, "0.6*c")),
+                color="#72b7b2",
+            ),
+            Cylinder(
+                radius="0.12*c",
+                length="0.6*c",
+                frame=Placement(position=(0.0, 0.0, "0.5*c")),
+                color="#9d9d9d",
+            ),
+            *(_wheel(("-l2", f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
+        ),
+    )
+    b.joint(
+        "front",
+        Planar(),
+        parent="world",
+        child="front",
+        description="pose of the front axle's center; angle is the paper's theta",
+    )
+    b.joint(
+        "waist",
+        Revolute(axis=_Z),
+        parent="front",
+        child="rear",
+        parent_frame=Placement(position=("-c", 0.0, 0.0)),
+        description="angle of the rear body against the front one, the paper's phi",
+    )
+    b.input("F_u2", "N", "driving force along the front body at its axle")
+    b.input("F_u3", "N", "driving force along the rear body at its axle")
+    b.input("Gamma", "N*m", "torque of the waist on the rear body")
+    b.force(Wrench(name="drive_front", body="front", force=("F_u2", 0.0, 0.0), axes="body"))
+    b.force(
+        Wrench(
+            name="drive_rear",
+            body="rear",
+            force=("F_u3", 0.0, 0.0),
+            point=("-l2", 0.0, 0.0),
+            axes="body",
+        )
+    )
+    b.force(Motor(name="waist", speed="waist.rate", input="Gamma"))
+    return b
+
+
+def _wheel(position: Vector3) -> Cylinder:
+    """A wheel with its axle along y."""
+    return Cylinder(
+        radius="0.4*c",
+        length="0.3*c",
+        frame=Placement(position=position, angles=(pi / 2, 0.0, 0.0)),
+    )

@@ -1,0 +1,102 @@
+"""A sled on a blade with a rotor on top of it [CameronBook1993, section 5]."""
+
+from __future__ import annotations
+
+from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.model.contacts import KnifeEdge
+from noslip.model.forces import Motor, Wrench
+from noslip.model.joints import Planar, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The sled: origin at the blade's contact, x along the blade, its mass center behind."""
+    b = ModelBuilder(
+        name="sled-with-rotor",
+        gravity=(0.0, 0.0, "-g"),
+        description="Sled on a blade that carries a rotor above the blade's contact",
+        references=("CameronBook1993",),
+    )
+    b.parameter("m1", 2.0, "kg", "mass of the sled")
+    b.parameter("m2", 0.8, "kg", "mass of the rotor")
+    b.parameter("ell", 0.4, "m", "blade's contact to the sled's mass center behind it")
+    b.parameter("I1", 0.9, "kg*m^2", "moment of inertia of the sled about the blade's contact")
+    b.parameter("I2", 0.15, "kg*m^2", "moment of inertia of the rotor about its axis")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "sled",
+        mass="m1",
+        moment="I1 - m1*ell^2",
+        center_of_mass=("-ell", 0.0, 0.0),
+        shapes=(
+            Box(
+                size=("2.2*ell", "0.9*ell", "0.08*ell"),
+                frame=Placement(position=("-0.7*ell", 0.0, "0.25*ell")),
+            ),
+            Box(
+                size=("0.5*ell", "0.03*ell", "0.22*ell"),
+                frame=Placement(position=(0.0, 0.0, "0.11*ell")),
+                color="#9d9d9d",
+            ),
+            *(
+                Box(
+                    size=("0.6*ell", "0.06*ell", "0.2*ell"),
+                    frame=Placement(position=("-1.4*ell", f"{side}*0.4*ell", "0.1*ell")),
+                    color="#333333",
+                )
+                for side in (1, -1)
+            ),
+        ),
+    )
+    b.body(
+        "rotor",
+        mass="m2",
+        moment="I2",
+        shapes=(
+            Cylinder(
+                radius="0.5*ell",
+                length="0.15*ell",
+                frame=Placement(position=(0.0, 0.0, "0.45*ell")),
+                color="#e45756",
+            ),
+            Box(
+                size=("0.5*ell", "0.08*ell", "0.06*ell"),
+                frame=Placement(position=("0.25*ell", 0.0, "0.55*ell")),
+                color="#f58518",
+            ),
+        ),
+    )
+    b.joint(
+        "sled",
+        Planar(),
+        parent="world",
+        child="sled",
+        description="blade's contact and heading, the paper's x, y, theta_1",
+    )
+    b.joint(
+        "rotor",
+        Revolute(axis=(0.0, 0.0, 1.0)),
+        parent="sled",
+        child="rotor",
+        description="angle of the rotor against the sled, the paper's theta_2",
+    )
+    b.contact(KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
+    b.input("F_v1", "N", "force along the blade")
+    b.input("tau1", "N*m", "torque from outside that turns the sled")
+    b.input("tau2", "N*m", "torque of the sled on the rotor")
+    b.force(Wrench(name="push", body="sled", force=("F_v1", 0.0, 0.0), axes="body"))
+    b.force(Motor(name="turn", speed="sled.rate", input="tau1"))
+    b.force(Motor(name="spin", speed="rotor.rate", input="tau2"))
+    for speed in ("sled.vx", "sled.rate", "rotor.rate"):
+        b.independent_speed(speed)
+    b.scenario(
+        Scenario(
+            duration=5.0,
+            samples=401,
+            start={"sled.angle": 0.2, "sled.vx": 0.5, "sled.rate": 1.0, "rotor.rate": -2.0},
+            inputs={"F_v1": 0.5, "tau1": "0.3*cos(t)", "tau2": "0.2*sin(2*t)"},
+            description="Pushed along the blade while sled and rotor are twisted to both sides",
+        )
+    )
+    return b.build()

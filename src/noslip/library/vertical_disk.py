@@ -1,0 +1,94 @@
+"""A disk that rolls upright on a plane [AntunesSigaudMoraes2010, appendix A]."""
+
+from __future__ import annotations
+
+from math import pi
+
+from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.model.contacts import Disk, Rolling
+from noslip.model.forces import Motor
+from noslip.model.joints import Planar, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.scenario import Scenario
+
+
+def build() -> Model:
+    """The disk on a massless fork that keeps it upright; fork axes with x along the heading.
+
+    A positive spin rolls it forward: vx = R times the spin's rate.
+    """
+    b = ModelBuilder(
+        name="vertical-disk",
+        gravity=(0.0, 0.0, "-g"),
+        description="Upright disk that rolls without slipping, driven and steered",
+        references=("AntunesSigaudMoraes2010",),
+    )
+    b.parameter("m", 1.1, "kg", "mass")
+    b.parameter("R", 0.3, "m", "radius")
+    b.parameter("I1", 0.05, "kg*m^2", "moment of inertia about the axle")
+    b.parameter("I2", 0.02, "kg*m^2", "moment of inertia about a diameter")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.body(
+        "fork",
+        mass=0.0,
+        inertia=(0.0, 0.0, 0.0),
+        shapes=(
+            Cylinder(
+                radius="R/40",
+                length="R/3",
+                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
+                color="#9d9d9d",
+            ),
+        ),
+    )
+    b.body(
+        "disk",
+        mass="m",
+        inertia=("I2", "I1", "I2"),
+        shapes=(
+            Cylinder(
+                radius="R",
+                length="R/12",
+                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
+                color="#4c78a8",
+            ),
+            Box(
+                size=("R", "R/10", "R/8"),
+                frame=Placement(position=("R/2", 0.0, 0.0)),
+                color="#f58518",
+            ),
+        ),
+    )
+    b.joint(
+        "fork",
+        Planar(),
+        parent="world",
+        child="fork",
+        parent_frame=Placement(position=(0.0, 0.0, "R")),
+        description="place and heading, the paper's x, y, phi; vx is its s'",
+    )
+    b.joint(
+        "spin",
+        Revolute(axis=(0.0, 1.0, 0.0)),
+        parent="fork",
+        child="disk",
+        description="rolled angle, the paper's theta",
+    )
+    wheel = Disk(radius="R", axis=(0.0, 1.0, 0.0))
+    b.contact(Rolling(name="rim", body="disk", wheel=wheel, normal=False))
+    b.input("tau_theta", "N*m", "torque about the axle")
+    b.input("tau_phi", "N*m", "torque about the vertical")
+    b.force(Motor(name="drive", speed="spin.rate", input="tau_theta"))
+    b.force(Motor(name="steering", speed="fork.rate", input="tau_phi"))
+    b.independent_speed("fork.vx")
+    b.independent_speed("fork.rate")
+    b.scenario(
+        Scenario(
+            duration=4.0,
+            samples=401,
+            start={"fork.angle": 0.3, "fork.vx": 0.4, "fork.rate": -0.5},
+            inputs={"tau_theta": 0.05, "tau_phi": 0.01},
+            description="Driven and turned by constant torques",
+        )
+    )
+    return b.build()
