@@ -68,6 +68,12 @@ def _check_contacts(model: Model, known: Vocabulary) -> Iterator[Finding]:
         path = ("contacts", contact.name)
         yield from _body((*path, "body"), contact.body, known)
         yield from _body((*path, "plane", "body"), contact.plane.body, known)
+        if contact.body == WORLD != contact.plane.body:
+            yield Finding(
+                (*path, "body"),
+                f"contact '{contact.name}' has its wheel or blade on '{WORLD}'",
+                "put it on a body, if need be one that a fixed joint ties to the world",
+            )
         if contact.body == contact.plane.body:
             yield Finding(
                 path,

@@ -198,10 +198,14 @@ def test_a_reference_at_fault(model, what, where, fix):
     assert fix in fault.fix
 
 
-def test_bodies_of_other_kinds_of_contact_may_be_the_world():
+def test_a_wheel_or_blade_belongs_to_a_body():
     blade = KnifeEdge(name="blade", body="cart", direction=(1.0, 0.0, 0.0))
+    assert check_model(more(CART, "contacts", blade)) == ()
     fixed = Rolling(name="b", body="world", wheel=Ball(radius=0.1), plane=Plane(body="rod"))
-    assert check_model(more(CART, "contacts", blade, fixed)) == ()
+    (fault,) = faults(more(CART, "contacts", blade, fixed))
+    assert fault.what == "contact 'b' has its wheel or blade on 'world'"
+    assert fault.where == "contacts.b.body"
+    assert fault.fix == "put it on a body, if need be one that a fixed joint ties to the world"
 
 
 def test_among_many_names_those_that_begin_alike_are_compared():
