@@ -53,6 +53,7 @@ from .model.forces import (
     JointDamper as JointDamper,
     JointFriction as JointFriction,
     Spring as Spring,
+    Tire as Tire,
     Wrench as Wrench,
 )
 from .model.scenario import (
@@ -145,6 +146,9 @@ from .analysis.reactions import (
 from .analysis.cartesian import (
     CartesianModel as CartesianModel,
     cartesian_model as cartesian_model,
+)
+from .analysis.motion import (
+    ExpressionMotion as ExpressionMotion,
 )
 from .analysis.inverse import (
     FollowMotion as FollowMotion,

@@ -11,20 +11,21 @@ from the equations of motion:
 All are evaluated at the reference configuration: the prescribed coordinates are known, the others
 are carried as extra states q_ref with q̇_ref = N v. The angle of a caster is no function of the
 driven wheels' angles, so it must be integrated along ([SahaAngeles1989, eq. 30] leaves it out).
+
+A speed input is read from the motion: it is the rate of a prescribed coordinate.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
+from noslip.analysis.motion import AbstractMotion, MotionTrace
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
-from noslip.kinematics.symbols import Reader, parameter_reader
-from noslip.model.quantities import Parameter, Scalar
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 
@@ -39,156 +40,238 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reference:
+    """A motion made admissible, traced: what a controller may compare with and feed forward.
+
+    Parameters
+    ----------
+    motion : the prescribed motion.
+    states, rates : z = [m; q_ref] and ż.
+    q : reference configuration, the prescribed coordinates exact.
+    eta, etadot : (1) and (2).
+    speed_inputs, speed_input_rates : w and ẇ.
+    forces : u of (3), for the inputs in use.
+    residual : ẏ − N_y v, zero if the motion is admissible.
+    """
+
+    motion: MotionTrace
+    states: ca.SX
+    rates: ca.SX
+    q: ca.SX
+    eta: ca.SX
+    etadot: ca.SX
+    speed_inputs: ca.SX
+    speed_input_rates: ca.SX
+    forces: ca.SX
+    residual: ca.SX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FollowMotion(AbstractInputLaw):
     """Feed-forward inputs that produce a prescribed motion of some coordinates.
 
     Parameters
     ----------
-    motion : coordinate name → expression of ``t``, the model's parameters, `parameters` and
-        `definitions`.
+    motion : what to follow.
     reference_start : (nq,) reference configuration at the start.
-    definitions : named expressions, each of those before it.
-    parameters : numbers of the task beyond the model's.
+    inputs : names of the force inputs to use; all of them by default. With more inputs than
+        freedoms the least ones are taken.
     """
 
-    motion: dict[str, Scalar]
+    motion: AbstractMotion
     reference_start: Array
-    definitions: dict[str, str] = field(default_factory=dict)
-    parameters: tuple[Parameter, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     def generator(self, system: System) -> InputGenerator:
         """The law in the symbols of this system."""
-        kin, eq = system.kinematics, system.equations
-        symbols = kin.symbols
-        _check(system, self.motion)
-        extra = ca.SX.sym("task", len(self.parameters))
-        values = np.array([p.value for p in self.parameters], dtype=float)
-        trace = _trace_motion(system, self, extra)
-        q_ref = ca.SX.sym("q_ref", kin.num_coordinates)
-        # what is prescribed is known exactly; only the other coordinates are integrated
-        places = trace.outputs(symbols.t, symbols.params, extra)
-        parts = ca.vertsplit(q_ref)
-        for k, at in enumerate(trace.at):
-            parts[at] = places[k]
-        q_here = ca.vertcat(*parts)
-        here = [symbols.t, q_here, symbols.params]
-        eta, etadot = (f(*here, extra) for f in (trace.speeds, trace.accelerations))
-        # (3) at the reference
-        dynamics = ca.Function(
-            "dynamics",
-            [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
-            [
-                eq.reduced_mass,
-                eq.reduced_bias - eq.reduced_forces,
-                eq.reduced_inputs,
-                kin.N @ kin.v,
-            ],
-        )
-        none = ca.SX(0, 1)
-        mass, rest, inputs, rates = dynamics(symbols.t, q_here, eta, none, none, symbols.params)
-        u = _solve_inputs(inputs, ca.mtimes(mass, etadot) + rest)
-        return InputGenerator(
-            inputs={i.name: u[k] for k, i in enumerate(system.model.inputs)},
-            states=q_ref,
-            rates=rates,
-            start=self.reference_start,
-            names=tuple(f"reference.{c.name}" for c in kin.coordinates),
-            units=tuple(c.unit for c in kin.coordinates),
-            parameters=extra,
-            parameter_values=values,
-        )
+        reference = trace_reference(system, self.motion, self.inputs)
+        used = self.inputs or tuple(i.name for i in system.model.inputs)
+        given = {name: reference.forces[k] for k, name in enumerate(used)}
+        return reference_generator(system, reference, given, self.reference_start)
 
-    def residual(self, system: System, t: Array, q_ref: Array, parameters: Array) -> Miss:
-        """The largest rate of a prescribed coordinate that no admissible motion has."""
-        extra = ca.SX.sym("task", len(self.parameters))
-        values = np.array([p.value for p in self.parameters], dtype=float)
-        trace = _trace_motion(system, self, extra)
+    def residual(
+        self, system: System, t: Array, states: Array, q_ref: Array, parameters: Array
+    ) -> Miss:
+        """The largest rate of a prescribed coordinate that no admissible motion has.
+
+        Parameters
+        ----------
+        system : compiled system.
+        t, states, q_ref : times, states of the motion and reference configurations along a run.
+        parameters : (np,) parameter vector.
+        """
+        reference = trace_reference(system, self.motion, self.inputs)
+        motion = reference.motion
+        symbols = system.kinematics.symbols
+        miss = ca.Function(
+            "miss",
+            [symbols.t, reference.states, symbols.params, motion.parameters],
+            [reference.residual],
+        )
         worst = Miss(size=0.0, coordinate="", unit="", time=0.0)
-        for tk, qk in zip(t, q_ref, strict=True):
-            q = qk.copy()
-            q[list(trace.at)] = np.array(trace.outputs(tk, parameters, values)).ravel()
-            miss = np.abs(np.array(trace.residual(tk, q, parameters, values)).ravel())
-            k = int(np.argmax(miss))
-            if not miss[k] <= worst.size:
-                coordinate = system.coordinates[trace.at[k]]
+        for tk, mk, qk in zip(t, states, q_ref, strict=True):
+            found = miss(tk, np.concatenate([mk, qk]), parameters, motion.parameter_values)
+            sizes = np.abs(np.array(found).ravel())
+            k = int(np.argmax(sizes))
+            if not sizes[k] <= worst.size:
+                coordinate = system.coordinates[motion.at[k]]
                 worst = Miss(
-                    size=float(miss[k]),
+                    size=float(sizes[k]),
                     coordinate=coordinate.name,
                     unit=f"{coordinate.unit}/s",
                     time=float(tk),
                 )
         return worst
 
-    def start_speeds(self, system: System, q: Array, parameters: Array) -> Array:
-        """Independent speeds of the motion at t = 0 in the configuration q."""
-        extra = ca.SX.sym("task", len(self.parameters))
-        values = np.array([p.value for p in self.parameters], dtype=float)
-        return np.array(
-            _trace_motion(system, self, extra).speeds(0.0, q, parameters, values)
-        ).ravel()
-
-    def targets(self, system: System, t: Array, parameters: Array) -> dict[str, Array]:
-        """The prescribed coordinates at the given times."""
-        extra = ca.SX.sym("task", len(self.parameters))
-        values = np.array([p.value for p in self.parameters], dtype=float)
-        y = _trace_motion(system, self, extra).outputs
-        rows = np.array([np.array(y(tk, parameters, values)).ravel() for tk in t])
-        return {name: rows[:, k] for k, name in enumerate(self.motion)}
+    def start(self, system: System, q: Array, parameters: Array) -> tuple[dict[str, float], Array]:
+        """Prescribed coordinates at t = 0, and the independent speeds there in configuration q."""
+        reference = trace_reference(system, self.motion, self.inputs)
+        motion = reference.motion
+        symbols = system.kinematics.symbols
+        both = ca.Function(
+            "start",
+            [symbols.t, reference.states, symbols.params, motion.parameters],
+            [motion.outputs, reference.eta],
+        )
+        y, eta = both(0.0, np.concatenate([motion.start, q]), parameters, motion.parameter_values)
+        names = [system.coordinates[k].name for k in motion.at]
+        return dict(zip(names, np.array(y).ravel().tolist(), strict=True)), np.array(eta).ravel()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _MotionTrace:
-    at: tuple[int, ...]  # indices of the prescribed coordinates
-    outputs: ca.Function  # (t, params, task) → y
-    speeds: ca.Function  # (t, q, params, task) → η
-    accelerations: ca.Function  # (t, q, params, task) → η̇
-    residual: ca.Function  # (t, q, params, task) → ẏ − N_y v
+def trace_reference(
+    system: System, motion: AbstractMotion, inputs: tuple[str, ...] = ()
+) -> Reference:
+    """(1) to (3) for a motion, as functions of time and the reference's own states."""
+    kin, eq = system.kinematics, system.equations
+    symbols = kin.symbols
+    trace = motion.trace(system)
+    _check(system, trace, inputs)
+    q_ref = ca.SX.sym("q_ref", kin.num_coordinates)
+    parts = ca.vertsplit(q_ref)
+    for k, at in enumerate(trace.at):
+        parts[at] = trace.outputs[k]
+    q = ca.vertcat(*parts)
+    ydot = trace.rate_of(trace.outputs, symbols.t)
+    yddot = trace.rate_of(ydot, symbols.t)
+    w, wdot = _speed_inputs(system, trace, ydot, yddot)
+    eta, etadot, miss = _independent(system, trace, q, ydot, yddot, w, wdot)
+    # (3) at the reference
+    dynamics = ca.Function(
+        "dynamics",
+        [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
+        [
+            eq.reduced_mass,
+            eq.reduced_bias - eq.reduced_forces,
+            ca.densify(eq.reduced_inputs),
+            ca.mtimes(kin.N, kin.v),
+        ],
+    )
+    mass, rest, B, rates = dynamics(symbols.t, q, eta, w, wdot, symbols.params)
+    if inputs:
+        names = [i.name for i in system.model.inputs]
+        B = B[:, [names.index(name) for name in inputs]]
+    return Reference(
+        motion=trace,
+        states=ca.vertcat(trace.states, q_ref),
+        rates=ca.vertcat(trace.rates, rates),
+        q=q,
+        eta=eta,
+        etadot=etadot,
+        speed_inputs=w,
+        speed_input_rates=wdot,
+        forces=solve_inputs(B, ca.mtimes(mass, etadot) + rest),
+        residual=miss,
+    )
 
 
-def _trace_motion(system: System, task: FollowMotion, extra: ca.SX) -> _MotionTrace:
-    """(1) and (2) as functions of time and configuration."""
+def reference_generator(
+    system: System, reference: Reference, forces: dict[str, ca.SX], reference_start: Array
+) -> InputGenerator:
+    """A generator that carries a reference and gives the forces named, and the speed inputs."""
+    motion = reference.motion
+    given = dict(forces)
+    for k, speed_input in enumerate(system.model.speed_inputs):
+        given[speed_input.name] = reference.speed_inputs[k]
+        given[f"{speed_input.name}_rate"] = reference.speed_input_rates[k]
+    return InputGenerator(
+        inputs=given,
+        states=reference.states,
+        rates=reference.rates,
+        start=np.concatenate([motion.start, reference_start]),
+        names=(*motion.names, *(f"reference.{c.name}" for c in system.coordinates)),
+        units=(*motion.units, *(c.unit for c in system.coordinates)),
+        parameters=motion.parameters,
+        parameter_values=motion.parameter_values,
+    )
+
+
+def _independent(
+    system: System,
+    trace: MotionTrace,
+    q: ca.SX,
+    ydot: ca.SX,
+    yddot: ca.SX,
+    w: ca.SX,
+    wdot: ca.SX,
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """η, η̇ and ẏ − N_y v by (1) and (2), at the reference configuration."""
     kin = system.kinematics
     symbols = kin.symbols
-    reader = _reader(system, task, extra)
-    index = {c.name: k for k, c in enumerate(kin.coordinates)}
-    at = [index[name] for name in task.motion]
-    y = ca.vertcat(*[reader.scalar(e) for e in task.motion.values()])
-    ydot = ca.jacobian(y, symbols.t)
-    yddot = ca.jacobian(ydot, symbols.t)
+    at = list(trace.at)
     N_y = ca.densify(kin.N[at, :])
+    moving = ca.jtimes(ca.mtimes(N_y, symbols.v), symbols.q, ca.mtimes(kin.N, symbols.v))
+    # everything that the least squares need, as one function of (t, q, η, w, ẇ)
+    blocks = ca.Function(
+        "blocks",
+        [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
+        [
+            ca.densify(ca.mtimes(N_y, kin.S)),
+            ca.mtimes(N_y, kin.s),
+            kin.at_speeds(moving) + ca.mtimes(N_y, kin.vdot0),
+        ],
+    )
     # radians count as the model's length, so that least squares does not depend on units
     scale = ca.diag(ca.DM([kin.length if kin.coordinates[k].unit == "rad" else 1.0 for k in at]))
-    J = ca.mtimes(scale, ca.mtimes(N_y, kin.S))
+    none = ca.SX.zeros(kin.num_independent_speeds)
+    J, offset, _ = blocks(symbols.t, q, none, w, wdot, symbols.params)
+    J_hat = ca.mtimes(scale, J)
 
     def least_squares(rhs: ca.SX) -> ca.SX:
-        return symmetric_solve(ca.mtimes(J.T, J), ca.mtimes(J.T, ca.mtimes(scale, rhs)))[0]
+        gram = ca.mtimes(J_hat.T, J_hat)
+        return symmetric_solve(gram, ca.mtimes(J_hat.T, ca.mtimes(scale, rhs)))[0]
 
-    eta = least_squares(ydot - ca.mtimes(N_y, kin.s))  # (1)
-    moving = ca.jtimes(ca.mtimes(N_y, symbols.v), symbols.q, ca.mtimes(kin.N, symbols.v))
-    known = kin.at_speeds(moving) + ca.mtimes(N_y, kin.vdot0)
-    etadot = ca.substitute([least_squares(yddot - known)], [kin.eta], [eta])[0]  # (2)
-    miss = ydot - ca.mtimes(N_y, ca.mtimes(kin.S, eta) + kin.s)
-    inputs = [symbols.t, symbols.q, symbols.params, extra]
-    return _MotionTrace(
-        at=tuple(at),
-        outputs=ca.Function("y", [symbols.t, symbols.params, extra], [y]),
-        speeds=ca.Function("eta", inputs, [eta]),
-        accelerations=ca.Function("etadot", inputs, [etadot]),
-        residual=ca.Function("miss", inputs, [miss]),
-    )
+    eta = least_squares(ydot - offset)  # (1)
+    _, _, known = blocks(symbols.t, q, eta, w, wdot, symbols.params)
+    etadot = least_squares(yddot - known)  # (2)
+    return eta, etadot, ydot - ca.mtimes(J, eta) - offset
 
 
-def _reader(system: System, task: FollowMotion, extra: ca.SX) -> Reader:
-    symbols = system.kinematics.symbols
-    reader = parameter_reader(system.model, symbols.params).extended(
-        {"t": symbols.t, **{p.name: extra[k] for k, p in enumerate(task.parameters)}}
-    )
-    for name, text in task.definitions.items():
-        reader = reader.extended({name: reader.scalar(text)})
-    return reader
+def _speed_inputs(
+    system: System, trace: MotionTrace, ydot: ca.SX, yddot: ca.SX
+) -> tuple[ca.SX, ca.SX]:
+    """w and ẇ: rates of the prescribed coordinates that the speed inputs drive."""
+    kin = system.kinematics
+    w, wdot = [], []
+    for speed_input in system.model.speed_inputs:
+        index = [s.name for s in kin.speeds].index(speed_input.speed)
+        node = next(n for n in kin.tree.nodes if n.speeds.start <= index < n.speeds.stop)
+        coordinate = node.coordinates.start + index - node.speeds.start
+        if coordinate not in trace.at:
+            name = kin.coordinates[coordinate].name
+            raise SimulationError(
+                f"speed input '{speed_input.name}' drives '{name}', which the motion does not "
+                "prescribe",
+                f"motion of model '{system.model.name}'",
+                f"prescribe '{name}' too: its rate is then the input",
+            )
+        k = trace.at.index(coordinate)
+        w.append(ydot[k])
+        wdot.append(yddot[k])
+    empty = ca.SX(0, 1)
+    return (ca.vertcat(*w), ca.vertcat(*wdot)) if w else (empty, empty)
 
 
-def _solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
+def solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
     """u with B u = needed: exact if square, least norm if there are more inputs than freedoms."""
     freedoms, num = B.shape
     B = ca.densify(B)
@@ -197,32 +280,25 @@ def _solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
     return ca.mtimes(B.T, symmetric_solve(ca.mtimes(B, B.T), needed)[0])
 
 
-def _check(system: System, motion: dict[str, Scalar]) -> None:
+def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
     kin, model = system.kinematics, system.model
     where = f"motion of model '{model.name}'"
-    known = [c.name for c in kin.coordinates]
-    for name in motion:
+    known = [i.name for i in model.inputs]
+    for name in inputs:
         if name not in known:
-            raise SimulationError(
-                f"there is no coordinate '{name}' to move", where, nearest(name, known)
-            )
-    if model.speed_inputs:
-        raise SimulationError(
-            "a motion is followed by force inputs, and this model has speed inputs",
-            where,
-            "replace the speed input by a motor on the same joint",
-        )
+            raise SimulationError(f"there is no force input '{name}'", where, nearest(name, known))
     freedom = kin.num_independent_speeds
-    if len(motion) < freedom:
+    if len(trace.at) < freedom:
         raise SimulationError(
-            f"{len(motion)} coordinates are given, but {freedom} are needed to fix the motion",
+            f"{len(trace.at)} coordinates are given, but {freedom} are needed to fix the motion",
             where,
             f"prescribe at least {freedom} coordinates",
         )
-    if len(model.inputs) < freedom:
+    num = len(inputs or known)
+    if num < freedom:
         raise SimulationError(
-            f"the model has {len(model.inputs)} force inputs for {freedom} degrees of freedom, so "
-            "they cannot produce every motion",
+            f"the model has {num} force inputs for {freedom} degrees of freedom, so they cannot "
+            "produce every motion",
             where,
             "add motors, or give the inputs instead of the motion",
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
+from noslip.analysis.motion import ExpressionMotion
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
@@ -118,18 +119,17 @@ def run_scenario(
             f"scenario of model '{system.model.name}'",
             "change the motion, or call noslip.simulate(…) with a start of your own",
         )
-    law = FollowMotion(
-        motion=scenario.motion,
-        reference_start=np.zeros(len(system.coordinates)),
-        definitions=scenario.definitions,
-        parameters=task,
+    motion = ExpressionMotion(
+        coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
     )
-    begin = _start_on_motion(system, law, start, values)
+    law = FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    begin = start_on_motion(system, law, start, values)
     law = dataclasses.replace(law, reference_start=begin.q)
     run = simulate(system, start=begin, inputs=law, **options)  # type: ignore[arg-type]
     reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
     few = slice(None, None, max(1, len(run.t) // 60))
-    miss = law.residual(system, run.t[few], reference[few], values)
+    none = np.zeros((len(run.t[few]), 0))
+    miss = law.residual(system, run.t[few], none, reference[few], values)
     if miss.size > ADMISSIBLE:
         raise SimulationError(
             f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
@@ -142,13 +142,14 @@ def run_scenario(
     return ScenarioRun(trajectory=run, errors=errors, admissibility=miss.size)
 
 
-def _start_on_motion(
+def start_on_motion(
     system: System, law: FollowMotion, start: dict[str, float], values: Array
 ) -> Start:
     """The state at the start that is on the prescribed motion, in place and speed."""
-    on_motion = {n: float(y[0]) for n, y in law.targets(system, np.zeros(1), values).items()}
+    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
+    on_motion, _ = law.start(system, guess, values)
     begin = complete_start(system, {**on_motion, **start}, parameters=values)
-    eta = law.start_speeds(system, begin.q, values)
+    _, eta = law.start(system, begin.q, values)
     speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
     places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
     return complete_start(system, {**places, **speeds}, parameters=values)

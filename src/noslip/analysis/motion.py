@@ -1,0 +1,110 @@
+"""Prescribed motions: coordinates as traced functions of time, with states of their own if need be.
+
+A motion along a path carries the path's parameter as a state; a motion given by expressions of time
+needs none. In both cases the first and second derivatives are exact:
+
+    ẏ = ∂y/∂t + ∂y/∂m ṁ,   ÿ alike
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.symbols import parameter_reader
+from noslip.model.quantities import Parameter, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MotionTrace:
+    """A motion in the symbols of a system.
+
+    Parameters
+    ----------
+    at : indices of the prescribed coordinates.
+    outputs : (k,) the prescribed coordinates y(t, m).
+    states, rates, start : m, ṁ and m at the start.
+    names, units : of m, for columns.
+    parameters, parameter_values : numbers of the task beyond the model's.
+    """
+
+    at: tuple[int, ...]
+    outputs: ca.SX
+    states: ca.SX
+    rates: ca.SX
+    start: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    parameters: ca.SX
+    parameter_values: Array
+
+    def rate_of(self, expression: ca.SX, t: ca.SX) -> ca.SX:
+        """Exact time derivative of an expression of t and m."""
+        at = ca.vertcat(t, self.states)
+        return ca.jtimes(expression, at, ca.vertcat(ca.SX(1), self.rates))
+
+
+class AbstractMotion(abc.ABC):
+    """A motion of some coordinates of a model over time."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def trace(self, system: System) -> MotionTrace:
+        """The motion in the symbols of this system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpressionMotion(AbstractMotion):
+    """Coordinates as expressions of time.
+
+    Parameters
+    ----------
+    coordinates : coordinate name → expression of ``t``, the model's parameters, `parameters` and
+        `definitions`.
+    definitions : named expressions, each of those before it.
+    parameters : numbers of the task beyond the model's.
+    """
+
+    coordinates: dict[str, Scalar]
+    definitions: dict[str, str] = field(default_factory=dict)
+    parameters: tuple[Parameter, ...] = ()
+
+    def trace(self, system: System) -> MotionTrace:
+        """The expressions, read once."""
+        symbols = system.kinematics.symbols
+        extra = ca.SX.sym("task", len(self.parameters))
+        reader = parameter_reader(system.model, symbols.params).extended(
+            {"t": symbols.t, **{p.name: extra[k] for k, p in enumerate(self.parameters)}}
+        )
+        for name, text in self.definitions.items():
+            reader = reader.extended({name: reader.scalar(text)})
+        return MotionTrace(
+            at=coordinate_indices(system, list(self.coordinates)),
+            outputs=ca.vertcat(*[reader.scalar(e) for e in self.coordinates.values()]),
+            states=ca.SX(0, 1),
+            rates=ca.SX(0, 1),
+            start=np.zeros(0),
+            names=(),
+            units=(),
+            parameters=extra,
+            parameter_values=np.array([p.value for p in self.parameters], dtype=float),
+        )
+
+
+def coordinate_indices(system: System, names: list[str]) -> tuple[int, ...]:
+    """Indices of coordinates by name, all of which must exist."""
+    known = [c.name for c in system.coordinates]
+    for name in names:
+        if name not in known:
+            raise SimulationError(
+                f"there is no coordinate '{name}' to move",
+                f"motion of model '{system.model.name}'",
+                nearest(name, known),
+            )
+    return tuple(known.index(name) for name in names)
