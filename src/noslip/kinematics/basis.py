@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 DEPENDENT = 1e-7
 #: Number of generic configurations.
 SAMPLES = 8
+#: Tries without success after which no configuration is expected.
+HOPELESS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +80,9 @@ class Probe:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
         rng = np.random.default_rng(20)
         found: list[tuple[float, Array]] = []
-        for _ in range(60 * count):
+        for attempt in range(60 * count):
+            if not found and attempt == HOPELESS:
+                break
             low, high = self.coordinate_range[:, 0], self.coordinate_range[:, 1]
             q = low + (high - low) * rng.random(len(low))
             for k in self.quaternions:
@@ -113,7 +117,7 @@ def independent_rows(
     w = rng.normal(size=probe.num_speed_inputs)
     numbers = [probe.matrix(q, t, w) for t, q in samples]
     scales = [np.linalg.norm(A, axis=1) for A, _ in numbers]
-    largest = max((float(s.max()) for s in scales if s.size), default=1.0)
+    largest = max((float(s.max()) for s in scales if s.size), default=0.0) or 1.0
     kept: list[int] = []
     redundant: list[Redundancy] = []
     bases: list[list[Array]] = [[] for _ in samples]
@@ -172,7 +176,8 @@ def independent_columns(
     """Indices of tree speeds that leave the dependent ones best conditioned at all samples.
 
     Candidates are the choices of QR with column pivoting at each sample; the one whose least
-    singular value of A_d, over all samples, is largest wins.
+    singular value of A_d, over all samples, is largest wins. Then speeds are exchanged one by one
+    as long as that value grows.
     """
     import scipy.linalg
 
@@ -185,10 +190,18 @@ def independent_columns(
     for A in matrices:
         _, _, pivots = scipy.linalg.qr(A, mode="economic", pivoting=True)
         candidates.append(tuple(sorted(int(p) for p in pivots[: len(kept)])))
-    best = max(
-        dict.fromkeys(candidates),
-        key=lambda columns: min(
+
+    def least(columns: tuple[int, ...]) -> float:
+        return min(
             float(np.linalg.svd(A[:, list(columns)], compute_uv=False)[-1]) for A in matrices
-        ),
-    )
+        )
+
+    best = max(dict.fromkeys(candidates), key=least)
+    while True:
+        free = [j for j in range(num_speeds) if j not in best]
+        exchanged = [tuple(sorted((set(best) - {out}) | {into})) for out in best for into in free]
+        better = max(exchanged, key=least, default=best)
+        if not least(better) > 1.01 * least(best):
+            break
+        best = better
     return tuple(j for j in range(num_speeds) if j not in best)

@@ -96,6 +96,8 @@ class InputGenerator:
     start : (nz,) z at the start.
     names : names of z, for columns; units alike.
     parameters : symbols of numbers it needs beyond the model's, with their values.
+    update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
+        the period is 0.
     """
 
     inputs: dict[str, ca.SX]
@@ -106,6 +108,8 @@ class InputGenerator:
     units: tuple[str, ...]
     parameters: ca.SX
     parameter_values: Array
+    update: ca.SX | None = None
+    period: float = 0.0
 
 
 class AbstractInputLaw(abc.ABC):
@@ -133,6 +137,7 @@ class InputPlan:
     address: int
     parameters: Array
     generator: InputGenerator | None
+    update: NativeFunction | None = None
     callback: Any = None
     failure: list[BaseException] = field(default_factory=list)
     notes: tuple[str, ...] = ()
@@ -270,7 +275,7 @@ def _traced_entries(
         expression = _call_casadi(system, spec, name)
     entries = {k: ca.SX(expression)}
     if rate_offset:
-        if ca.depends_on(entries[k], kin.eta):
+        if ca.depends_on(entries[k], ca.vertcat(kin.eta, symbols.w)):
             raise SimulationError(
                 f"speed input '{name}' depends on speeds, so its rate would need accelerations",
                 f"inputs of model '{system.model.name}'",
@@ -346,22 +351,36 @@ def _compile(
     system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
 ) -> NativeFunction:
     """Native [inputs; ż]: traced entries, all others passed through from the base inputs."""
+    inputs = system.equations.inputs
+    entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
+    rates = generator.rates if generator else ca.SX(0, 1)
+    expression = ca.vertcat(*entries, rates)
+    # what depends on a speed that is given sees the value given here
+    num_u = len(system.model.inputs)
+    if system.model.speed_inputs:
+        given = ca.vertcat(*entries[num_u:])
+        expression = ca.substitute([expression], [inputs[num_u:]], [given])[0]
+    return _native(system, "inputs", expression, generator)
+
+
+def _native(
+    system: System, name: str, expression: ca.SX, generator: InputGenerator | None
+) -> NativeFunction:
+    """A function of (t, [x; z], base inputs, [parameters; the generator's]) as native code."""
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
     extra = generator.parameters if generator else ca.SX(0, 1)
-    entries = [traced.get(k, system.equations.inputs[k]) for k in range(len(system.inputs))]
-    rates = generator.rates if generator else ca.SX(0, 1)
     program = trace_program(
-        "inputs",
+        name,
         (
             symbols.t,
             ca.vertcat(system.state, states),
             system.equations.inputs,
             ca.vertcat(symbols.params, extra),
         ),
-        ca.densify(ca.vertcat(*entries, rates)),
+        ca.densify(expression),
     )
-    return compile_native([program])["inputs"]
+    return compile_native([program])[name]
 
 
 def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
@@ -376,6 +395,9 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
         address=function.address,
         parameters=np.concatenate([parameters, generator.parameter_values]),
         generator=generator,
+        update=None
+        if generator.update is None
+        else _native(system, "update", generator.update, generator),
     )
 
 

@@ -88,7 +88,7 @@ _EPS = 2.0**-52
 
 _ADDRESSES = (
     # functions, 0 where there is none, and their parameters
-    *("rates", "generator", "project", "events"),
+    *("rates", "generator", "update", "project", "events"),
     *("parameters", "generator_parameters", "event_parameters"),
     # base inputs; [inputs; ż], the same as the base inputs where there is no generator
     *("base", "inputs"),
@@ -96,7 +96,7 @@ _ADDRESSES = (
     # is c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − start; segments[k] is the one in use
     *("targets", "offsets", "starts", "coefficients", "segments"),
     # sorted times on which steps end, among them all starts; sorted times of samples
-    *("knots", "sample_times"),
+    *("knots", "sample_times", "update_times"),
     # per state, per health value, per event (−1, 0, +1)
     *("absolute", "floors", "directions"),
     # cancel request, time reached, steps taken: shared with Python while the loop runs
@@ -111,6 +111,7 @@ _ADDRESSES = (
 )
 _INTEGERS = (
     *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
+    "num_updates",
     *("num_health", "num_events", "max_steps"),
     # outcome: why, which event or health value, and what it took
     *("code", "index", "steps", "rejections", "evaluations", "filled"),
@@ -239,6 +240,17 @@ def _enter_segments(s, t):
     for k in range(s.num_tables):
         while segments[k] + 1 < offsets[k + 1] and starts[segments[k] + 1] <= t:
             segments[k] += 1
+
+
+@_native
+def _update(s, t, done):
+    """Let the generator set its states anew at each update time up to t; how many were done."""
+    while done < s.num_updates and _vector(s.update_times)[done] <= t:
+        _find_inputs(s, t, s.y)
+        _call(s.update, t, s.y, s.base, s.generator_parameters, s.stage)
+        _copy(s.stage, s.y + 8 * s.nx, s.nz)
+        done += 1
+    return done
 
 
 @_native
@@ -648,6 +660,7 @@ def integrate(setup):
     knots, knot, status = _vector(s.knots), 0, _vector(s.status)
     s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
     is_stale, is_finite, may_grow, unhealthy = True, True, True, -1
+    updates = 0
     while True:
         # Time resolves no steps below this.
         smallest = 10.0 * _EPS * max(abs(t), 1e-8 * (end_time - start))
@@ -657,6 +670,7 @@ def integrate(setup):
         # At the start and at knots the inputs may jump.
         if is_stale:
             _enter_segments(s, t + smallest)
+            updates = _update(s, t + smallest, updates)
             _evaluate(s, t, s.y, s.K)
             is_stale, is_finite, unhealthy = False, _is_finite(s.K, s.ny), _unhealthy(s, 1.0)
             if is_finite and unhealthy < 0:

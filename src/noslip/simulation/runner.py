@@ -90,6 +90,9 @@ class IntegrationPlan:
     tables : base inputs that change with time.
     generator : address of [inputs; ż] of (t, y, base inputs, generator_parameters), or 0: the
         inputs are the base inputs.
+    update : address of the new z of (t, y, base inputs, generator_parameters), or 0; called at the
+        update times, as a sampled controller is.
+    update_times : (nk,) sorted; steps end on them.
     num_inputs : how many inputs the generator makes; −1: nb.
     knots : (nk,) times on which a step must end; starts of tables need not be repeated.
     project : address of [x after a Newton step; residual before it], or 0.
@@ -115,6 +118,8 @@ class IntegrationPlan:
     tables: tuple[InputTable, ...] = ()
     generator: int = 0
     generator_parameters: Array = field(default_factory=_none)
+    update: int = 0
+    update_times: Array = field(default_factory=_none)
     num_inputs: int = -1
     knots: Array = field(default_factory=_none)
     project: int = 0
@@ -134,7 +139,7 @@ class IntegrationPlan:
         _take_vectors(
             self,
             *("parameters", "start_state", "sample_times", "base_inputs", "generator_parameters"),
-            *("knots", "event_parameters", "event_directions", "health_floors"),
+            *("update_times", "knots", "event_parameters", "event_directions", "health_floors"),
             "absolute_tolerance",
         )
         if self.num_inputs == -1:
@@ -324,7 +329,7 @@ class _Memory:
         setup, tables = self.setup[0], plan.tables
         starts = np.concatenate([_none(), *(table.starts for table in tables)])
         offsets = np.cumsum([0, *(table.starts.size for table in tables)])
-        knots = np.unique(np.concatenate([plan.knots, starts]))
+        knots = np.unique(np.concatenate([plan.knots, plan.update_times, starts]))
         setup["num_knots"] = knots.size
         base = plan.base_inputs.copy()
         made = np.zeros(setup["num_inputs"] + setup["nz"])
@@ -343,6 +348,7 @@ class _Memory:
             "segments": offsets[:-1].copy(),
             "knots": knots,
             "sample_times": plan.sample_times,
+            "update_times": plan.update_times,
             "absolute": plan.absolute_tolerance,
             "floors": plan.health_floors,
             "directions": plan.event_directions,
@@ -389,6 +395,7 @@ def _set_numbers(setup: Any, plan: IntegrationPlan) -> None:
     numbers = {
         "rates": plan.rates,
         "generator": plan.generator,
+        "update": plan.update,
         "project": plan.project,
         "events": plan.events,
         "method": plan.method,
@@ -399,6 +406,7 @@ def _set_numbers(setup: Any, plan: IntegrationPlan) -> None:
         "num_inputs": plan.num_inputs,
         "num_tables": len(plan.tables),
         "num_samples": plan.sample_times.size,
+        "num_updates": plan.update_times.size if plan.update else 0,
         "num_health": num_health,
         "num_events": plan.event_directions.size,
         "max_steps": plan.max_steps,

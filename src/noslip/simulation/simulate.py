@@ -92,8 +92,8 @@ def simulate(
     """
     if not isinstance(system, System):
         raise TypeError(f"simulate takes a System, got {system!r}: compile the equations first")
-    times = _sample_times(samples, start_time, duration, system)
     _check_arguments(system, duration, method, rtol, atol, step, on_failure)
+    times = _sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
     plan = plan_inputs(system, inputs, values, definitions)
@@ -128,6 +128,8 @@ def simulate(
             ),
             generator=here_plan.address,
             generator_parameters=here_plan.parameters,
+            update=here_plan.update.address if here_plan.update else 0,
+            update_times=_update_times(here_plan, start_time, t, end_time),
             num_inputs=len(here.inputs),
             knots=here_plan.knots[(here_plan.knots > t) & (here_plan.knots < end_time)],
             project=here.projection.address if here.has_projection else 0,
@@ -213,6 +215,16 @@ def _state(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> 
     work = np.zeros(1 if system.does_work else 0)
     generator = plan.generator.start if plan.generator else np.zeros(0)
     return np.concatenate([q, eta, mu, work, generator])
+
+
+def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:
+    """Times at which a sampled law looks again, from t on."""
+    if plan.generator is None or plan.update is None:
+        return np.zeros(0)
+    period = plan.generator.period
+    count = int(np.floor((end_time - start_time) / period * (1 + 1e-12))) + 1
+    times: Array = start_time + period * np.arange(count, dtype=float)
+    return times[times >= t - 1e-9 * period]
 
 
 def _num_generator_states(plan: InputPlan) -> int:

@@ -198,10 +198,36 @@ def _angles(o: _Orientation, given: Mapping[str, float], q: Array) -> list[float
 
 
 def _close(system: System, q: Array, fixed: list[int], time: float, params: Array) -> Array:
-    """Move the free coordinates until g(q, t) = 0: least steps through N, Newton's method."""
+    """Move the free coordinates until g(q, t) = 0, as little as they must.
+
+    Where links lie in line, no small motion changes g in the direction it lacks; the free
+    coordinates are then moved aside first, by more and more, always in the same way.
+    """
     probe = system.kinematics.probe
     if not probe.holonomic:
         return q
+    rng = np.random.default_rng(5)
+    scale = np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0)
+    tolerance = TOLERANCE * max(1.0, probe.length)
+    first, g_first = _newton(system, q, fixed, time, params)
+    closed, g = first, g_first
+    for aside in (0.01, 0.1, 0.3, 1.0):
+        if np.max(np.abs(g)) <= tolerance or not np.all(np.isfinite(g_first)):
+            break
+        step = aside * probe.length * rng.normal(size=len(scale)) / scale
+        moved = probe.normalize(q + np.array(probe.kinematic_map(q)) @ step)
+        moved[fixed] = q[fixed]
+        closed, g = _newton(system, moved, fixed, time, params)
+    if not np.max(np.abs(g)) <= tolerance:
+        raise _contradiction(system, first, g_first, fixed)
+    return closed
+
+
+def _newton(
+    system: System, q: Array, fixed: list[int], time: float, params: Array
+) -> tuple[Array, Array]:
+    """Coordinates after Newton's method with least steps through N, and the g that is left."""
+    probe = system.kinematics.probe
     scale = np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0)
     w = np.zeros(probe.num_speed_inputs)
     g = np.array(probe.position(time, q, params)).ravel()
@@ -227,9 +253,7 @@ def _close(system: System, q: Array, fixed: list[int], time: float, params: Arra
         if np.max(np.abs(g)) <= tolerance and np.max(np.abs(g_trial)) >= np.max(np.abs(g)):
             break
         q, g = trial, g_trial
-    if not np.all(np.isfinite(g)) or np.max(np.abs(g)) > tolerance:
-        raise _contradiction(system, q, g, fixed)
-    return q
+    return q, g
 
 
 def _contradiction(system: System, q: Array, g: Array, fixed: list[int]) -> SimulationError:

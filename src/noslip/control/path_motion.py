@@ -1,0 +1,115 @@
+"""A vehicle on a path: the pose of its base, and its steering, as a motion with states of its own.
+
+A frame of the base (a point and a heading) goes along the path: the point on it, the heading along
+its tangent, or against it when driving in reverse. The path's parameter p, the arc length s and the
+heading θ are carried as states,
+
+    ṡ = timing(t, s, κ),   ṗ = ṡ / |r'(p)|,   θ̇ = κ ṡ
+
+so that paths need no closed form of their arc length, and headings turn on without jumps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
+from noslip.control.paths import length
+from noslip.control.paths_base import AbstractPath
+from noslip.control.timing import AbstractTiming
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.kinematics.tree import Node
+from noslip.model.bodies import Placement
+from noslip.model.joints import Planar
+from noslip.model.quantities import ZERO, Scalar, Vector3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathMotion(AbstractMotion):
+    """The pose of a planar base along a path, and a steering angle if the vehicle has one.
+
+    Parameters
+    ----------
+    path : where to go.
+    timing : how fast.
+    point : of the base that follows the path, in its body frame, m.
+    direction : of the base that points along the path, in its body frame.
+    reverse : drive backwards: `direction` points against the path.
+    steering : name of a steering coordinate; it is kept at atan(wheelbase · κ), the angle at which
+        the point's path has the curvature asked for.
+    wheelbase : from the point to the steered wheel, m.
+    """
+
+    path: AbstractPath
+    timing: AbstractTiming
+    point: Vector3 = ZERO
+    direction: Vector3 = (1.0, 0.0, 0.0)
+    reverse: bool = False
+    steering: str = ""
+    wheelbase: Scalar = 0.0
+
+    def trace(self, system: System) -> MotionTrace:
+        """Coordinates of the base (and the steering) over time, along the path."""
+        kin = system.kinematics
+        t = kin.symbols.t
+        base = planar_base(system)
+        p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
+        r = self.path.position(p)
+        r1 = ca.jacobian(r, p)
+        r2 = ca.jacobian(r1, p)
+        pace = ca.sqrt(ca.dot(r1, r1))
+        curvature = (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
+        speed = self.timing.speed(t, s, curvature, length(self.path))
+        # heading of the base: along the path, less the angle of `direction` in the body
+        reader = kin.reader
+        ahead, across = (reader.scalar(e) for e in self.direction[:2])
+        turn = math.pi if self.reverse else 0.0
+        angle = theta + turn - ca.atan2(across, ahead)
+        x, y = (reader.scalar(e) for e in self.point[:2])
+        c, d = ca.cos(angle), ca.sin(angle)
+        place = r - ca.vertcat(c * x - d * y, d * x + c * y)
+        names = [f"{base.joint.name}.{k}" for k in ("x", "y", "angle")]
+        outputs = [place[0], place[1], angle]
+        if self.steering:
+            sign = -1.0 if self.reverse else 1.0
+            names.append(self.steering)
+            outputs.append(ca.atan(sign * reader.scalar(self.wheelbase) * curvature))
+        start = self.path.interval[0]
+        slope = np.array(ca.Function("r1", [p], [r1])(start)).ravel()
+        return MotionTrace(
+            at=coordinate_indices(system, names),
+            outputs=ca.vertcat(*outputs),
+            states=ca.vertcat(p, s, theta),
+            rates=ca.vertcat(speed / pace, speed, curvature * speed),
+            start=np.array([start, 0.0, math.atan2(slope[1], slope[0])]),
+            names=("path.parameter", "path.arc_length", "path.heading"),
+            units=("1", "m", "rad"),
+            parameters=ca.SX(0, 1),
+            parameter_values=np.zeros(0),
+        )
+
+
+def planar_base(system: System) -> Node:
+    """The node of the vehicle's base: a body on a planar joint with the ground."""
+    for node in system.kinematics.tree.nodes:
+        joint = node.joint
+        if isinstance(joint.type, Planar) and node.parent < 0:
+            turned = any(a != 0 for a in joint.parent_frame.angles)
+            moved = any(x != 0 for x in joint.parent_frame.position[:2])
+            if turned or moved or joint.child_frame != Placement():
+                raise SimulationError(
+                    f"planar joint '{joint.name}' has its frame turned or moved in the plane",
+                    f"path for model '{system.model.name}'",
+                    "give the joint no frames in the plane, and the path in the world",
+                )
+            return node
+    raise SimulationError(
+        "the model has no planar joint with the ground, so there is no base to follow a path",
+        f"model '{system.model.name}'",
+        "prescribe coordinates with ExpressionMotion instead",
+    )
