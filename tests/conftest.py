@@ -1,0 +1,112 @@
+"""What all tests share: the lists everything is run over, one seeded generator, systems made once.
+
+A test that takes `model_name` runs over `ALL_MODELS`, one that takes `joint_type` over
+`ALL_JOINTS`; `equations`, `system` and `newton_euler` are those of its `model_name`. Random numbers
+come from `rng`; Hypothesis is derandomized.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import noslip as ns
+
+for folder in ("models", "oracles"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))
+
+from mechanisms import MECHANISMS  # noqa: E402
+from newton_euler import NewtonEuler  # noqa: E402
+
+ALL_MODELS = (*ns.MODELS, *MECHANISMS)
+ALL_JOINTS = {
+    "fixed": ns.Fixed(),
+    "revolute": ns.Revolute(axis=(0.3, -0.5, 0.9)),
+    "prismatic": ns.Prismatic(axis=(0.8, 0.1, -0.4)),
+    "planar": ns.Planar(),
+    "spherical": ns.Spherical(angles=ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))),
+    "free": ns.Free(angles=ns.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))),
+}
+
+settings.register_profile(
+    "noslip", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("noslip")
+
+
+@cache
+def model_of(name: str) -> ns.Model:
+    """A library or test model by its name."""
+    return MECHANISMS[name]() if name in MECHANISMS else ns.load(name)
+
+
+@cache
+def equations_of(name: str) -> ns.Equations:
+    """Equations of a model by the natural orthogonal complement, derived once a session."""
+    return ns.derive(model_of(name))
+
+
+@cache
+def system_of(name: str) -> ns.System:
+    """The compiled system of a model, compiled once a session."""
+    return ns.compile(equations_of(name))
+
+
+@cache
+def newton_euler_of(name: str) -> NewtonEuler:
+    """The independent solution of a model, traced once a session."""
+    return NewtonEuler(model_of(name))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "model_name" in metafunc.fixturenames:
+        metafunc.parametrize("model_name", ALL_MODELS)
+    if "joint_type" in metafunc.fixturenames:
+        metafunc.parametrize("joint_type", ALL_JOINTS.values(), ids=ALL_JOINTS.keys())
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1991)
+
+
+@pytest.fixture
+def equations(model_name: str) -> ns.Equations:
+    return equations_of(model_name)
+
+
+@pytest.fixture
+def system(model_name: str) -> ns.System:
+    return system_of(model_name)
+
+
+@pytest.fixture
+def newton_euler(model_name: str) -> NewtonEuler:
+    return newton_euler_of(model_name)
+
+
+@pytest.fixture(name="system_of", scope="session")
+def _system_of() -> object:
+    """The function from a model's name to its compiled system."""
+    return system_of
+
+
+@pytest.fixture(scope="session")
+def refuses() -> object:
+    """Expect an error whose three parts contain the given texts."""
+
+    @contextmanager
+    def expect(type: type[ns.NoslipError], what: str, where: str, fix: str) -> Iterator[None]:
+        with pytest.raises(type) as caught:
+            yield
+        for part, text in (("what", what), ("where", where), ("fix", fix)):
+            assert text in getattr(caught.value, part)
+
+    return expect

@@ -1,0 +1,417 @@
+"""Runs: methods, tolerances, samples, events, endings, reports; and what is refused."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import xarray
+
+import noslip as ns
+
+TIGHT = {"rtol": 1e-12, "atol": 1e-12}
+DISK = {"disk.tilt": 1.3, "disk.yaw_rate": 0.3, "disk.tilt_rate": 0.1, "disk.spin_rate": -6.0}
+
+
+@pytest.fixture(scope="module")
+def disk(system_of):
+    return system_of("rolling-disk")
+
+
+@pytest.fixture(scope="module")
+def disk_run(disk):
+    return ns.simulate(disk, duration=2.0, start=DISK, samples=41, reactions=True, **TIGHT)
+
+
+class TestMethods:
+    def test_error_follows_the_tolerance(self, disk, disk_run):
+        errors = []
+        for tol in (1e-5, 1e-7, 1e-9):
+            run = ns.simulate(disk, duration=2.0, start=DISK, samples=41, rtol=tol, atol=tol)
+            errors.append(np.max(np.abs(run.q - disk_run.q)))
+            assert errors[-1] < 1000 * tol
+        assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+    def test_rk4_is_of_order_four(self, disk, disk_run):
+        errors = []
+        for step in (0.02, 0.01, 0.005):
+            run = ns.simulate(
+                disk, duration=2.0, start=DISK, samples=[0.0, 2.0], method="rk4", step=step
+            )
+            errors.append(np.max(np.abs(run.q[-1] - disk_run.q[-1])))
+        orders = np.log2(np.array(errors[:-1]) / errors[1:])
+        assert np.all(orders > 3.7)
+
+    def test_rk4_takes_equal_steps(self, disk):
+        run = ns.simulate(disk, duration=1.0, start=DISK, method="rk4", step=0.01)
+        assert (run.steps, run.rejections, run.method) == (100, 0, "rk4")
+
+    @pytest.mark.parametrize("method", ["dop853", "rk4"])
+    def test_samples_do_not_change_the_steps(self, disk, method):
+        few, many = (
+            ns.simulate(disk, duration=2.0, start=DISK, samples=n, method=method, step=0.01)
+            for n in (3, 201)
+        )
+        assert few.steps == many.steps
+        # nearly equal: a dense output that is too rough is replaced at the sample alone
+        assert many.q[::100] == pytest.approx(few.q, abs=1e-12)
+
+    def test_samples_between_steps_are_as_accurate_as_the_steps(self, disk):
+        loose = ns.simulate(disk, duration=2.0, start=DISK, samples=401, rtol=1e-7, atol=1e-7)
+        exact = ns.simulate(disk, duration=2.0, start=DISK, samples=401, **TIGHT)
+        errors = np.max(np.abs(loose.q - exact.q), axis=1)
+        assert np.max(errors) < 3 * errors[-1] + 1e-5
+
+    def test_first_step_and_longest_step(self, disk):
+        run = ns.simulate(disk, duration=1.0, start=DISK, max_step=0.01, step=1e-4)
+        assert run.steps >= 100
+        assert run.success
+
+    def test_runs_are_repeatable_to_the_last_bit(self, disk):
+        first, second = (ns.simulate(disk, duration=2.0, start=DISK) for _ in range(2))
+        assert np.array_equal(first.q, second.q)
+        assert np.array_equal(first.vdot, second.vdot)
+
+
+class TestSamples:
+    def test_number_of_samples(self, disk):
+        for count in (11, np.int64(11)):
+            run = ns.simulate(disk, duration=1.0, start=DISK, samples=count)
+            assert run.t == pytest.approx(np.linspace(0, 1, 11), abs=0)
+
+    def test_times_of_samples(self, disk, disk_run):
+        run = ns.simulate(disk, duration=2.0, start=DISK, samples=[0.5, 0.5, 1.95], **TIGHT)
+        assert run.t.tolist() == [0.5, 0.5, 1.95]
+        assert run.q[[0, 2]] == pytest.approx(disk_run.q[[10, 39]], abs=1e-11)
+
+    def test_start_time_shifts_time(self, system_of):
+        system = system_of("pendulum")
+        start = {"swing.angle": 0.4}
+        first = ns.simulate(system, duration=1.0, start=start, inputs={"torque": "sin(t)"}, **TIGHT)
+        second = ns.simulate(
+            system,
+            duration=1.0,
+            start=start,
+            inputs={"torque": "sin(t - 5)"},
+            start_time=5.0,
+            **TIGHT,
+        )
+        assert second.t == pytest.approx(first.t + 5.0, abs=1e-15)
+        assert second.q == pytest.approx(first.q, abs=1e-11)
+
+    def test_completed_start_is_taken_as_it_is(self, disk, disk_run):
+        start = ns.complete_start(disk, DISK)
+        run = ns.simulate(disk, duration=2.0, start=start, samples=41, **TIGHT)
+        assert np.array_equal(run.q, disk_run.q)
+
+    def test_completed_start_of_another_time(self, system_of, refuses):
+        system = system_of("shaken-pendulum")
+        start = ns.complete_start(system, {}, time=3.0)
+        with refuses(
+            ns.SimulationError,
+            "the start is that of t = 3 s, but the run starts at 0 s",
+            "simulation of model 'shaken-pendulum'",
+            "pass start_time=3",
+        ):
+            ns.simulate(system, duration=1.0, start=start)
+        assert ns.simulate(system, duration=1.0, start=start, start_time=3.0).success
+
+    def test_partial_start_is_completed_and_says_so(self, system_of):
+        run = ns.simulate(
+            system_of("four-bar"), duration=0.1, start={"crank.angle": 0.5}, samples=3
+        )
+        assert set(run.start_completed) == {"coupler.angle", "rocker.angle"}
+        assert run.gap < 1e-13
+
+
+class TestEvents:
+    def test_run_ends_where_an_expression_crosses_zero(self, system_of):
+        """A thrown mass center comes down to its height at t = 2 v/g."""
+        system = system_of("point-on-circle")
+        run = ns.simulate(
+            system,
+            duration=10.0,
+            start={"x.position": 0.7, "y.position": 0.0},
+            stop={"bottom": "x.position", "top": "y.position - 0.5"},
+            **TIGHT,
+        )
+        assert run.ending is ns.Ending.EVENT
+        assert run.success
+        assert (run.status, run.message[:34]) == (1, "The run ended at an event 'bottom'")
+        assert run["x.position"][-1] == pytest.approx(0.0, abs=1e-12)
+        assert run["y.position"][-1] == pytest.approx(-0.7, abs=1e-12)
+        # the speed of a fall through l: v² = 2 g l
+        assert run["x.speed"][-1] ** 2 == pytest.approx(2 * 9.81 * 0.7, rel=1e-10)
+        assert run.t[-1] < 10.0
+
+    def test_event_at_the_start_is_left_behind(self, system_of):
+        """A value that starts at zero must leave it and come back."""
+        run = ns.simulate(
+            system_of("pendulum"),
+            duration=10.0,
+            start={"swing.angle": 0.3, "swing.rate": 1.0},
+            stop={"back": "swing.angle - 0.3"},
+            **TIGHT,
+        )
+        assert run.ending is ns.Ending.EVENT
+        assert run.t[-1] > 0.1
+        assert run["swing.angle"][-1] == pytest.approx(0.3, abs=1e-12)
+
+    def test_event_in_parameters_and_time(self, system_of):
+        run = ns.simulate(system_of("pendulum"), duration=10.0, stop={"late": "t - 2*l"})
+        assert run.t[-1] == pytest.approx(1.4, abs=1e-13)
+
+    def test_unknown_name_in_a_stop(self, system_of, refuses):
+        with refuses(
+            ns.SimulationError,
+            "expression 'swing.angel' uses 'swing.angel', which is not known",
+            "stop 'low' of model 'pendulum'",
+            "did you mean 'swing.angle'",
+        ):
+            ns.simulate(system_of("pendulum"), duration=1.0, stop={"low": "swing.angel"})
+
+
+class TestEndings:
+    def test_finished(self, disk_run):
+        assert disk_run.ending is ns.Ending.FINISHED
+        assert (disk_run.status, disk_run.success) == (0, True)
+        assert disk_run.message == "The run reached its end time."
+
+    def test_steps_used_up(self, disk, refuses):
+        with refuses(
+            ns.SimulationError,
+            "The allowed number of steps was used up",
+            "model 'rolling-disk', t = ",
+            "pass on_failure='return'",
+        ):
+            ns.simulate(disk, duration=2.0, start=DISK, max_steps=3)
+
+    def test_failure_can_be_returned(self, disk):
+        run = ns.simulate(
+            disk, duration=2.0, start=DISK, max_steps=3, samples=201, on_failure="return"
+        )
+        assert run.ending is ns.Ending.MAX_STEPS
+        assert (run.status, run.success, run.steps) == (-1, False, 3)
+        assert 1 < len(run.t) < 201
+        assert run.t[-1] < 2.0
+
+    def test_failure_before_the_first_sample_leaves_nothing(self, disk):
+        run = ns.simulate(
+            disk, duration=2.0, start=DISK, max_steps=1, samples=[1.9], on_failure="return"
+        )
+        assert len(run.t) == 0
+        assert run.q.shape == (0, 7)
+        assert "empty" in repr(run)
+        assert run.energy_drift == run.slip == run.gap == 0.0
+
+    def test_numbers_that_are_not_finite(self, system_of, refuses):
+        with refuses(
+            ns.SimulationError,
+            "The equations gave a number that is not finite",
+            "model 'pendulum', t = ",
+            "on_failure='return'",
+        ):
+            ns.simulate(system_of("pendulum"), duration=2.0, inputs={"torque": "log(1 - t)"})
+
+    @pytest.mark.parametrize("method", ["dop853", "rk4"])
+    def test_cancelled_from_another_thread(self, disk, method):
+        """What was computed until then is kept; nothing is raised."""
+        cancel = threading.Event()
+        begun = time.monotonic()
+        timer = threading.Timer(0.2, cancel.set)
+        timer.start()
+        run = ns.simulate(
+            disk,
+            duration=1e9,
+            start={"disk.tilt": np.pi / 2, "disk.spin_rate": -6.0},
+            samples=np.linspace(0.0, 1.0, 11),
+            method=method,
+            step=1e-6 if method == "rk4" else 0.0,
+            max_step=1e-3,
+            max_steps=10**12,
+            cancel=cancel,
+        )
+        timer.join()
+        assert run.ending is ns.Ending.CANCELLED
+        assert not run.success
+        assert run.steps > 10
+        assert time.monotonic() - begun < 30.0
+
+    def test_progress_is_reported(self, disk):
+        fractions = []
+        ns.simulate(disk, duration=2.0, start=DISK, progress=fractions.append)
+        assert fractions[-1] == 1.0
+        assert all(0.0 <= f <= 1.0 for f in fractions)
+
+
+class TestRefusals:
+    WHERE = "simulation of model 'rolling-disk'"
+
+    @pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf])
+    def test_duration(self, disk, refuses, duration):
+        with refuses(
+            ns.SimulationError, f"the duration is {duration} s", self.WHERE, "give a positive time"
+        ):
+            ns.simulate(disk, duration=duration)
+
+    def test_method(self, disk, refuses):
+        with refuses(
+            ns.SimulationError, "there is no method 'euler'", self.WHERE, "use method='dop853'"
+        ):
+            ns.simulate(disk, duration=1.0, method="euler")
+
+    def test_rk4_without_a_step(self, disk, refuses):
+        with refuses(ns.SimulationError, "rk4 has no step", self.WHERE, "give step=…, in s"):
+            ns.simulate(disk, duration=1.0, method="rk4")
+
+    @pytest.mark.parametrize(("rtol", "atol"), [(0.0, 1e-9), (1e-9, -1.0), (np.nan, 1e-9)])
+    def test_tolerances(self, disk, refuses, rtol, atol):
+        with refuses(
+            ns.SimulationError,
+            f"the tolerances are rtol = {rtol}, atol = {atol}",
+            self.WHERE,
+            "give positive numbers",
+        ):
+            ns.simulate(disk, duration=1.0, rtol=rtol, atol=atol)
+
+    def test_on_failure(self, disk, refuses):
+        with refuses(
+            ns.SimulationError, "on_failure is 'ignore'", self.WHERE, "use 'raise' or 'return'"
+        ):
+            ns.simulate(disk, duration=1.0, on_failure="ignore")
+
+    def test_too_few_samples(self, disk, refuses):
+        with refuses(ns.SimulationError, "1 samples are asked for", self.WHERE, "at least 2"):
+            ns.simulate(disk, duration=1.0, samples=1)
+
+    @pytest.mark.parametrize("samples", [[], [0.5, 0.2], [-0.1, 0.5], [0.5, 1.1], [[0.0, 1.0]]])
+    def test_sample_times(self, disk, refuses, samples):
+        with refuses(
+            ns.SimulationError,
+            "the sample times must increase and lie within the run",
+            self.WHERE,
+            "give times between 0 and 1 s",
+        ):
+            ns.simulate(disk, duration=1.0, samples=samples)
+
+
+class TestTrajectory:
+    def test_energy_and_constraints_along_the_run(self, disk_run):
+        assert np.max(np.abs(disk_run.energy_error)) < 1e-10
+        assert disk_run.energy_drift < 1e-11
+        assert disk_run.gap < 1e-13
+        assert disk_run.slip < 1e-13
+
+    def test_rates_of_the_speeds_are_their_derivatives(self, disk):
+        h = 1e-3
+        run = ns.simulate(disk, duration=4 * h, start=DISK, samples=5, **TIGHT)
+        v = run.v
+        rate = (8 * (v[3] - v[1]) - (v[4] - v[0])) / (12 * h)
+        assert run.vdot[2] == pytest.approx(rate, abs=1e-7)
+
+    def test_coordinates_follow_the_speeds(self, disk_run, disk):
+        """q at the end is q at the start plus the integral of N v."""
+        from scipy.interpolate import CubicHermiteSpline
+
+        kin = disk.kinematics
+        rates = np.array(
+            [
+                np.array(kin.probe.kinematic_map(q)) @ v
+                for q, v in zip(disk_run.q, disk_run.v, strict=True)
+            ]
+        )
+        middle = CubicHermiteSpline(disk_run.t, disk_run.q, rates)(disk_run.t[:-1] + 0.025)
+        fine = ns.simulate(disk, duration=2.0, start=DISK, samples=81, **TIGHT)
+        assert middle == pytest.approx(fine.q[1::2], abs=1e-4)
+
+    def test_columns_have_names_and_units(self, disk_run):
+        columns = disk_run.columns
+        assert columns["disk.x"][0] == "m"
+        assert columns["disk.wz"][0] == "rad/s"
+        assert columns["acceleration.disk.wz"][0] == "rad/s^2"
+        assert columns["disk.tilt"][0] == "rad"
+        assert columns["reaction.rim.normal"][0] == "N"
+        assert columns["residual.rim.normal"][0] == "m/s"
+        assert columns["rim.contact_x"][0] == "m"
+        assert disk_run["disk.tilt"][0] == pytest.approx(1.3, abs=1e-14)
+        assert np.array_equal(disk_run["time"], disk_run.t)
+
+    def test_named_angles_are_those_of_the_start(self, disk_run):
+        assert disk_run["disk.yaw"][0] == pytest.approx(0.0, abs=1e-14)
+        assert disk_run["disk.spin"][0] == pytest.approx(0.0, abs=1e-14)
+        # unwrapped: the disk turns by more than one revolution
+        assert disk_run["disk.spin"][-1] < -2 * np.pi
+
+    def test_unknown_column(self, disk_run, refuses):
+        with refuses(
+            ns.SimulationError,
+            "there is no column 'disk.tild'",
+            "trajectory of model 'rolling-disk'",
+            "did you mean 'disk.tilt'",
+        ):
+            disk_run["disk.tild"]
+
+    def test_layout_of_scipy(self, disk_run):
+        assert disk_run.y.shape == (7 + 6, 41)
+        assert np.array_equal(disk_run.y[:7].T, disk_run.q)
+
+    def test_reactions_only_when_asked_for(self, disk):
+        run = ns.simulate(disk, duration=0.1, start=DISK, samples=3)
+        assert run.multipliers is None
+        assert "reaction.rim.normal" not in run.columns
+
+    def test_contact_point_is_below_the_center_along_the_disk(self, disk_run):
+        place = np.column_stack([disk_run[f"rim.contact_{k}"] for k in "xyz"])
+        assert np.linalg.norm(place - disk_run.q[:, :3], axis=1) == pytest.approx(0.5, abs=1e-13)
+        assert place[:, 2] == pytest.approx(0.0, abs=1e-13)
+
+    def test_dataset(self, disk_run):
+        data = disk_run.to_xarray()
+        assert set(data.data_vars) == set(disk_run.columns)
+        assert data["disk.x"].attrs["units"] == "m"
+        assert data["time"].attrs["units"] == "s"
+        assert data.attrs["model"] == "rolling-disk"
+        assert "m = 2, r = 0.5" in data.attrs["parameters"]
+
+    def test_netcdf_round_trip(self, disk_run, tmp_path):
+        path = tmp_path / "run.nc"
+        disk_run.to_netcdf(path)
+        with xarray.open_dataset(path, engine="h5netcdf") as data:
+            data.load()
+        xarray.testing.assert_identical(data, disk_run.to_xarray())
+
+    def test_csv_round_trip(self, disk_run, tmp_path):
+        path = tmp_path / "run.csv"
+        disk_run.to_csv(path)
+        header, *lines = path.read_text().splitlines()
+        names = [name.split(" [")[0] for name in header.split(",")]
+        assert header.startswith("time [s],disk.x [m],")
+        numbers = np.array([[float(x) for x in line.split(",")] for line in lines])
+        for k, name in enumerate(names):
+            assert np.array_equal(numbers[:, k], disk_run[name])
+
+    def test_summary_is_honest(self, disk_run):
+        text = disk_run.summary()
+        assert text.startswith("The run reached its end time.  energy drift ")
+        assert f"{disk_run.steps} steps, {disk_run.nfev} evaluations" in text
+        assert repr(disk_run).startswith("Trajectory of 'rolling-disk': 41 samples, 0 … 2 s\n")
+
+
+class TestWork:
+    def test_work_of_inputs_and_losses_accounts_for_the_energy(self, system_of):
+        run = ns.simulate(
+            system_of("pendulum"),
+            duration=3.0,
+            start={"swing.angle": 0.5},
+            inputs={"torque": "2*sin(3*t)"},
+            **TIGHT,
+        )
+        assert np.ptp(run.work) > 0.1
+        assert run.energy_drift < 1e-11
+
+    def test_work_does_not_choose_the_steps(self, system_of):
+        """The work is integrated along; tolerances are for the motion."""
+        system = system_of("pendulum")
+        assert system.does_work
+        run = ns.simulate(system, duration=1.0, start={"swing.angle": 0.5}, rtol=1e-5, atol=1e-5)
+        assert run.steps < 40
