@@ -1,7 +1,8 @@
 """SymPy target: programs as mathematics for people. Nothing is derived or evaluated with it.
 
 A value that is used once is written where it is used; a value that is used again gets a name, so
-that the output never grows beyond the program.
+that the output never grows beyond the program. Nothing is simplified here beyond what SymPy does by
+itself when it builds an expression.
 """
 
 from __future__ import annotations
@@ -14,7 +15,24 @@ import sympy
 
 from noslip.engines.program import Program
 
-_KINDS: dict[str, Any] = {
+HALF = sympy.Rational(1, 2)
+
+
+def _choice(condition: Any, a: Any, b: Any) -> sympy.Expr:
+    """The value a where the condition holds, else b; nothing is rearranged."""
+    if condition in (sympy.true, sympy.false):
+        return sympy.S(a if condition == sympy.true else b)
+    return sympy.Piecewise((a, condition), (b, True), evaluate=False)
+
+
+def _truth(a: sympy.Expr) -> Any:
+    """The condition that a number stands for: what made it 1 or 0, or that it is not zero."""
+    if isinstance(a, sympy.Piecewise) and [e for e, _ in a.args] == [1, 0]:
+        return a.args[0][1]
+    return sympy.Ne(a, 0)
+
+
+KINDS: dict[str, Any] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -23,22 +41,30 @@ _KINDS: dict[str, Any] = {
     "pow": lambda a, b: a**b,
     "sqrt": sympy.sqrt,
     "abs": sympy.Abs,
-    "min": sympy.Min,
-    "max": sympy.Max,
+    "min": lambda a, b: sympy.Min(a, b, evaluate=False),
+    "max": lambda a, b: sympy.Max(a, b, evaluate=False),
     "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
     "expm1": lambda a: sympy.exp(a) - 1,
     "log1p": lambda a: sympy.log(1 + a),
-    "not": lambda a: sympy.Piecewise((1, sympy.Eq(a, 0)), (0, True)),
-    "lt": lambda a, b: sympy.Piecewise((1, a < b), (0, True)),
-    "le": lambda a, b: sympy.Piecewise((1, a <= b), (0, True)),
-    "eq": lambda a, b: sympy.Piecewise((1, sympy.Eq(a, b)), (0, True)),
-    "ne": lambda a, b: sympy.Piecewise((0, sympy.Eq(a, b)), (1, True)),
-    "if_else": lambda a, b, c: sympy.Piecewise((b, sympy.Ne(a, 0)), (c, True)),
+    "not": lambda a: _choice(sympy.Eq(a, 0), 1, 0),
+    "lt": lambda a, b: _choice(sympy.Lt(a, b), 1, 0),
+    "le": lambda a, b: _choice(sympy.Le(a, b), 1, 0),
+    "eq": lambda a, b: _choice(sympy.Eq(a, b), 1, 0),
+    "ne": lambda a, b: _choice(sympy.Ne(a, b), 1, 0),
+    "and": lambda a, b: _choice(sympy.And(_truth(a), _truth(b)), 1, 0),
+    "or": lambda a, b: _choice(sympy.Or(_truth(a), _truth(b)), 1, 0),
+    "if_else": lambda a, b, c: _choice(_truth(a), b, c),
     "copysign": lambda a, b: sympy.Abs(a) * sympy.sign(b),
-    "fmod": sympy.Mod,
-    "remainder": sympy.Mod,
+    # the sign of the first operand, as in C; and the rest to the nearest multiple
+    "fmod": lambda a, b: a - b * sympy.sign(a / b) * sympy.floor(sympy.Abs(a / b)),
+    "remainder": lambda a, b: a - b * sympy.ceiling(a / b - HALF),
     "ceil": sympy.ceiling,
 }
+
+
+def apply_kind(kind: str, operands: list[sympy.Expr]) -> sympy.Expr:
+    """One operation of a program on SymPy expressions."""
+    return (KINDS.get(kind) or getattr(sympy, kind))(*operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +75,9 @@ class SympyProgram:
     outputs: list[sympy.Expr]
 
 
-def to_sympy(program: Program, names: list[sympy.Symbol], *, inline: int = 6) -> SympyProgram:
+def to_sympy(
+    program: Program, names: list[sympy.Symbol], *, inline: int = 6, letter: str = "z"
+) -> SympyProgram:
     """The program with input k written as names[k].
 
     Parameters
@@ -58,6 +86,7 @@ def to_sympy(program: Program, names: list[sympy.Symbol], *, inline: int = 6) ->
     names : one symbol for each entry of t, x, u, p in order.
     inline : a value used more than once is still written out where it has fewer operations than
         this and two uses at most.
+    letter : the parts are called by it and a number.
     """
     values: list[sympy.Expr] = list(names)
     values += [_constant(c) for c in program.constants]
@@ -66,12 +95,11 @@ def to_sympy(program: Program, names: list[sympy.Symbol], *, inline: int = 6) ->
     uses.update(program.outputs)
     parts: list[tuple[sympy.Symbol, sympy.Expr]] = []
     for k, operation in enumerate(program.operations):
-        function = _KINDS.get(operation.kind) or getattr(sympy, operation.kind)
-        expression = function(*[values[i] for i in operation.operands])
+        expression = apply_kind(operation.kind, [values[i] for i in operation.operands])
         count = uses[first + k]
         is_small = expression.is_Atom or (expression.is_Mul and expression.count_ops() <= 1)
         if count > 1 and not is_small and not (count == 2 and expression.count_ops() < inline // 3):
-            symbol = sympy.Symbol(f"z{len(parts) + 1}")
+            symbol = sympy.Symbol(f"{letter}{len(parts) + 1}", real=True)
             parts.append((symbol, expression))
             expression = symbol
         values.append(expression)
@@ -80,6 +108,8 @@ def to_sympy(program: Program, names: list[sympy.Symbol], *, inline: int = 6) ->
 
 def _constant(value: float) -> sympy.Expr:
     """Whole numbers as such; others with the digits they have."""
+    if value != value or abs(value) == float("inf"):
+        return sympy.nan if value != value else sympy.oo * (1 if value > 0 else -1)
     if value == int(value) and abs(value) < 1e15:
         return sympy.Integer(int(value))
     return sympy.Float(value, 17) if len(repr(value)) > 12 else sympy.Rational(repr(value))

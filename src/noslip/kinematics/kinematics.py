@@ -424,7 +424,8 @@ def _health(
                 value=least,
                 floor=0.2,
                 limit=1e-3,
-                sentence="the independent speeds no longer determine the motion",
+                sentence="the constraints lose rank here, so that no independent speeds determine "
+                "the motion",
             )
         )
     for trace in contacts:

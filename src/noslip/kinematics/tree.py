@@ -255,9 +255,7 @@ def _spins_freely(model: Model, body: Body, joint: Joint) -> bool:
     """
     if not isinstance(joint.type, Revolute) or joint.child_frame != Placement():
         return False
-    if any(other.parent == body.name for other in model.joints) or joint.name in {
-        j.name for j in model.joints if j.child == body.name and j is not joint
-    }:
+    if any(body.name in (j.parent, j.child) for j in model.joints if j is not joint):
         return False
     along = [k for k in range(3) if joint.type.axis[k] != 0]
     if len(along) != 1 or isinstance(joint.type.axis[along[0]], str):

@@ -1,142 +1,208 @@
-"""The reduced equations of motion as text or LaTeX.
+"""The equations of motion for people: how each method gets to them, as text, LaTeX or HTML.
 
-    M(q) η̇ + h(q, η) = f(q, η, t) + B(q) u,        v = S(q) η + s
-
-Long expressions are written with shared parts z1, z2, … that come first.
+What is shown is simplified within a budget and a time limit, and then compared with the traced
+functions at random states; see `writing`. The symbols are those of `notation`.
 """
 
 from __future__ import annotations
 
-import re
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-import casadi as ca
+import numpy as np
 import sympy
 
-from noslip.engines.sympy import SympyProgram, to_sympy
-from noslip.engines.system import System
+from noslip.errors import NoslipError, nearest
 from noslip.formulations.base import Equations
+from noslip.show import derivation_common as common
+from noslip.show import derivation_energies as energies
+from noslip.show import derivation_multipliers as multipliers
+from noslip.show import derivation_twists as twists
+from noslip.show import documents
+from noslip.show.confirming import TOLERANCE, Evaluator, Item
+from noslip.show.derivation import Draft, Finisher, Section, items_of, words
+from noslip.show.derivation_common import Drafted
+from noslip.show.derivation_subject import Subject
+from noslip.show.glyphs import Glyph
+from noslip.show.writing import Written, write
+
+#: Time limit of the simplification, s. The number of operations limits it long before.
+SECONDS = 4.0
+
+#: The word of a formulation → its own sections up to the equations of motion.
+METHODS: dict[str, Callable[[Subject], list[Drafted]]] = {
+    "complement": twists.complement,
+    "desantis": twists.desantis,
+    "boltzmann-hamel": energies.boltzmann_hamel,
+    "gibbs-appell": energies.gibbs_appell,
+    "multipliers": multipliers.multipliers,
+    "vakonomic": multipliers.vakonomic,
+}
+FORMATS: dict[str, Callable[[str, list[Section]], str]] = {
+    "text": documents.text_document,
+    "markdown": documents.markdown_document,
+    "latex": documents.latex_document,
+    "html": documents.html_document,
+}
 
 
-def equations_text(equations: Equations, format: str = "text") -> str:
-    """The equations for people.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """A derivation, written and checked.
+
+    Parameters
+    ----------
+    title, sections : the document.
+    motion : left and right sides of the equations of motion, in the symbols that are shown.
+    meanings : every part and every labeled entry → what it stands for, in order.
+    symbols : full name of a quantity → its symbol; a rate's name has a dot mark, as ``"x'"``.
+    written : how it was written and how well it agrees with what is compiled.
+    residual : largest relative residual of the shown equations at the compiled accelerations.
+    """
+
+    title: str
+    sections: list[Section] = field(repr=False)
+    motion: list[tuple[sympy.Expr, sympy.Expr]]
+    meanings: dict[sympy.Symbol, sympy.Expr] = field(repr=False)
+    symbols: dict[str, sympy.Symbol] = field(repr=False)
+    written: Written = field(repr=False)
+    residual: float
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether everything shown agrees with what is compiled."""
+        return self.written.is_confirmed and self.residual <= TOLERANCE
+
+
+def equations_text(equations: Equations, format: str = "text", *, seconds: float = SECONDS) -> str:
+    """The derivation of the equations of motion, for people.
+
+    Parameters
+    ----------
+    equations : derived equations; the document follows their formulation.
+    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for a document that loads amsmath)
+        or ``"html"`` (one page with MathML that needs no network).
+    seconds : time limit of the simplification; what is not done by then is shown as it is.
+
+    Raises
+    ------
+    NoslipError : if there is no such format.
+    """
+    if format not in FORMATS:
+        raise NoslipError(
+            f"there is no format '{format}'", "equations_text, format", nearest(format, FORMATS)
+        )
+    done = derivation(equations, seconds=seconds)
+    return FORMATS[format](done.title, done.sections)
+
+
+def derivation(equations: Equations, *, seconds: float = SECONDS) -> Derivation:
+    """How a formulation gets to the equations of motion of a model.
 
     Parameters
     ----------
     equations : derived equations.
-    format : ``"text"`` or ``"latex"``.
+    seconds : time limit of the simplification.
     """
-    sections = _sections(equations)
-    return _latex(equations, *sections) if format == "latex" else _text(equations, *sections)
+    subject = Subject(equations)
+    drafted = _draft(subject)
+    items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
+    written = write(items, subject.alphabet, seconds=seconds)
+    finisher = Finisher(written, subject.arrange)
+    sections = []
+    for title, blocks in drafted:
+        done = [b for block in blocks for b in finisher.finish(block)]
+        sections.append(Section(title, tuple(done)))
+    residual = _residual(subject, items, written, finisher.motion)
+    sections.append(_closing(written, residual))
+    formulation = equations.formulation
+    return Derivation(
+        title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
+        sections=sections,
+        motion=finisher.motion,
+        meanings=_meanings(items, written),
+        symbols=_symbols(subject),
+        written=written,
+        residual=residual,
+    )
 
 
-def _sections(equations: Equations) -> tuple[SympyProgram, list[tuple[str, str]]]:
-    """All blocks as one program, and for each output a label in text and LaTeX."""
-    kin = equations.kinematics
-    nf, nu = kin.num_independent_speeds, len(kin.model.inputs)
-    outputs: list[ca.SX] = []
-    labels: list[tuple[str, str]] = []
-
-    def add(name: str, latex: str, place: str, expression: ca.SX) -> None:
-        if ca.SX(expression).is_zero():
-            return
-        outputs.append(ca.densify(ca.SX(expression)))
-        labels.append((f"{name}[{place}]", f"{latex}_{{{place}}}"))
-
-    for i in range(nf):
-        for j in range(i + 1):
-            add("M", "M", f"{i + 1},{j + 1}", equations.reduced_mass[i, j])
-    for i in range(nf):
-        add("h", "h", f"{i + 1}", equations.reduced_bias[i])
-    for i in range(nf):
-        add("f", "f", f"{i + 1}", equations.reduced_forces[i])
-    for i in range(nf):
-        for j in range(nu):
-            add("B", "B", f"{i + 1},{j + 1}", equations.reduced_inputs[i, j])
-    for k, speed in enumerate(kin.speeds):
-        if speed.name not in [s.name for s in kin.independent_speeds]:
-            outputs.append(ca.densify(kin.v[k]))
-            labels.append((speed.name, _latex_name(speed.name)))
-    system = System(equations=equations)
-    program = system.program("equations", ca.vertcat(*outputs) if outputs else ca.SX(0, 1))
-    return to_sympy(program, _symbols(system)), labels
+def _draft(subject: Subject) -> list[Drafted]:
+    equations = subject.equations
+    formulation, model = equations.formulation, equations.model
+    opening: list[Draft] = [words(model.description or f"The model '{model.name}'.")]
+    reference = f"Method: {formulation.name} [{formulation.reference}]."
+    opening.append(words(reference))
+    drafted = [("Model and method", opening), common.mechanism(subject), common.symbols(subject)]
+    drafted += [common.kinematics(subject), common.constraints(subject)]
+    basis = Glyph("J", "nh") if formulation.word == "desantis" else Glyph("S")
+    drafted.append(common.admissible_speeds(subject, basis))
+    drafted += METHODS[formulation.word](subject)
+    forces = common.constraint_forces(subject)
+    return [*drafted, forces] if forces is not None else drafted
 
 
-def _symbols(system: System) -> list[sympy.Symbol]:
-    """One symbol for each entry of t, x, inputs and parameters, by its own name."""
-    names = ["t"] + [q.name for q in system.coordinates]
-    names += [s.name for s in system.independent_speeds]
-    names += ["work"] * (system.num_states - len(names) + 1)
-    names += [q.name for q in system.inputs] + [p.name for p in system.model.parameters]
-    return [sympy.Symbol(name, real=True) for name in names]
+def _residual(
+    subject: Subject,
+    items: list[Item],
+    written: Written,
+    motion: list[tuple[sympy.Expr, sympy.Expr]],
+) -> float:
+    """Largest residual of the rows at the compiled accelerations, relative to their terms."""
+    if not motion:
+        return 0.0
+    evaluate = Evaluator(items, subject.alphabet, written.expressions, written.parts)
+    terms = [[*sympy.Add.make_args(a), *[-t for t in sympy.Add.make_args(b)]] for a, b in motion]
+    states = subject.alphabet.states
+    worst = math.nan
+    for values in evaluate([t for row in terms for t in row], states):
+        if values is None:
+            continue
+        rows = np.split(values, np.cumsum([len(row) for row in terms])[:-1])
+        floor = 1e-6 * max(1.0, float(np.max(np.abs(values))))
+        found = max(abs(np.sum(r)) / (np.sum(np.abs(r)) + floor) for r in rows)
+        worst = found if math.isnan(worst) else max(worst, found)
+    return float(worst)
 
 
-def _text(equations: Equations, program: SympyProgram, labels: list[tuple[str, str]]) -> str:
-    kin = equations.kinematics
-    lines = [
-        f"Equations of motion of '{kin.model.name}' by the {equations.formulation.name}",
-        "",
-        "  M eta' + h = f" + (" + B u" if kin.model.inputs else ""),
-        "",
-        "independent speeds eta:",
-        *(f"  {k + 1}. {s.name} [{s.unit}]" for k, s in enumerate(kin.independent_speeds)),
-        "",
-    ]
-    if kin.model.inputs:
-        lines += [
-            "inputs u:",
-            *(f"  {k + 1}. {i.name} [{i.unit}]" for k, i in enumerate(kin.model.inputs)),
-        ]
-        lines.append("")
-    if program.parts:
-        lines += ["shared parts:", *(f"  {s} = {_plain(e)}" for s, e in program.parts), ""]
-    lines.append("equations (what is not listed is zero, M is symmetric):")
-    for (label, _), expression in zip(labels, program.outputs, strict=True):
-        lines.append(f"  {label} = {_plain(expression)}")
-    return "\n".join(lines)
+def _closing(written: Written, residual: float) -> Section:
+    count = len(written.expressions)
+    said = []
+    if not written.is_simplified:
+        said.append("The simplified forms did not pass the check, so nothing is simplified here.")
+    if written.is_late:
+        said.append("The time limit ended the simplification before it was done.")
+    worst = max(written.worst, residual)
+    if math.isnan(worst):
+        said.append("Nothing could be evaluated at random states, so nothing is confirmed.")
+    elif worst <= TOLERANCE:
+        said.append(
+            f"All {count} expressions above were evaluated at random states and agree with the "
+            f"compiled functions, and the equations of motion hold at the compiled accelerations, "
+            f"to a relative {TOLERANCE:.0e}."
+        )
+    else:
+        said.append(
+            f"Warning: what is shown differs from the compiled functions by a relative {worst:.1e}."
+        )
+    return Section("Check", (words(" ".join(said)),))
 
 
-def _plain(expression: sympy.Expr) -> str:
-    return str(expression).replace("**", "^")
+def _meanings(items: list[Item], written: Written) -> dict[sympy.Symbol, sympy.Expr]:
+    meanings: dict[sympy.Symbol, sympy.Expr] = {}
+    for item, expression, new in zip(items, written.expressions, written.parts, strict=True):
+        meanings |= dict(new)
+        if item.label is not None and item.label != expression:
+            meanings.setdefault(item.label, expression)
+    return meanings
 
 
-def _latex(equations: Equations, program: SympyProgram, labels: list[tuple[str, str]]) -> str:
-    kin = equations.kinematics
-    symbols = set().union(*(e.free_symbols for e in program.outputs), set())
-    symbols |= set().union(*(e.free_symbols for _, e in program.parts), set())
-    names = {s: _latex_name(s.name) for s in symbols}
+def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
+    from noslip.show.notation import symbol
 
-    def tex(expression: sympy.Expr) -> str:
-        return sympy.latex(expression, symbol_names=names)
-
-    speeds = r" \\ ".join(_latex_name(s.name) for s in kin.independent_speeds)
-    force = " + B u" if kin.model.inputs else ""
-    lines = [
-        rf"% {kin.model.name}: {equations.formulation.name}",
-        r"\begin{align*}",
-        rf"M \dot{{\eta}} + h &= f{force}, & \eta &= \begin{{bmatrix}} {speeds} \end{{bmatrix}} \\",
-    ]
-    lines += [rf"{tex(s)} &= {tex(e)} \\" for s, e in program.parts]
-    lines += [
-        rf"{label} &= {tex(expression)} \\"
-        for (_, label), expression in zip(labels, program.outputs, strict=True)
-    ]
-    return "\n".join([*lines, r"\end{align*}"])
-
-
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
-    "upsilon phi chi psi omega"
-).split()
-
-
-def _latex_name(name: str) -> str:
-    """A name as mathematics: m_wheel → m_{wheel}, wheel1.rate upright, z12 → z_{12}."""
-    if re.fullmatch(r"z\d+", name):
-        return f"z_{{{name[1:]}}}"
-    if "." in name:
-        escaped = name.replace("_", r"\_")
-        return rf"\mathrm{{{escaped}}}"
-    head, _, tail = name.partition("_")
-    head = rf"\{head}" if head in _GREEK else head if len(head) == 1 else rf"\mathrm{{{head}}}"
-    index = tail.replace("_", ",")
-    return head + (rf"_{{\mathrm{{{index}}}}}" if tail else "")
+    known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
+    moving = [*subject.notation.coordinates, *subject.notation.speeds]
+    moving += [*subject.notation.independent_speeds, *subject.notation.costates]
+    known |= {f"{e.name}'": symbol(e.glyph.rate) for e in moving}
+    return known
