@@ -13,7 +13,7 @@ G          acceleration energy (Appell's S, which is our basis of freedom)
 Derivation
 ----------
     (1)  G = Σ_bodies ½ m a·a + ½ α·I α + α·(ω × I ω)
-    (2)  ∂G/∂η̇ = Q̃ + B̃ u,  the generalized forces on η                      [Appell 1899]
+    (2)  ∂G/∂η̇ = Q̃ + B̃ u,  the generalized forces on η                      [Appell1899]
 
 G is quadratic in η̇, so its Hessian is the reduced mass matrix and its gradient at η̇ = 0 the bias.
 The same function of all tree accelerations gives the reactions: ∂G/∂v̇ = Q + B u + Aᵀλ.

@@ -224,7 +224,7 @@ def _is_free_disk(node: Node, trace: ContactTrace) -> bool:
 
 def _not_known(kin: Kinematics, name: str) -> FormulationError:
     return FormulationError(
-        f"row '{name}' belongs to no nonholonomic joint whose Hamel terms are known",
+        f"row or speed '{name}' belongs to no nonholonomic joint whose Hamel terms are known",
         f"model '{kin.model.name}'",
         "use BoltzmannHamel() without jointwise=True: the general equations take any row",
     )

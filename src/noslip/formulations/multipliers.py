@@ -32,7 +32,7 @@ Departures
 ----------
 None from the textbook form; (3) is the usual augmentation for a singular M.
 
-Reference: [AntunesSigaudMoraes2010, eq. 4], the Lagrange–d'Alembert equations there.
+Reference: [AntunesSigaudMoraes2010, eq. D10], the Lagrange–d'Alembert equations there.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ b                 Σ_l μ_l times row l, as a covector field on the coordinates:
 
 Derivation
 ----------
-Lagrange's equations of L + μ·r [AntunesSigaudMoraes2010, eqs. 5–9], on the tree speeds:
+Lagrange's equations of L + μ·r [AntunesSigaudMoraes2010, eqs. 2–6], on the tree speeds:
 
     (1)  M v̇ + c − F = Q + B u + Aᵀλ,   μ̇ = −λ
     (2)  F = Nᵀ ( ((∂b/∂q)ᵀ − ∂b/∂q) q̇ − ∂b/∂t + (∂a/∂q)ᵀμ )

@@ -1,0 +1,76 @@
+"""Energy-preserving control of Chaplygin systems along a path [AntunesSigaudMoraes2010].
+
+A sleigh, a vertical disk or a carriage that follows a path of curvature κ with constant kinetic
+energy ½ M v_T² moves at ṡ = v_T sin Ψ, φ̇ = v_T cos Ψ / b, with the control angle
+
+    (1)  Ψ = arccot(b κ) in (0, π)
+
+and b the radius of gyration of the freedom ½ M (ṡ² + b² φ̇²). The timing is `ConstantEnergy(v_T,
+b)`, the forces come from inverse dynamics (`track`). The printed Ψ in (−π/2, π/2) would reverse the
+vehicle at every inflection point; (1) passes it.
+
+This is control that keeps the energy. It is not vakonomic motion: the vakonomic equations fix
+Ψ̈ = −(v_T²/2b²) sin 2Ψ, and a prescribed path breaks them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gyration:
+    """Reduced inertia of a Chaplygin system: K = ½ mass (ṡ² + radius² φ̇²)."""
+
+    mass: float
+    radius: float
+
+
+def control_angle(radius: float, curvature: ArrayLike) -> Array:
+    """Ψ = arccot(b κ) in (0, π), rad.
+
+    Parameters
+    ----------
+    radius : of gyration b, m.
+    curvature : signed κ, 1/m, left turns positive.
+    """
+    return np.arctan2(1.0, radius * np.asarray(curvature, dtype=float))
+
+
+def gyration(system: System, *, parameters: dict[str, float] | None = None) -> Gyration:
+    """Mass and radius of gyration of a system with a speed ṡ along its heading and a rate φ̇.
+
+    Parameters
+    ----------
+    system : compiled system of two independent speeds: along the heading, m/s, and turning, rad/s.
+    parameters : values that differ from the nominal ones.
+
+    Raises
+    ------
+    SimulationError : if its kinetic energy is not of that form.
+    """
+    kin, eq = system.kinematics, system.equations
+    units = [s.unit for s in kin.independent_speeds]
+    values = system.parameters(parameters)
+    mass = ca.Function("M", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [eq.reduced_mass])
+    found = [np.array(mass(t, q, values)) for t, q in kin.probe.configurations(2)]
+    same = len(found) == 2 and np.allclose(found[0], found[1], rtol=1e-12, atol=1e-14)
+    order = [units.index(u) for u in ("m/s", "rad/s") if u in units]
+    if len(units) != 2 or len(order) != 2 or not same or abs(found[0][0, 1]) > 1e-12:
+        raise SimulationError(
+            "the kinetic energy is not ½ M (ṡ² + b² φ̇²) of a speed along the heading and a turning "
+            f"rate (independent speeds: {', '.join(s.name for s in kin.independent_speeds)})",
+            f"model '{system.model.name}'",
+            "write the model in those two speeds, as chaplygin-sleigh, vertical-disk and carriage "
+            "are, or use another timing law",
+        )
+    along, turning = (float(found[0][k, k]) for k in order)
+    return Gyration(mass=along, radius=math.sqrt(turning / along))

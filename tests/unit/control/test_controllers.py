@@ -1,0 +1,252 @@
+"""Controllers bring disturbed starts back to the reference, continuous, sampled and saturated."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+
+import noslip as ns
+from noslip.analysis.motion import ExpressionMotion
+from noslip.control.controllers import (
+    ComputedTorque,
+    CustomController,
+    PoseTracking,
+    ProportionalDerivative,
+    Tracking,
+)
+from noslip.control.paths_curves import Circle, Line, Sine
+from noslip.control.timing import ConstantSpeed, Quintic
+from noslip.control.track import track
+
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+
+
+@pytest.fixture(scope="module")
+def agv():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return ns.compile(ns.derive(ns.load("manipulator-2r")))
+
+
+def at_rest(system, **coordinates):
+    """A set point as a motion, and its configuration."""
+    places = {name.replace("__", "."): value for name, value in coordinates.items()}
+    motion = ExpressionMotion(coordinates={n: float(x) for n, x in places.items()})
+    q = np.array([places[c.name] for c in system.coordinates])
+    return motion, q
+
+
+def test_axle_point_follows_the_circle_open_loop(agv):
+    """The axle's midpoint on the circle: wheel angles k β of the closed form."""
+    result = track(agv, Circle(radius=2.0), timing=Quintic(60.0), rtol=1e-12, atol=1e-12, **AXLE)
+    run = result.trajectory
+    assert result.tracking_error < 1e-10
+    p = agv.model.parameter_values()
+    turns = [-(2.0 - s * p["l"] / 2) / p["r"] * 2 * math.pi for s in (1, -1)]
+    ends = [run["wheel1.angle"][-1], run["wheel2.angle"][-1]]
+    assert ends == pytest.approx(turns, abs=1e-8)
+
+
+def test_a_point_that_must_slip_is_refused(agv):
+    with pytest.raises(ns.SimulationError, match="the path is not admissible") as caught:
+        track(agv, Circle(radius=2.0), timing=Quintic(60.0), direction=(0.0, 1.0, 0.0))
+    assert "m along it" in caught.value.what
+    assert "agv" in caught.value.where and "cannot move sideways" in caught.value.fix
+
+
+def test_models_without_a_planar_base_are_refused(arm):
+    with pytest.raises(ns.SimulationError, match="no planar joint with the ground") as caught:
+        track(arm, Circle(radius=2.0), timing=Quintic(60.0))
+    assert "manipulator-2r" in caught.value.where and "ExpressionMotion" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "path", [Circle(radius=2.0), Sine(amplitude=0.5, wave_number=1.0, extent=9.0)]
+)
+def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
+    controller = PoseTracking(**AXLE)
+    start = {"platform.angle": 0.3 - math.pi / 2 * (not isinstance(path, Circle))}
+    reference = track(agv, path, timing=ConstantSpeed(0.4), duration=1.0, **AXLE).trajectory
+    start = {
+        "platform.x": reference["platform.x"][0] + 0.15,
+        "platform.y": reference["platform.y"][0] - 0.1,
+        "platform.angle": reference["platform.angle"][0] + 0.4,
+    }
+    result = track(
+        agv,
+        path,
+        timing=ConstantSpeed(0.4),
+        controller=controller,
+        start=start,
+        duration=22.0,
+        **AXLE,
+    )
+    assert abs(result.across[0]) > 0.05
+    assert np.hypot(result.along, result.across)[-1] < 1e-4
+    assert abs(result.heading[-1]) < 1e-4
+
+
+def test_pose_tracking_survives_saturation_and_sampling(agv):
+    controller = PoseTracking(kv=5.0, **AXLE)
+    shifted = {"platform.x": 2.1, "platform.y": 0.0}
+    ends = {}
+    for period, limit in ((0.0, math.inf), (0.0, 0.15), (0.02, 0.15)):
+        limits = {"torque1": limit, "torque2": limit}
+        result = track(
+            agv,
+            Circle(radius=2.0),
+            timing=ConstantSpeed(0.3),
+            controller=controller,
+            start=shifted,
+            limits=limits,
+            period=period,
+            duration=40.0,
+            **AXLE,
+        )
+        torque = np.max(np.abs(result.trajectory["torque1"]))
+        assert torque <= limit
+        ends[period, limit] = np.hypot(result.along, result.across)[-1]
+    assert ends[0.0, math.inf] < 1e-4
+    assert ends[0.0, 0.15] < 1e-3
+    # a hold adds an offset of the order of the period, not a divergence
+    assert ends[0.02, 0.15] < 5e-3
+
+
+def test_sampled_inputs_are_held_between_looks(agv):
+    result = track(
+        agv,
+        Line(start=(0.0, 0.0), end=(5.0, 0.0)),
+        timing=ConstantSpeed(0.3),
+        controller=PoseTracking(**AXLE),
+        start={"platform.y": 0.05},
+        period=0.1,
+        duration=1.0,
+        samples=101,
+        **AXLE,
+    )
+    torque = result.trajectory["torque1"]
+    held = torque[:100].reshape(10, 10)
+    assert np.max(np.ptp(held[:, 1:], axis=1)) == 0.0
+    assert np.max(np.abs(np.diff(held[:, 5]))) > 0.0
+
+
+def test_computed_torque_error_obeys_its_linear_equation(arm):
+    """ë + kd ė + kp e = 0 exactly, along a moving reference."""
+    motion = ExpressionMotion(
+        coordinates={"joint1.angle": "0.3 + 0.5*sin(t)", "joint2.angle": "0.9 - 0.4*cos(2*t)"}
+    )
+    law = Tracking(
+        motion=motion,
+        controller=ComputedTorque(kp=9.0, kd=6.0),
+        reference_start=np.array([0.3, 0.5]),
+        limits={},
+    )
+    start = {"joint1.angle": 0.5, "joint2.angle": 0.2, "joint1.rate": 0.5, "joint2.rate": 0.0}
+    run = ns.simulate(arm, duration=3.0, start=start, inputs=law, rtol=1e-12, atol=1e-12)
+    for k, e0 in ((1, 0.2), (2, -0.3)):
+        error = run[f"joint{k}.angle"] - run[f"reference.joint{k}.angle"]
+        closed = e0 * (1 + 3 * run.t) * np.exp(-3 * run.t)
+        assert error == pytest.approx(closed, abs=1e-10)
+
+
+@pytest.mark.parametrize("gravity", [9.81, 0.0])
+def test_pd_with_gravity_compensation_is_lyapunov_stable(arm, gravity):
+    """V = ½ eᵀKp e + ½ q̇ᵀD q̇ decreases with V̇ = −q̇ᵀKd q̇ [DeSantis1994, 7.13–7.16]."""
+    motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
+    kp, kd = (30.0, 20.0), (6.0, 4.0)
+    controller = ProportionalDerivative(kp=kp, kd=kd, gravity=True)
+    law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
+    start = {"joint1.angle": -1.0, "joint2.angle": 1.2, "joint1.rate": 0.5, "joint2.rate": -1.0}
+    run = ns.simulate(
+        arm,
+        duration=5.0,
+        start=start,
+        inputs=law,
+        parameters={"g": gravity},
+        samples=20001,
+        rtol=1e-12,
+        atol=1e-12,
+    )
+    error = run.q - q
+    V = 0.5 * (error**2 @ np.array(kp)) + run.kinetic_energy
+    assert V[0] == pytest.approx(59.4389696122762, rel=1e-12)
+    assert np.all(np.diff(V) < 1e-12)
+    dissipated = simpson((run.v**2) @ np.array(kd), x=run.t)
+    assert V[0] - V[-1] == pytest.approx(dissipated, rel=1e-8)
+    assert V[-1] == pytest.approx(2.96508720935026e-09, rel=1e-6)
+
+
+def test_pd_without_compensation_sags(arm):
+    motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
+    controller = ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0))
+    law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
+    start = {"joint1.angle": 0.5, "joint2.angle": -0.4}
+    run = ns.simulate(arm, duration=8.0, start=start, inputs=law)
+    assert run["joint1.angle"][-1] < 0.4
+
+
+def test_a_law_of_your_own(arm):
+    motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
+
+    def spring(t: ca.SX, at: ca.SX, v: ca.SX, wanted: ca.SX, speed: ca.SX) -> list[ca.SX]:
+        return [30 * (wanted[0] - at[0]) - 6 * v[0], 20 * (wanted[1] - at[1]) - 4 * v[1]]
+
+    mine = Tracking(
+        motion=motion, controller=CustomController(law=spring), reference_start=q, limits={}
+    )
+    theirs = Tracking(
+        motion=motion,
+        controller=ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0)),
+        reference_start=q,
+        limits={},
+    )
+    runs = [ns.simulate(arm, duration=2.0, inputs=law) for law in (mine, theirs)]
+    assert runs[0].q == pytest.approx(runs[1].q, abs=1e-12)
+    short = CustomController(law=lambda t, at, v, wanted, speed: [0.0])
+    law = Tracking(motion=motion, controller=short, reference_start=q, limits={})
+    with pytest.raises(ns.SimulationError, match="1 forces for 2 inputs") as caught:
+        ns.simulate(arm, duration=1.0, inputs=law)
+    assert "manipulator-2r" in caught.value.where and "tau1" in caught.value.fix
+
+
+def test_wrong_gains_say_what_is_needed(arm, agv):
+    motion, q = at_rest(arm, joint1__angle=0.5, joint2__angle=-0.4)
+    controller = ProportionalDerivative(kp=(1.0,), kd=(1.0, 1.0))
+    law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
+    with pytest.raises(ns.SimulationError, match="1 and 2 gains") as caught:
+        ns.simulate(arm, duration=1.0, inputs=law)
+    assert "PD control" in caught.value.where and "joint1.rate" in caught.value.fix
+    sleigh = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+    with pytest.raises(ns.SimulationError, match="is not the rate of one coordinate") as caught:
+        track(
+            sleigh,
+            Circle(radius=2.0),
+            timing=ConstantSpeed(0.3),
+            controller=ComputedTorque(kp=1.0, kd=1.0),
+        )
+    assert "chaplygin-sleigh" in caught.value.where and "control the pose" in caught.value.fix
+
+
+def test_steered_vehicles_follow_through_their_steering():
+    """The tractor's steering is a speed input: its rate is read from the path's curvature."""
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    steered = next(i.speed for i in tractor.model.speed_inputs).replace(".rate", ".angle")
+    path = Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    result = track(
+        tractor,
+        path,
+        timing=ConstantSpeed(2.0),
+        steering=steered,
+        wheelbase="l1",
+        duration=20.0,
+        rtol=1e-11,
+        atol=1e-11,
+        inputs=("F_u2",),
+    )
+    assert result.tracking_error < 1e-7
+    assert np.ptp(result.trajectory[steered]) > 0.1
