@@ -155,6 +155,11 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @_set
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option(
+    "--friction",
+    type=click.FloatRange(min=0.0),
+    help="Friction coefficient of the ground: says whether and where a wheel would slip.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
 @click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
 @click.option("--plots/--no-plots", default=True, show_default=True)
@@ -164,6 +169,7 @@ def run(
     duration: float | None,
     changes: tuple[str, ...],
     tolerance: float,
+    friction: float | None,
     output: Path | None,
     force: bool,
     plots: bool,
@@ -177,6 +183,7 @@ def run(
     target = output if output is not None else free_folder(Path("runs"), loaded.name)
     check_target(target, force=force)
 
+    from noslip.analysis.audit import audit
     from noslip.analysis.scenario import run_scenario
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
@@ -193,14 +200,126 @@ def run(
             on_failure="return",
         )
         command = "noslip " + shlex.join(sys.argv[1:])
-        write_run(result, target, command=command, plots=plots, force=force)
+        rolls = loaded.contacts and len(result.trajectory.t)
+        found = audit(system, result.trajectory, friction) if rolls else None
+        write_run(result, target, command=command, plots=plots, force=force, audit=found)
     if as_json:
-        click.echo(json.dumps(summary(result, command) | {"folder": str(target)}, indent=2))
+        data = summary(result, command, found) | {"folder": str(target)}
+        click.echo(json.dumps(data, indent=2))
     else:
         click.echo(summary_text(result))
         click.echo(f"  folder               {target}")
+        if found is not None:
+            click.echo(found.text())
     if not result.trajectory.success:
         raise SystemExit(1)
+
+
+@main.command()
+@click.argument("model")
+@click.option("--path", "path_text", required=True, help="Such as circle:radius=2.")
+@click.option("--timing", "timing_text", required=True, help="Such as quintic:60.")
+@click.option("--point", default="0,0,0", show_default=True, help="Of the base, in its frame, m.")
+@click.option(
+    "--direction", default="1,0,0", show_default=True, help="Of the base, along the path."
+)
+@click.option("--reverse", is_flag=True, help="Drive backwards.")
+@click.option("--steering", default="", help="Steering coordinate, with --wheelbase.")
+@click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
+@click.option(
+    "--controller",
+    type=click.Choice(["none", "pose", "computed-torque"]),
+    default="none",
+    show_default=True,
+)
+@click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
+@_set
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
+@click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
+@click.option("--plots/--no-plots", default=True, show_default=True)
+@_json
+def track(
+    model: str,
+    path_text: str,
+    timing_text: str,
+    point: str,
+    direction: str,
+    reverse: bool,
+    steering: str,
+    wheelbase: str,
+    controller: str,
+    period: float,
+    changes: tuple[str, ...],
+    tolerance: float,
+    output: Path | None,
+    force: bool,
+    plots: bool,
+    as_json: bool,
+) -> None:
+    """Drive a vehicle along a path and leave a folder with trajectory, plots and a summary."""
+    from noslip.library import load
+    from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
+
+    loaded = load(model)
+    target = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-track")
+    check_target(target, force=force)
+
+    from noslip.analysis.scenario import split_changes
+    from noslip.control.controllers import ComputedTorque, PoseTracking
+    from noslip.control.paths_text import parse_path
+    from noslip.control.timing_text import parse_timing
+    from noslip.control.track import track as track_path
+    from noslip.engines.system import compile as compile_system
+    from noslip.formulations.base import derive as derive_equations
+
+    path, timing = parse_path(path_text), parse_timing(timing_text)
+    frame = {"point": _triple("--point", point), "direction": _triple("--direction", direction)}
+    laws = {
+        "none": lambda: None,
+        "pose": lambda: PoseTracking(**frame),
+        "computed-torque": lambda: ComputedTorque(kp=4.0, kd=4.0),
+    }
+    with _progress() as progress:
+        system = compile_system(derive_equations(loaded))
+        parameters, start = split_changes(system, _changes(loaded, changes))
+        result = track_path(
+            system,
+            path,
+            timing=timing,
+            reverse=reverse,
+            steering=steering,
+            wheelbase=wheelbase,
+            controller=laws[controller](),
+            period=period,
+            start=start,
+            parameters=parameters,
+            rtol=tolerance,
+            atol=tolerance,
+            progress=progress,
+            on_failure="return",
+            **frame,
+        )
+        command = "noslip " + shlex.join(sys.argv[1:])
+        as_run = result.as_scenario_run()
+        write_run(as_run, target, command=command, plots=plots, force=force)
+    if as_json:
+        numbers = summary(as_run, command) | result.to_json() | {"folder": str(target)}
+        click.echo(json.dumps(numbers, indent=2))
+    else:
+        click.echo(summary_text(as_run))
+        click.echo(f"  tracking             {result.summary()}")
+        click.echo(f"  folder               {target}")
+    if not result.trajectory.success:
+        raise SystemExit(1)
+
+
+def _triple(option: str, text: str) -> tuple[float | str, float | str, float | str]:
+    """Three numbers or expressions of parameters, separated by commas."""
+    parts = [p.strip() for p in text.split(",")]
+    if len(parts) != 3 or not all(parts):
+        raise click.UsageError(f"{option} {text!r}: write three values, such as 0,-a,0")
+    return parts[0], parts[1], parts[2]
 
 
 def _changes(model: Model, changes: tuple[str, ...]) -> dict[str, float]:

@@ -163,6 +163,20 @@ class _Changes:
     inputs: dict[str, float]
 
 
+def split_changes(
+    system: System, changes: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Which of the changes are parameters and which start values; other names are refused."""
+    split = _split_changes(system, Scenario(duration=1.0), changes)
+    if split.inputs:
+        raise SimulationError(
+            f"input '{next(iter(split.inputs))}' is changed, but the inputs follow from the path",
+            f"model '{system.model.name}'",
+            "leave it out",
+        )
+    return split.parameters, split.start
+
+
 def _split_changes(system: System, scenario: Scenario, changes: Mapping[str, float]) -> _Changes:
     """Which of the changes are parameters, numbers of the task, start values or inputs."""
     groups = {

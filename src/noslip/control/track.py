@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.scenario import ADMISSIBLE, start_on_motion
+from noslip.analysis.scenario import ADMISSIBLE, ScenarioRun, start_on_motion
 from noslip.control.controllers import AbstractController, FeedForward, Tracking
 from noslip.control.path_motion import PathMotion, planar_base
 from noslip.control.paths import length
@@ -53,6 +53,21 @@ class TrackResult:
     def tracking_error(self) -> float:
         """Largest distance from the reference, m."""
         return float(np.max(np.hypot(self.along, self.across)))
+
+    def as_scenario_run(self) -> ScenarioRun:
+        """The run as scenarios have it, with the errors of all coordinates."""
+        run = self.trajectory
+        errors = {c.name: run[c.name] - run[f"reference.{c.name}"] for c in run.coordinates}
+        return ScenarioRun(trajectory=run, errors=errors, admissibility=self.admissibility)
+
+    def to_json(self) -> dict[str, float]:
+        """The errors in numbers."""
+        return {
+            "path_length": self.path_length,
+            "path_error": self.tracking_error,
+            "path_error_final": math.hypot(self.along[-1], self.across[-1]),
+            "heading_error_final": float(self.heading[-1]),
+        }
 
     def summary(self) -> str:
         """The error in one line."""

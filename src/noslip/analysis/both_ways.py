@@ -1,0 +1,276 @@
+"""Kinematics and dynamics both ways at an instant, for any model and any frame or joint set.
+
+Direct kinematics: from coordinates and independent speeds (and their rates) to the pose, twist and
+twist rate of every body, passive joints included. Inverse kinematics: from the motion of chosen
+components back to the independent speeds, by least squares in consistent units, with what no
+admissible motion has reported and never averaged away ([SahaAngeles1989, eq. 6c] would do so
+silently). Direct dynamics: accelerations from inputs. Inverse dynamics: inputs from accelerations,
+least in a weighted norm where there are more inputs than freedoms, with the unreachable part
+reported where there are fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.cartesian import COMPONENTS, frame_twist
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.tree import accelerations, twists
+from noslip.model.quantities import ZERO, Vector3
+from noslip.simulation.start import Start, complete_start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BodyMotion:
+    """Motion of a body's frame in the world.
+
+    Parameters
+    ----------
+    rotation, position : R_WB (3, 3) and p_WB (3,), m.
+    angular_velocity, velocity : rad/s and m/s, of the body's origin.
+    angular_acceleration, acceleration : rad/s² and m/s².
+    """
+
+    rotation: Array
+    position: Array
+    angular_velocity: Array
+    velocity: Array
+    angular_acceleration: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InverseKinematics:
+    """Speeds that give a frame the motion asked for.
+
+    Parameters
+    ----------
+    speeds, accelerations : all tree speeds and their rates by name, passive joints included.
+    residual : (k,) part of the velocity asked for that no admissible motion has, by component.
+    acceleration_residual : (k,) the same of the acceleration.
+    """
+
+    speeds: dict[str, float]
+    accelerations: dict[str, float]
+    residual: Array
+    acceleration_residual: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InverseDynamics:
+    """Inputs that give the accelerations asked for.
+
+    Parameters
+    ----------
+    inputs : force inputs by name.
+    unreachable : (nf,) generalized force on the independent speeds that no inputs can supply.
+    """
+
+    inputs: dict[str, float]
+    unreachable: Array
+
+
+def direct_kinematics(
+    system: System,
+    state: Mapping[str, float],
+    *,
+    accelerations_of: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> dict[str, BodyMotion]:
+    """Pose, twist and twist rate of every body.
+
+    Parameters
+    ----------
+    system : compiled system.
+    state : coordinates and speeds; passive ones are completed.
+    accelerations_of : rates of independent speeds by name, zero by default.
+    parameters : values that differ from the nominal ones.
+    """
+    kin = system.kinematics
+    s = kin.symbols
+    params = system.parameters(parameters)
+    start = complete_start(system, state, parameters=params)
+    names = [x.name for x in kin.independent_speeds]
+    etadot = _named(dict(accelerations_of or {}), names, "independent speed", system)
+    symbol = ca.SX.sym("etadot", len(names))
+    motion = twists(kin.tree, kin.v)
+    rates = accelerations(kin.tree, motion, kin.v, ca.mtimes(kin.S, symbol) + kin.vdot0)
+    parts = []
+    for node, (w, v), (alpha, a) in zip(kin.tree.nodes, motion, rates, strict=True):
+        turned = [ca.mtimes(node.R_WD, x) for x in (w, v, alpha, a)]
+        parts.append(ca.vertcat(ca.reshape(node.R_WB.T, 9, 1), node.p_WB, *turned))
+    f = ca.Function("f", [s.t, s.q, kin.eta, symbol, s.w, s.wdot, s.params], parts)
+    none = np.zeros(len(system.model.speed_inputs))
+    found = f.call([start.time, start.q, start.eta, etadot, none, none, params])
+    result = {}
+    for node, numbers in zip(kin.tree.nodes, found, strict=True):
+        x = np.array(numbers).ravel()
+        result[node.body.name] = BodyMotion(
+            rotation=x[:9].reshape(3, 3),
+            position=x[9:12],
+            angular_velocity=x[12:15],
+            velocity=x[15:18],
+            angular_acceleration=x[18:21],
+            acceleration=x[21:24],
+        )
+    return result
+
+
+def inverse_kinematics(
+    system: System,
+    configuration: Mapping[str, float],
+    *,
+    body: str,
+    velocity: Sequence[float],
+    acceleration: Sequence[float] | None = None,
+    point: Vector3 = ZERO,
+    components: Sequence[str] = COMPONENTS,
+    axes: str = "world",
+    parameters: Mapping[str, float] | None = None,
+) -> InverseKinematics:
+    """Independent and passive speeds and accelerations that move a frame as asked.
+
+    Parameters
+    ----------
+    system : compiled system.
+    configuration : coordinates; the rest is completed consistently.
+    body, point : the frame: a body and its origin there, m.
+    velocity, acceleration : of `components`, m/s, rad/s and their rates (of the components, so that
+        in body axes they are not the components of the acceleration).
+    components : of ``vx vy vz wx wy wz``.
+    axes : ``"world"`` or ``"body"``.
+    parameters : values that differ from the nominal ones.
+
+    Raises
+    ------
+    SimulationError : for unknown names, or if the motion of the frame leaves a freedom open.
+    """
+    bodies = [b.name for b in system.model.bodies]
+    where = f"inverse kinematics of model '{system.model.name}'"
+    if body not in bodies:
+        raise SimulationError(f"there is no body '{body}'", where, nearest(body, bodies))
+    for c in components:
+        if c not in COMPONENTS:
+            raise SimulationError(f"there is no component '{c}'", where, nearest(c, COMPONENTS))
+    kin = system.kinematics
+    s = kin.symbols
+    params = system.parameters(parameters)
+    start = complete_start(system, configuration, parameters=params)
+    chosen = frame_twist(system, body, point, axes, s.v)
+    chosen = chosen[[COMPONENTS.index(c) for c in components]]
+    rows = ca.jacobian(chosen, s.v)
+    moving = kin.at_speeds(ca.jtimes(chosen, s.q, ca.mtimes(kin.N, s.v)))
+    f = ca.Function(
+        "f",
+        [s.t, s.q, kin.eta, s.w, s.wdot, s.params],
+        [
+            ca.densify(ca.mtimes(rows, kin.S)),
+            ca.mtimes(rows, kin.s),
+            moving + ca.mtimes(rows, kin.vdot0),
+            ca.densify(kin.S),
+            kin.s,
+            kin.vdot0,
+        ],
+    )
+    none = np.zeros(len(system.model.speed_inputs))
+
+    def at(eta: Array) -> list[Array]:
+        return [np.array(x) for x in f(start.time, start.q, eta, none, none, params)]
+
+    J, offset, *_ = at(np.zeros(len(kin.independent_speeds)))
+    scale = np.array([kin.length if c.startswith("w") else 1.0 for c in components])
+    if np.linalg.matrix_rank(scale[:, None] * J, tol=1e-10) < J.shape[1]:
+        raise SimulationError(
+            f"the components {', '.join(components)} of body '{body}' leave a freedom open: "
+            "several motions of the mechanism look the same from there",
+            where,
+            "give more components, or those of another body",
+        )
+
+    def least(rhs: Array) -> tuple[Array, Array]:
+        x: Array = np.asarray(np.linalg.lstsq(scale[:, None] * J, scale * rhs, rcond=None)[0])
+        return x, rhs - J @ x
+
+    wanted = np.asarray(velocity, dtype=float)
+    eta, residual = least(wanted - offset.ravel())
+    _, _, bias, S, s_n, vdot0 = at(eta)
+    change = (
+        np.zeros(len(wanted)) if acceleration is None else np.asarray(acceleration, dtype=float)
+    )
+    etadot, rest = least(change - bias.ravel())
+    names = [x.name for x in kin.speeds]
+    v = S @ eta + s_n.ravel()
+    vdot = S @ etadot + vdot0.ravel()
+    return InverseKinematics(
+        speeds=dict(zip(names, v.tolist(), strict=True)),
+        accelerations=dict(zip(names, vdot.tolist(), strict=True)),
+        residual=residual,
+        acceleration_residual=rest,
+    )
+
+
+def inverse_dynamics(
+    system: System,
+    state: Mapping[str, float] | Start,
+    accelerations_of: Mapping[str, float],
+    *,
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> InverseDynamics:
+    """Force inputs that produce given rates of the independent speeds.
+
+    Parameters
+    ----------
+    system : compiled system.
+    state : coordinates and speeds, completed consistently.
+    accelerations_of : rate of every independent speed by name; those not named are zero.
+    weights : input name → weight of its square in the norm that is least, 1 by default.
+    parameters : values that differ from the nominal ones.
+    """
+    kin = system.kinematics
+    params = system.parameters(parameters)
+    start = state if isinstance(state, Start) else complete_start(system, state, parameters=params)
+    names = [x.name for x in kin.independent_speeds]
+    inputs = [i.name for i in system.model.inputs]
+    etadot = _named(dict(accelerations_of), names, "independent speed", system)
+    weight = {name: 1.0 for name in inputs}
+    for name, value in (weights or {}).items():
+        if name not in weight:
+            raise SimulationError(
+                f"there is no force input '{name}' to weigh",
+                f"inverse dynamics of model '{system.model.name}'",
+                nearest(name, inputs),
+            )
+        weight[name] = float(value)
+    nf, nu = len(names), len(inputs)
+    work = np.zeros(1 if system.does_work else 0)
+    x = np.concatenate([start.q, start.eta, start.mu, work])
+    u = np.zeros(len(system.inputs))
+    blocks = system.blocks(start.time, x, u, params)
+    mass = blocks[: nf * nf].reshape(nf, nf)
+    bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
+    B = blocks[nf * nf + 2 * nf :].reshape(nf, nu)
+    needed = mass @ etadot + bias - force
+    # least Σ w u² with B u as near as can be: u = W^(-1/2) (B W^(-1/2))⁺ needed
+    root = 1.0 / np.sqrt(np.array([weight[name] for name in inputs]))
+    found = root * np.linalg.lstsq(B * root[None, :], needed, rcond=1e-12)[0] if nu else root
+    return InverseDynamics(
+        inputs=dict(zip(inputs, found.tolist(), strict=True)),
+        unreachable=needed - (B @ found if nu else 0.0),
+    )
+
+
+def _named(given: dict[str, float], names: list[str], what: str, system: System) -> Array:
+    for name in given:
+        if name not in names:
+            raise SimulationError(
+                f"there is no {what} '{name}'",
+                f"model '{system.model.name}'",
+                nearest(name, names),
+            )
+    return np.array([float(given.get(name, 0.0)) for name in names])

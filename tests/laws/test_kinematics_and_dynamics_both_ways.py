@@ -1,0 +1,124 @@
+"""Direct and inverse kinematics and dynamics undo each other, and the AGV's closed forms hold."""
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.analysis.both_ways import direct_kinematics, inverse_dynamics, inverse_kinematics
+
+
+@pytest.fixture(scope="module")
+def agv():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+STATE = {"platform.angle": 0.7, "bracket.angle": 0.4, "wheel1.rate": -5.0, "wheel2.rate": -8.0}
+
+
+def test_direct_kinematics_of_the_agv(agv):
+    """Eqs. (2), (3), (5), (8) of [SahaAngeles1989]."""
+    p = agv.model.parameter_values()
+    r, track, a = p["r"], p["l"], p["a"]
+    rates = {"wheel1.rate": 0.3, "wheel2.rate": -0.2}
+    motion = direct_kinematics(agv, STATE, accelerations_of=rates)["platform"]
+    omega = r / track * (-5.0 + 8.0)
+    i, j = motion.rotation[:, 0], motion.rotation[:, 1]
+    velocity = -a * omega * i - r / 2 * (-13.0) * j
+    assert motion.angular_velocity == pytest.approx([0.0, 0.0, omega], abs=1e-14)
+    assert motion.velocity == pytest.approx(velocity, abs=1e-14)
+    alpha = r / track * 0.5
+    acceleration = -a * alpha * i - r / 2 * 0.1 * j + omega * np.cross([0, 0, 1.0], velocity)
+    assert motion.acceleration == pytest.approx(acceleration, abs=1e-13)
+
+
+def test_inverse_kinematics_of_the_agv(agv):
+    """Eqs. (6), (7): joint rates and accelerations from an admissible twist, passive ones too."""
+    start = {k: v for k, v in STATE.items() if k.endswith("angle")}
+    motion = direct_kinematics(agv, STATE, accelerations_of={"wheel1.rate": 0.3})["platform"]
+    found = inverse_kinematics(
+        agv,
+        start,
+        body="platform",
+        components=("vx", "vy", "wz"),
+        velocity=[*motion.velocity[:2], motion.angular_velocity[2]],
+        acceleration=[*motion.acceleration[:2], motion.angular_acceleration[2]],
+    )
+    instant = ns.evaluate(agv, STATE)
+    for name, speed in instant.speeds.items():
+        assert found.speeds[name] == pytest.approx(speed, abs=1e-12)
+    assert found.accelerations["wheel1.rate"] == pytest.approx(0.3, abs=1e-12)
+    assert found.accelerations["wheel2.rate"] == pytest.approx(0.0, abs=1e-12)
+    assert np.max(np.abs(found.residual)) < 1e-14
+    assert np.max(np.abs(found.acceleration_residual)) < 1e-13
+
+
+def test_an_inadmissible_twist_is_reported_with_its_size(agv):
+    """Eq. (6c) would average it away: a pure sideways speed has no motion at all."""
+    found = inverse_kinematics(
+        agv, {}, body="platform", point=(0.0, "-a", 0.0), components=("vx", "vy", "wz"),
+        velocity=[0.2, 0.0, 0.0],
+    )  # fmt: skip
+    assert found.residual == pytest.approx([0.2, 0.0, 0.0], abs=1e-15)
+    assert max(abs(x) for x in found.speeds.values()) < 1e-14
+
+
+def test_open_freedoms_and_unknown_names_are_errors(agv):
+    for request, what, fix in (
+        (
+            {"body": "platform", "components": ("wz",), "velocity": [1.0]},
+            "leave a freedom open",
+            "give more",
+        ),
+        ({"body": "platfrom", "velocity": [0.0] * 6}, "no body 'platfrom'", "platform"),
+        ({"body": "platform", "components": ("vq",), "velocity": [1.0]}, "no component 'vq'", "vx"),
+    ):
+        with pytest.raises(ns.SimulationError, match=what) as caught:
+            inverse_kinematics(agv, {}, **request)
+        assert "agv" in caught.value.where and fix in caught.value.fix
+    with pytest.raises(ns.SimulationError, match="no independent speed 'wheel9'") as caught:
+        direct_kinematics(agv, {}, accelerations_of={"wheel9": 1.0})
+    assert "agv" in caught.value.where and "wheel1.rate" in caught.value.fix
+    with pytest.raises(ns.SimulationError, match="no force input 'torque9' to weigh") as caught:
+        inverse_dynamics(agv, {}, {}, weights={"torque9": 1.0})
+    assert "agv" in caught.value.where and "torque1" in caught.value.fix
+
+
+@pytest.mark.parametrize("name", ns.MODELS)
+def test_direct_dynamics_undoes_inverse_dynamics(name):
+    """Inputs for given accelerations give them back; what is unreachable is what is missing."""
+    system = ns.compile(ns.derive(ns.load(name)))
+    kin = system.kinematics
+    rng = np.random.default_rng(6)
+    for t, q in kin.probe.configurations(2):
+        if t and any(row.origin == "motion" for row in kin.rows):
+            continue
+        state = dict(zip((c.name for c in kin.coordinates), q.tolist(), strict=True))
+        speeds = {
+            s.name: float(x)
+            for s, x in zip(kin.independent_speeds, rng.normal(size=9), strict=False)
+        }
+        wanted = {
+            s.name: float(x)
+            for s, x in zip(kin.independent_speeds, rng.normal(size=9), strict=False)
+        }
+        found = inverse_dynamics(system, state | speeds, wanted)
+        instant = ns.evaluate(system, state | speeds, inputs=found.inputs)
+        number = ns.complete_start(system, state | speeds)
+        assert number.speed_residual < 1e-9
+        names = [s.name for s in kin.independent_speeds]
+        if not set(names) <= set(instant.accelerations):
+            continue
+        got = np.array([instant.accelerations[n] for n in names])
+        missing = np.linalg.solve(instant.mass_matrix, found.unreachable)
+        expected = np.array([wanted[n] for n in names]) - missing
+        assert got == pytest.approx(expected, abs=1e-10 * max(1.0, np.max(np.abs(expected))))
+
+
+def test_weights_choose_among_redundant_inputs():
+    system = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+    state = {"sleigh.vx": 0.5, "sleigh.rate": 0.8}
+    wanted = {"sleigh.rate": 1.0}
+    even = inverse_dynamics(system, state, wanted)
+    dear = inverse_dynamics(system, state, wanted, weights={"tau_c": 1e8})
+    assert abs(dear.inputs["tau_c"]) < 1e-6 < abs(even.inputs["tau_c"])
+    assert np.max(np.abs(dear.unreachable)) < 1e-12
