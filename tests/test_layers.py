@@ -18,9 +18,10 @@ RANKS = {
     "engines": 4,
     "simulation": 5,
     "analysis": 6,
-    "library": 7,
-    "show": 8,
-    "cli": 9,
+    "control": 7,
+    "library": 8,
+    "show": 9,
+    "cli": 10,
 }
 
 #: What a package may import beyond or short of its rank, and why.
