@@ -2,7 +2,7 @@
 
 To add one: a frozen class with `forces(system, reference) -> ca.SX`, one entry for each force
 input, in the system's own symbols q and η and the reference's (`Reference`). It is compiled with
-the simulation.
+the simulation. One that also feeds speed inputs back is an :class:`AbstractSteeringController`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from noslip.analysis.inverse import Reference, reference_generator, solve_inputs, trace_reference
 from noslip.analysis.motion import AbstractMotion
+from noslip.control.feedback_rates import along_motion, speed_input_rates
 from noslip.control.path_motion import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -34,6 +35,16 @@ class AbstractController(abc.ABC):
     @abc.abstractmethod
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """(nu,) force inputs."""
+
+
+class AbstractSteeringController(AbstractController):
+    """A law that gives the speed inputs too, such as a steering rate."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
+        """(nw,) speed inputs w, of t, q and the reference: not of speeds, as ẇ is found from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,31 +68,61 @@ class Tracking(AbstractInputLaw):
 
     def generator(self, system: System) -> InputGenerator:
         """The closed loop in the symbols of this system."""
+        model = system.model
         reference = trace_reference(system, self.motion)
-        forces = self.controller.forces(system, reference)
-        limited = []
-        for k, i in enumerate(system.model.inputs):
-            bound = self.limits.get(i.name, math.inf)
-            bounded = ca.fmin(ca.fmax(forces[k], -bound), bound)
-            limited.append(bounded if math.isfinite(bound) else forces[k])
-        names = [i.name for i in system.model.inputs]
+        forces = self._limited(model.inputs, self.controller.forces(system, reference))
+        names = [i.name for i in model.inputs]
+        steered: dict[str, ca.SX] = {}
+        if isinstance(self.controller, AbstractSteeringController):
+            w = self.controller.speed_inputs(system, reference)
+            limited = self._limited(model.speed_inputs, w)
+            steered = dict(zip([i.name for i in model.speed_inputs], limited, strict=True))
         if not self.period:
-            given = dict(zip(names, limited, strict=True))
-            return reference_generator(system, reference, given, self.reference_start)
+            given = dict(zip(names, forces, strict=True))
+            continuous = reference_generator(system, reference, given, self.reference_start)
+            rates = speed_input_rates(system, reference, steered)
+            inputs = continuous.inputs | steered | rates
+            return dataclasses.replace(
+                continuous, inputs={name: ca.densify(e) for name, e in inputs.items()}
+            )
         # zero-order hold: the forces are states that only an update changes
         held = ca.SX.sym("held", len(names))
         given = {name: held[k] for k, name in enumerate(names)}
         continuous = reference_generator(system, reference, given, self.reference_start)
+        # speeds go on from where they are to what is wanted, at a constant rate over the period:
+        # a jump would need an infinite force of what has inertia
+        speed, slope = ca.SX.sym("speed", len(steered)), ca.SX.sym("slope", len(steered))
+        ramps = {name: speed[k] for k, name in enumerate(steered)}
+        ramps |= {f"{name}_rate": slope[k] for k, name in enumerate(steered)}
+        wanted = ca.vertcat(*steered.values()) if steered else ca.SX(0, 1)
+        update = ca.vertcat(continuous.states, *forces, speed, (wanted - speed) / self.period)
+        # the forces see the speed inputs that are given
+        speeds = [i.name for i in system.inputs[len(names) :]]
+        now = ca.vertcat(*[(continuous.inputs | ramps)[name] for name in speeds])
+        if speeds:
+            update = ca.substitute([update], [system.equations.inputs[len(names) :]], [now])[0]
+        num = len(names) + 2 * len(steered)
+        units = {i.name: i.unit for i in system.inputs}
         return dataclasses.replace(
             continuous,
-            states=ca.vertcat(continuous.states, held),
-            rates=ca.vertcat(continuous.rates, ca.SX.zeros(len(names))),
-            start=np.concatenate([continuous.start, np.zeros(len(names))]),
-            names=(*continuous.names, *(f"held.{name}" for name in names)),
-            units=(*continuous.units, *(i.unit for i in system.model.inputs)),
-            update=ca.vertcat(continuous.states, *limited),
+            inputs=continuous.inputs | ramps,
+            states=ca.vertcat(continuous.states, held, speed, slope),
+            rates=ca.vertcat(continuous.rates, ca.SX.zeros(len(names)), slope, 0 * slope),
+            start=np.concatenate([continuous.start, np.zeros(num)]),
+            names=(*continuous.names, *(f"held.{name}" for name in (*names, *ramps))),
+            units=(*continuous.units, *(units[name] for name in (*names, *ramps))),
+            update=update,
             period=self.period,
         )
+
+    def _limited(self, inputs: tuple[Any, ...], values: ca.SX) -> list[ca.SX]:
+        """The inputs held within their limits."""
+        result = []
+        for k, i in enumerate(inputs):
+            bound = self.limits.get(i.name, math.inf)
+            bounded = ca.fmin(ca.fmax(values[k], -bound), bound)
+            result.append(bounded if math.isfinite(bound) else values[k])
+        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,8 +226,7 @@ class PoseTracking(AbstractController):
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""
         kin = system.kinematics
-        symbols = kin.symbols
-        q = symbols.q
+        q = kin.symbols.q
         base = planar_base(system)
         at = base.coordinates.start
         reader = kin.reader
@@ -211,10 +251,7 @@ class PoseTracking(AbstractController):
         side = v_frame * self.ky * e_y + ca.fabs(v_frame) * self.ktheta * ca.sin(e_theta)
         w_d = w_frame + side
         eta_d = self._independent(system, q, v_d, w_d, x, y, offset)
-        # η̇_d along the motion: t, q and the reference's states all move
-        moving = ca.vertcat(symbols.t, q, reference.states)
-        along = ca.vertcat(ca.SX(1), ca.mtimes(kin.N, kin.v), reference.rates)
-        rate = ca.jtimes(eta_d, moving, along)
+        rate = along_motion(system, reference, eta_d)
         return accelerate(system, rate + self.kv * (eta_d - kin.eta))
 
     def _frame_speeds(

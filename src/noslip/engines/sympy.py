@@ -99,7 +99,7 @@ def to_sympy(
         count = uses[first + k]
         is_small = expression.is_Atom or (expression.is_Mul and expression.count_ops() <= 1)
         if count > 1 and not is_small and not (count == 2 and expression.count_ops() < inline // 3):
-            symbol = sympy.Symbol(f"{letter}{len(parts) + 1}", real=True)
+            symbol = sympy.Symbol(f"{letter}{len(parts) + 1}")
             parts.append((symbol, expression))
             expression = symbol
         values.append(expression)

@@ -152,17 +152,17 @@ def _residual(
     """Largest residual of the rows at the compiled accelerations, relative to their terms."""
     if not motion:
         return 0.0
-    evaluate = Evaluator(items, subject.alphabet, written.expressions, written.parts)
+    found = Evaluator(items, subject.alphabet, written.expressions, written.parts)
     terms = [[*sympy.Add.make_args(a), *[-t for t in sympy.Add.make_args(b)]] for a, b in motion]
     states = subject.alphabet.states
     worst = math.nan
-    for values in evaluate([t for row in terms for t in row], states):
-        if values is None:
+    for values in found([t for row in terms for t in row], states):
+        if not np.all(np.isfinite(values)):
             continue
         rows = np.split(values, np.cumsum([len(row) for row in terms])[:-1])
         floor = 1e-6 * max(1.0, float(np.max(np.abs(values))))
-        found = max(abs(np.sum(r)) / (np.sum(np.abs(r)) + floor) for r in rows)
-        worst = found if math.isnan(worst) else max(worst, found)
+        largest = max(abs(np.sum(r)) / (np.sum(np.abs(r)) + floor) for r in rows)
+        worst = largest if math.isnan(worst) else max(worst, largest)
     return float(worst)
 
 

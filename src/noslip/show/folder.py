@@ -7,13 +7,16 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noslip import __version__
 from noslip.analysis.scenario import ScenarioRun
 from noslip.errors import SimulationError
+
+if TYPE_CHECKING:
+    from noslip.analysis.audit import Audit
 
 #: The file by which a folder is known to be a run of ours.
 SUMMARY = "summary.json"
@@ -26,6 +29,7 @@ def write_run(
     command: str = "",
     plots: bool = True,
     force: bool = False,
+    audit: Audit | None = None,
 ) -> Path:
     """Write a run into a folder of its own.
 
@@ -36,6 +40,7 @@ def write_run(
     command : how to do it again, for the summary.
     plots : also draw the figures.
     force : replace an earlier run in that folder (never a folder with anything else in it).
+    audit : of the run, for the summary and the figures.
 
     Returns
     -------
@@ -52,7 +57,7 @@ def write_run(
             f"the folder cannot be made: {error.strerror}", str(target), "choose another with -o"
         ) from None
     try:
-        _fill(temporary, result, command, plots)
+        _fill(temporary, result, command, plots, audit)
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o777 & ~umask)
@@ -96,7 +101,7 @@ def free_folder(parent: Path, name: str) -> Path:
     return candidate
 
 
-def summary(result: ScenarioRun, command: str = "") -> dict[str, Any]:
+def summary(result: ScenarioRun, command: str = "", audit: Audit | None = None) -> dict[str, Any]:
     """The run in numbers, as plain data."""
     run = result.trajectory
     data: dict[str, Any] = {
@@ -124,10 +129,12 @@ def summary(result: ScenarioRun, command: str = "") -> dict[str, Any]:
         data["tracking_error"] = result.tracking_error
         data["tracking_error_final"] = {n: float(e[-1]) for n, e in result.errors.items()}
         data["admissibility_residual"] = result.admissibility
+    if audit is not None:
+        data["audit"] = audit.to_json()
     return data
 
 
-def summary_text(result: ScenarioRun, command: str = "") -> str:
+def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = None) -> str:
     """The run in a few honest lines."""
     run = result.trajectory
     lines = [
@@ -146,6 +153,8 @@ def summary_text(result: ScenarioRun, command: str = "") -> str:
     lines += [f"  note                 {note}" for note in run.notes]
     if command:
         lines.append(f"  again                {command}")
+    if audit is not None:
+        lines += audit.text().splitlines()
     return "\n".join(lines)
 
 
@@ -157,14 +166,16 @@ def _final(result: ScenarioRun) -> dict[str, float]:
     return {name: float(run[name][-1]) for name in names}
 
 
-def _fill(folder: Path, result: ScenarioRun, command: str, plots: bool) -> None:
+def _fill(
+    folder: Path, result: ScenarioRun, command: str, plots: bool, audit: Audit | None
+) -> None:
     run = result.trajectory
     run.to_netcdf(folder / "trajectory.nc")
     run.to_csv(folder / "trajectory.csv")
-    (folder / SUMMARY).write_text(json.dumps(summary(result, command), indent=2) + "\n")
-    (folder / "summary.txt").write_text(summary_text(result, command) + "\n")
+    (folder / SUMMARY).write_text(json.dumps(summary(result, command, audit), indent=2) + "\n")
+    (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n")
     if plots and len(run.t) > 1:
         from noslip.show.plots import run_figures
 
-        for name, figure in run_figures(run, result.errors).items():
+        for name, figure in run_figures(run, result.errors, audit).items():
             figure.savefig(folder / f"{name}.png", dpi=130)

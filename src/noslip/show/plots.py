@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from noslip.analysis.audit import Audit
+
 Array = NDArray[np.float64]
 
 _QUANTITY = {
@@ -89,7 +91,9 @@ def path_figure(run: Trajectory) -> Figure | None:
     return figure
 
 
-def run_figures(run: Trajectory, errors: Mapping[str, Array]) -> dict[str, Figure]:
+def run_figures(
+    run: Trajectory, errors: Mapping[str, Array], audit: Audit | None = None
+) -> dict[str, Figure]:
     """The figures of a run by file name: path, coordinates, speeds, inputs, energy, errors, …"""
     name = run.model.name
     units = {c.name: c.unit for c in (*run.coordinates, *run.speeds, *run.input_quantities)}
@@ -115,7 +119,40 @@ def run_figures(run: Trajectory, errors: Mapping[str, Array]) -> dict[str, Figur
         figures["errors"] = time_figure(
             run.t, columns, title=f"{name}: simulated minus reference, magnitude", log=True
         )
+    if audit is not None and audit.loaded:
+        figures["friction"] = friction_figure(audit)
     return figures
+
+
+def friction_figure(audit: Audit) -> Figure:
+    """Friction demand and load of each wheel over time; shaded, what other splits would make it."""
+    figure = _figure(8.0, 6.0)
+    above, below = figure.subplots(2, 1, sharex=True)
+    top = max(1.5 * (audit.friction or 0.0), 0.01)
+    for k, wheel in enumerate(audit.loaded):
+        color = f"C{k}"
+        for ax, values, (low, high) in (
+            (above, wheel.demand, wheel.demand_range.T),
+            (below, wheel.normal, wheel.normal_range.T),
+        ):
+            ax.plot(audit.t, values, label=wheel.name, color=color, linewidth=1.4)
+            inside = np.isfinite(low) & np.isfinite(high)
+            ax.fill_between(audit.t, low, high, where=inside, color=color, alpha=0.12)
+        steady = wheel.demand[np.isfinite(wheel.demand)]
+        top = max(top, 1.5 * float(np.quantile(steady, 0.99)) if steady.size else 0.0)
+    if any(wheel.is_shared for wheel in audit.loaded):
+        above.plot(audit.t, audit.required, color="black", linestyle=":", label="best split")
+    if audit.friction is not None:
+        above.axhline(audit.friction, color="black", linestyle="--", label="ground")
+    # a wheel that lifts asks for no end of friction
+    above.set_ylim(0.0, top)
+    below.set_ylim(bottom=min(0.0, below.get_ylim()[0]))
+    for ax, quantity in ((above, "friction demand [1]"), (below, "normal load [N]")):
+        _label(ax, "", False)
+        ax.set_ylabel(quantity)
+    above.set_title(f"{audit.model}: what the wheels ask of the ground")
+    below.set_xlabel("time [s]")
+    return figure
 
 
 def energy_figure(run: Trajectory) -> Figure:

@@ -1,0 +1,158 @@
+"""Controllers that choose accelerations of outputs first and the forces for them second.
+
+The outer loop gives each output's error a linear equation of its own; the inner loop inverts the
+dynamics at the measured state (`accelerate`). The outputs are the velocity components of a frame of
+a body (:class:`CartesianTracking`) or the coordinates that the motion prescribes
+(:class:`AccelerationResolved`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.analysis.cartesian import COMPONENTS, frame_twist
+from noslip.analysis.inverse import Reference
+from noslip.control.controllers import AbstractController, accelerate
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
+from noslip.model.quantities import ZERO, Vector3
+from noslip.spatial import turn_vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CartesianTracking(AbstractController):
+    """Computed torque in task space: a frame of a body follows the reference's frame.
+
+        (1)  v̇_n = v̇_r + kd (v_r − v_n) + kp e
+        (2)  η̇ = J⁻¹ (v̇_n − J̇ η)
+
+    v_n = J η are the components chosen of the frame's velocity and e its place on the reference
+    less its place now, in world axes: resolved-acceleration control [LuhWalkerPaul1980]. The errors
+    of position obey ë + kd ė + kp e = 0 exactly. That of orientation is 2 sin(θ/2) about the axis
+    of the turn θ that is left, which has the same equation where θ is small; all three ``wx wy wz``
+    are needed for it, or the one that is normal to a plane of motion. Where J is singular, as for
+    an arm stretched out, there is no such η̇ and the run stops.
+
+    Parameters
+    ----------
+    body, point : the frame: a body, and the frame's origin in its axes, m.
+    components : of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy wz``.
+    kp, kd : 1/s² and 1/s.
+    """
+
+    body: str
+    point: Vector3 = ZERO
+    components: tuple[str, ...]
+    kp: float
+    kd: float
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """u that makes the errors of the frame decay."""
+        self._check(system)
+        kin = system.kinematics
+        symbols = kin.symbols
+        at = [COMPONENTS.index(c) for c in self.components]
+        twist = frame_twist(system, self.body, self.point, "world", symbols.v)[at]
+        per_speed = ca.jacobian(twist, symbols.v)
+        turning = ca.jtimes(twist, symbols.q, ca.mtimes(kin.N, symbols.v))
+        node = kin.tree.nodes[kin.tree.index(self.body)]
+        place = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(self.point))
+        frame = ca.Function(
+            "frame",
+            [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
+            [
+                ca.densify(ca.mtimes(per_speed, kin.S)),
+                kin.at_speeds(turning) + ca.mtimes(per_speed, kin.vdot0),
+                kin.at_speeds(twist),
+                ca.densify(place),
+                ca.densify(node.R_WB),
+            ],
+        )
+        own = (symbols.w, symbols.wdot)
+        J, rest, v, p, R = frame(symbols.t, symbols.q, kin.eta, *own, symbols.params)
+        given = (reference.speed_inputs, reference.speed_input_rates)
+        J_r, rest_r, v_r, p_r, R_r = frame(
+            symbols.t, reference.q, reference.eta, *given, symbols.params
+        )
+        vdot_r = ca.mtimes(J_r, reference.etadot) + rest_r
+        error = ca.vertcat(p_r - p, turn_vector(ca.mtimes(R_r, R.T)))[at]
+        wanted = vdot_r + self.kd * (v_r - v) + self.kp * error  # (1)
+        return accelerate(system, orthogonal_solve(J, wanted - rest)[0])  # (2)
+
+    def _check(self, system: System) -> None:
+        where = f"Cartesian tracking of model '{system.model.name}'"
+        bodies = [b.name for b in system.model.bodies]
+        if self.body not in bodies:
+            raise SimulationError(
+                f"there is no body '{self.body}'", where, nearest(self.body, bodies)
+            )
+        for component in self.components:
+            if component not in COMPONENTS:
+                raise SimulationError(
+                    f"there is no component '{component}'", where, nearest(component, COMPONENTS)
+                )
+        freedom = system.kinematics.num_independent_speeds
+        if len(set(self.components)) != freedom:
+            raise SimulationError(
+                f"{len(set(self.components))} components are controlled for {freedom} degrees of "
+                "freedom",
+                where,
+                f"name {freedom} different ones of {', '.join(COMPONENTS)}",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccelerationResolved(AbstractController):
+    """Accelerations of the prescribed coordinates first, then the forces for them.
+
+    The two steps of [DeSantis1994, section 5], with the coordinates y that the motion prescribes as
+    outputs:
+
+        (1)  ÿ_n = ÿ_r + kd (ẏ_r − ẏ) + kp (y_r − y)
+        (2)  N_y S η̇ = ÿ_n − d/dt(N_y v)|_η̇=0       by least squares, radians times a length
+        (3)  SᵀB u = SᵀMS η̇ + bias − forces
+
+    With as many outputs as degrees of freedom each error obeys ë + kd ė + kp e = 0, and where they
+    are the coordinates of the independent speeds this is :class:`ComputedTorque`. With more, as
+    for the whole pose of a vehicle that cannot move sideways, (2) keeps what is admissible of the
+    wanted accelerations only. An error across then decays only through turning, for a point ahead
+    of the axle; on the axle it stays, behind it it grows. Prescribe the position of a point ahead
+    of the axle alone, whose heading then follows, or use :class:`PoseTracking`.
+
+    Parameters
+    ----------
+    kp, kd : 1/s² and 1/s.
+    """
+
+    kp: float
+    kd: float
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """u whose admissible accelerations are nearest to those wanted."""
+        kin = system.kinematics
+        symbols = kin.symbols
+        motion = reference.motion
+        at = list(motion.at)
+        y_r = motion.outputs
+        ydot_r = motion.rate_of(y_r, symbols.t)
+        yddot_r = motion.rate_of(ydot_r, symbols.t)
+        N_y = ca.densify(kin.N[at, :])
+        ydot = ca.mtimes(N_y, symbols.v)
+        turning = ca.jtimes(ydot, symbols.q, ca.mtimes(kin.N, symbols.v))
+        known = kin.at_speeds(turning) + ca.mtimes(N_y, kin.vdot0)
+        rates = kin.at_speeds(ydot)
+        wanted = yddot_r + self.kd * (ydot_r - rates) + self.kp * (y_r - symbols.q[at])  # (1)
+        J = ca.densify(ca.mtimes(N_y, kin.S))
+        if len(at) == kin.num_independent_speeds:
+            etadot = orthogonal_solve(J, wanted - known)[0]  # (2)
+        else:
+            units = [kin.length if kin.coordinates[k].unit == "rad" else 1.0 for k in at]
+            scale = ca.diag(ca.DM(units) ** 2)
+            weighted = ca.mtimes(J.T, scale)
+            etadot = symmetric_solve(ca.mtimes(weighted, J), ca.mtimes(weighted, wanted - known))[
+                0
+            ]  # (2)
+        return accelerate(system, etadot)  # (3)

@@ -1,0 +1,232 @@
+"""Paths in closed form: line, circle, arc, ellipse, figure eight, catenary, sine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.control.paths_base import AbstractPath, Point, assign, number, place, point, positive
+from noslip.errors import SimulationError
+
+
+@dataclass(frozen=True, slots=True)
+class Line(AbstractPath):
+    """The straight line from `start` to `end`; the parameter is arc length."""
+
+    start: Point
+    end: Point
+
+    def __post_init__(self) -> None:
+        start, end = point(self.start, "start", "Line"), point(self.end, "end", "Line")
+        if start == end:
+            raise SimulationError(
+                f"the line starts and ends at {place(start)}", "Line", "give two different points"
+            )
+        assign(self, start=start, end=end)
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """Start + p (end − start)/|end − start|."""
+        (x0, y0), (x1, y1), whole = self.start, self.end, self.breaks[1]
+        return ca.vertcat(x0 + p * ((x1 - x0) / whole), y0 + p * ((y1 - y0) / whole))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, math.dist(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circle(AbstractPath):
+    """A circle about `center`, from `start_angle`, `turns` times round; the parameter is the angle.
+
+    It starts at center + radius (cos start_angle, sin start_angle) and runs counter-clockwise, to
+    the left, unless `clockwise`.
+    """
+
+    radius: float
+    center: Point = (0.0, 0.0)
+    start_angle: float = 0.0
+    turns: float = 1.0
+    clockwise: bool = False
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            radius=positive(self.radius, "radius", "Circle"),
+            center=point(self.center, "center", "Circle"),
+            start_angle=number(self.start_angle, "start_angle", "Circle"),
+            turns=positive(self.turns, "turns", "Circle"),
+        )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """Center + R (cos, sin) of the angle turned."""
+        angle = self.start_angle - p if self.clockwise else self.start_angle + p
+        return _around(self.center, self.radius, self.radius, angle)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, 2 * math.pi * self.turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arc(AbstractPath):
+    """An arc about `center` over `angle` rad, positive to the left; the parameter is arc length."""
+
+    center: Point
+    radius: float
+    start_angle: float
+    angle: float
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            center=point(self.center, "center", "Arc"),
+            radius=positive(self.radius, "radius", "Arc"),
+            start_angle=number(self.start_angle, "start_angle", "Arc"),
+            angle=number(self.angle, "angle", "Arc"),
+        )
+        if self.angle == 0:
+            raise SimulationError(
+                "angle is 0, so the arc is a point", "Arc", "give an angle in rad: angle=1.57"
+            )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """Center + R (cos, sin) of the angle turned."""
+        angle = self.start_angle + p * math.copysign(1 / self.radius, self.angle)
+        return _around(self.center, self.radius, self.radius, angle)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, self.radius * abs(self.angle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ellipse(AbstractPath):
+    """An ellipse with half axes along x and y; the parameter is the eccentric anomaly."""
+
+    half_width: float
+    half_height: float
+    center: Point = (0.0, 0.0)
+    start_angle: float = 0.0
+    turns: float = 1.0
+    clockwise: bool = False
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            half_width=positive(self.half_width, "half_width", "Ellipse"),
+            half_height=positive(self.half_height, "half_height", "Ellipse"),
+            center=point(self.center, "center", "Ellipse"),
+            start_angle=number(self.start_angle, "start_angle", "Ellipse"),
+            turns=positive(self.turns, "turns", "Ellipse"),
+        )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """Center + (a cos, b sin) of the anomaly."""
+        angle = self.start_angle - p if self.clockwise else self.start_angle + p
+        return _around(self.center, self.half_width, self.half_height, angle)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, 2 * math.pi * self.turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureEight(AbstractPath):
+    """Gerono's lemniscate, from its crossing: x = a sin p, y = b sin 2p about the center.
+
+    The eight lies along x, 2 a wide and 2 b high. The right loop comes first, clockwise; with
+    b < 0, counter-clockwise.
+    """
+
+    half_width: float
+    half_height: float
+    center: Point = (0.0, 0.0)
+    turns: float = 1.0
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            half_width=positive(self.half_width, "half_width", "FigureEight"),
+            half_height=number(self.half_height, "half_height", "FigureEight"),
+            center=point(self.center, "center", "FigureEight"),
+            turns=positive(self.turns, "turns", "FigureEight"),
+        )
+        if self.half_height == 0:
+            raise SimulationError(
+                "half_height is 0, so the path turns back on itself at its ends",
+                "FigureEight",
+                "give half_height a positive or a negative number",
+            )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """Center + (a sin p, b sin 2p)."""
+        x, y = self.center
+        return ca.vertcat(x + self.half_width * ca.sin(p), y + self.half_height * ca.sin(2 * p))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, 2 * math.pi * self.turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catenary(AbstractPath):
+    """The catenary x = x0 cosh(y/x0) from its vertex (x0, 0); the parameter is arc length s.
+
+    x = √(s² + x0²), y = x0 asinh(s/x0), κ = −x0/(s² + x0²) [AntunesSigaudMoraes2010].
+    """
+
+    x0: float
+    extent: float
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            x0=positive(self.x0, "x0", "Catenary"),
+            extent=positive(self.extent, "extent", "Catenary"),
+        )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """(√(s² + x0²), x0 asinh(s/x0))."""
+        return ca.vertcat(ca.sqrt(p * p + self.x0**2), self.x0 * ca.asinh(p / self.x0))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The vertex and the end."""
+        return 0.0, self.extent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sine(AbstractPath):
+    """y = amplitude · sin(wave_number · x) from x = 0 to `extent`; the parameter is x."""
+
+    amplitude: float
+    wave_number: float
+    extent: float
+
+    def __post_init__(self) -> None:
+        assign(
+            self,
+            amplitude=number(self.amplitude, "amplitude", "Sine"),
+            wave_number=number(self.wave_number, "wave_number", "Sine"),
+            extent=positive(self.extent, "extent", "Sine"),
+        )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """(x, A sin kx)."""
+        return ca.vertcat(p, self.amplitude * ca.sin(self.wave_number * p))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The start and the end."""
+        return 0.0, self.extent
+
+
+def _around(center: Point, a: float, b: float, angle: ca.SX) -> ca.SX:
+    return ca.vertcat(center[0] + a * ca.cos(angle), center[1] + b * ca.sin(angle))

@@ -1,0 +1,172 @@
+"""Paths through or along given points: cubic splines and rational B-splines (NURBS)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+from scipy.interpolate import BSpline, CubicSpline
+
+from noslip.control.paths_base import (
+    AbstractPath,
+    Array,
+    Point,
+    assign,
+    distinct,
+    number,
+    numbers,
+    points,
+    positive,
+)
+from noslip.control.paths_selection import look_up, polynomial
+from noslip.errors import SimulationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spline(AbstractPath):
+    """The cubic spline through `points`, with continuous curvature.
+
+    Its parameter is the length of the chords between the points. The ends are not curved; a
+    `closed` spline goes on from the last point to the first, smoothly.
+    """
+
+    points: tuple[Point, ...]
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        given = points(self.points, "points", "Spline", fewest=3 if self.closed else 2)
+        distinct(given, "points", "Spline")
+        if self.closed and given[0] == given[-1]:
+            raise SimulationError(
+                "the first and the last point are at one place, and the spline is closed",
+                "Spline(points=…, closed=True)",
+                "leave out the last point",
+            )
+        assign(self, points=given)
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """The point at the chord length p."""
+        starts, table = _cubics(self.points, self.closed)
+        start, *c = look_up(p, starts[:-1], table)
+        u = p - start
+        return ca.vertcat(polynomial(u, c[:4]), polynomial(u, c[4:]))
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The chord length at each point."""
+        return _cubics(self.points, self.closed)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nurbs(AbstractPath):
+    """A rational B-spline of control points; circles and other conics are exact.
+
+    Parameters
+    ----------
+    points : (n, 2) control points.
+    degree : of the polynomials.
+    weights : (n,) positive; all 1 if none are given.
+    knots : (n + degree + 1,) never falling; evenly spaced between repeated ends if none are given.
+    """
+
+    points: tuple[Point, ...]
+    degree: int
+    weights: tuple[float, ...] = ()
+    knots: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = points(self.points, "points", "Nurbs")
+        num, degree = len(given), int(number(self.degree, "degree", "Nurbs"))
+        if degree != self.degree or not 1 <= degree < num:
+            raise SimulationError(
+                f"degree is {self.degree}, expected a whole number from 1 to {num - 1} for "
+                f"{num} points",
+                "Nurbs(degree=…)",
+                "give degree=3, or add points",
+            )
+        weights = self.weights if len(self.weights) else (1.0,) * num
+        inner = np.linspace(0.0, 1.0, num - degree + 1)
+        knots = self.knots
+        if not len(knots):
+            knots = (*[0.0] * degree, *(float(k) for k in inner), *[1.0] * degree)
+        for name, values, size in (("weights", weights, num), ("knots", knots, num + degree + 1)):
+            if len(values) != size:
+                raise SimulationError(
+                    f"{len(values)} {name} are given, expected {size} for {num} points of degree "
+                    f"{degree}",
+                    f"Nurbs({name}=…)",
+                    f"give {size} {name}, or none",
+                )
+        assign(
+            self,
+            points=given,
+            degree=degree,
+            weights=tuple(positive(w, f"weights[{k}]", "Nurbs") for k, w in enumerate(weights)),
+            knots=numbers(knots, "knots", "Nurbs"),
+        )
+        self._check_knots()
+
+    def _check_knots(self) -> None:
+        u, d = self.knots, self.degree
+        for k in range(1, len(u)):
+            if u[k] < u[k - 1]:
+                raise SimulationError(
+                    f"knots[{k}] is {u[k]:g}, less than the one before it, {u[k - 1]:g}",
+                    "Nurbs(knots=…)",
+                    "sort the knots",
+                )
+        # inside, a knot of multiplicity d leaves a corner at most, of d + 1 a gap
+        for k in range(1, len(u) - d - 1):
+            if u[k] == u[k + d] and u[d] < u[k] < u[-d - 1]:
+                raise SimulationError(
+                    f"knot {u[k]:g} is given more than {d} times, so the path jumps there",
+                    "Nurbs(knots=…)",
+                    f"give each inner knot at most {max(1, d - 1)} times",
+                )
+        if u[d] == u[-d - 1]:
+            raise SimulationError(
+                f"all knots from knots[{d}] to knots[{len(u) - d - 1}] are {u[d]:g}",
+                "Nurbs(knots=…)",
+                "let the knots rise",
+            )
+
+    def position(self, p: ca.SX) -> ca.SX:
+        """The point at the parameter p: weighted polynomials over the polynomial of the weights."""
+        starts, table = _rationals(self)
+        start, *c = look_up(p, starts[:-1], table)
+        u, n = p - start, self.degree + 1
+        x, y, w = (polynomial(u, c[k * n : (k + 1) * n]) for k in range(3))
+        return ca.vertcat(x / w, y / w)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """The different knots between the ends."""
+        return _rationals(self)[0]
+
+
+@lru_cache(maxsize=64)
+def _cubics(given: tuple[Point, ...], closed: bool) -> tuple[tuple[float, ...], Array]:
+    """Parameters (n + 1,) of the points; starts and coefficients (n, 9) of x, then y."""
+    corners = np.array([*given, given[0]] if closed else given)
+    chord = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
+    spline = CubicSpline(chord, corners, bc_type="periodic" if closed else "natural")
+    table = np.column_stack([chord[:-1], spline.c[:, :, 0].T, spline.c[:, :, 1].T])
+    return tuple(float(s) for s in chord), table
+
+
+@lru_cache(maxsize=64)
+def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
+    """Breaks (n + 1,); starts and coefficients (n, 1 + 3 (degree + 1)) of w x, w y and w."""
+    w, u, d = np.array(path.weights), np.array(path.knots), path.degree
+    weighted = np.column_stack([np.array(path.points) * w[:, None], w])
+    # of the empty intervals between repeated knots nothing is kept
+    used = [k for k in range(d, len(u) - d - 1) if u[k] < u[k + 1]]
+    starts = u[used]
+    # Taylor coefficients at the start of each interval, the highest first
+    spline = BSpline(u, weighted, d)
+    terms = [spline(starts, nu=m) / math.factorial(m) for m in range(d, -1, -1)]
+    table = np.column_stack([starts, *(np.stack(terms)[:, :, k].T for k in range(3))])
+    return (*(float(p) for p in starts), float(u[used[-1] + 1])), table

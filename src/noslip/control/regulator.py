@@ -1,0 +1,312 @@
+"""The linear-quadratic regulator along a motion: gains over time from the exact linearization.
+
+With x = [q; η] less the reference's, to first order, and Jacobians by differentiation of the
+model's equations at the reference,
+
+    (1)  ẋ = A(t) x + B(t) (u − u_r)
+
+the inputs that make ∫ xᵀQx + (u − u_r)ᵀR(u − u_r) dt least are [AndersonMoore1990]
+
+    (2)  u = u_r − K x,   K = R⁻¹BᵀP,   −Ṗ = AᵀP + PA − PBR⁻¹BᵀP + Q
+
+(2) is integrated backward from the end, where the motion is taken to go on as it is there. The
+place of a planar base counts along its own axes on the reference: x is T x with T the rotation by
+its heading, and A is Ṫ T⁻¹ + T A T⁻¹, which is constant on a circle.
+
+All coordinates are states, weighted or not; what the inputs cannot move (the angle of a wheel,
+apart from the way rolled) takes no gain as long as it has no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
+
+from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.motion import AbstractMotion
+from noslip.control.controllers import AbstractController
+from noslip.control.paths_selection import clamp, look_up, polynomial
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.model.joints import Planar
+
+#: Gains over time are this many cubic pieces at most.
+MOST_SAMPLES = 201
+
+_ACCURACY = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linearization:
+    """(1) along a motion, places of planar bases in their own axes on the reference.
+
+    Parameters
+    ----------
+    speeds : names of η, in order.
+    times : (n,) s.
+    A, B : (n, nx, nx) and (n, nx, nu).
+    """
+
+    speeds: tuple[str, ...]
+    times: Array
+    A: Array = field(repr=False)
+    B: Array = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearQuadratic(AbstractController):
+    """(2), gains as cubic splines of time. Made by :func:`linear_quadratic`.
+
+    Parameters
+    ----------
+    speeds : names of η that the gains are for, in order.
+    times : (n,) s; before and after, the gains at the ends hold.
+    gains : (n, nu, nx) K.
+    costs : (n, nx, nx) P: xᵀPx is the least cost from a small error x.
+    """
+
+    speeds: tuple[str, ...]
+    times: Array
+    gains: Array = field(repr=False)
+    costs: Array = field(repr=False)
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """u_r − K(t) x."""
+        kin = system.kinematics
+        place = kin.symbols.q - reference.q
+        parts = ca.vertsplit(place)
+        for at in _bases(system):
+            cos, sin = ca.cos(reference.q[at + 2]), ca.sin(reference.q[at + 2])
+            parts[at] = cos * place[at] + sin * place[at + 1]
+            parts[at + 1] = -sin * place[at] + cos * place[at + 1]
+        x = ca.vertcat(*parts, self._speed_errors(system, reference))
+        return reference.forces - ca.mtimes(self._gains_at(kin.symbols.t), x)
+
+    def _gains_at(self, t: ca.SX) -> ca.SX:
+        """K(t), traced; what does not change is a number."""
+        num, *shape = self.gains.shape
+        flat = self.gains.reshape(num, -1)
+        size = max(float(np.max(np.abs(flat))), 1e-300)
+        moving = [k for k in range(flat.shape[1]) if np.ptp(flat[:, k]) > 1e-9 * size]
+        entries = [ca.SX(float(flat[0, k])) for k in range(flat.shape[1])]
+        if moving:
+            spline = CubicSpline(self.times, flat[:, moving])
+            now = clamp(t, float(self.times[0]), float(self.times[-1]))
+            # a row for each piece: its start, then four coefficients of each entry
+            table = spline.c.transpose(1, 2, 0).reshape(num - 1, -1)
+            starts = [float(s) for s in self.times[:-1]]
+            found = look_up(now, starts, np.column_stack([starts, table]))
+            for j, k in enumerate(moving):
+                entries[k] = polynomial(now - found[0], found[1 + 4 * j : 5 + 4 * j])
+        rows, columns = shape
+        return ca.reshape(ca.vertcat(*entries), columns, rows).T
+
+    def _speed_errors(self, system: System, reference: Reference) -> ca.SX:
+        """η − η_r for the speeds that the gains are for, in whatever speeds the system has."""
+        kin = system.kinematics
+        if tuple(s.name for s in kin.independent_speeds) == self.speeds:
+            return kin.eta - reference.eta
+        names = [s.name for s in kin.speeds]
+        for name in self.speeds:
+            if name not in names:
+                raise SimulationError(
+                    f"the gains are for the independent speed '{name}', which this system lacks",
+                    f"linear-quadratic control of model '{system.model.name}'",
+                    "find the gains with this system: linear_quadratic(system, …)",
+                )
+        at = [names.index(name) for name in self.speeds]
+        given = [ca.densify(x) for x in (reference.q, reference.eta, reference.speed_inputs)]
+        symbols = [kin.symbols.q, kin.eta, kin.symbols.w]
+        return (kin.v - ca.substitute([kin.v], symbols, given)[0])[at]
+
+
+def linear_quadratic(
+    system: System,
+    motion: AbstractMotion,
+    *,
+    reference_start: Array,
+    duration: float,
+    state_weights: Mapping[str, float],
+    input_weights: Mapping[str, float],
+    samples: int = 61,
+    parameters: Mapping[str, float] | None = None,
+) -> LinearQuadratic:
+    """The regulator of a motion.
+
+    Parameters
+    ----------
+    system : compiled system.
+    motion : what to follow.
+    reference_start : (nq,) reference configuration at the start.
+    duration : s that the gains are found for.
+    state_weights : coordinate or independent speed → diagonal entry of Q, 0 if left out. ``x`` and
+        ``y`` of a planar base are along its own axes.
+    input_weights : force input → diagonal entry of R, all of them.
+    samples : times at which the motion is linearized; gains are cubic in between.
+    parameters : values that differ from the nominal ones.
+
+    Raises
+    ------
+    SimulationError : for unknown names, weights that are not positive, quaternions, or gains that
+        have no bound.
+    """
+    Q, R = _weights(system, state_weights, input_weights)
+    line = linearize_along(
+        system,
+        motion,
+        reference_start=reference_start,
+        duration=duration,
+        samples=samples,
+        parameters=parameters,
+    )
+    nx = len(Q)
+    A, B = CubicSpline(line.times, line.A), CubicSpline(line.times, line.B)
+
+    def rate(before_end: float, flat: Array) -> Array:
+        """dP/d(T − t); before_end < 0 is after the end."""
+        t = duration - max(before_end, 0.0)
+        # an error that is not symmetric would grow
+        P = (flat.reshape(nx, nx) + flat.reshape(nx, nx).T) / 2
+        PA, PB = P @ A(t), P @ B(t)
+        return (PA.T + PA - (PB / R) @ PB.T + Q).ravel()
+
+    backward = duration - line.times[::-1]
+    solved = solve_ivp(rate, (-duration, duration), np.zeros(nx * nx), t_eval=backward, **_ACCURACY)
+    if not solved.success:
+        raise SimulationError(
+            "the Riccati equation has no bounded solution over this motion",
+            f"linear-quadratic control of model '{system.model.name}'",
+            "weight only what the inputs can move, or shorten the duration",
+        )
+    costs = solved.y.T.reshape(-1, nx, nx)[::-1]
+    costs = (costs + costs.transpose(0, 2, 1)) / 2
+    gains = np.array([(b / R).T @ P for b, P in zip(line.B, costs, strict=True)])
+    return LinearQuadratic(speeds=line.speeds, times=line.times, gains=gains, costs=costs)
+
+
+def linearize_along(
+    system: System,
+    motion: AbstractMotion,
+    *,
+    reference_start: Array,
+    duration: float,
+    samples: int = 61,
+    parameters: Mapping[str, float] | None = None,
+) -> Linearization:
+    """A(t) and B(t) of (1) along a motion, exact at each sample.
+
+    Parameters
+    ----------
+    system, motion, reference_start, duration, samples, parameters : as in
+        :func:`linear_quadratic`.
+    """
+    _check(system, duration, samples)
+    kin, eq = system.kinematics, system.equations
+    symbols = kin.symbols
+    reference = trace_reference(system, motion)
+    trace = reference.motion
+    params = system.parameters(parameters)
+    # the reference over time
+    arguments = [symbols.t, reference.states, symbols.params, trace.parameters]
+    rates = ca.Function("rates", arguments, [ca.densify(reference.rates)])
+    times = np.linspace(0.0, duration, samples)
+    states = solve_ivp(
+        lambda t, z: np.array(rates(t, z, params, trace.parameter_values)).ravel(),
+        (0.0, duration),
+        np.concatenate([trace.start, reference_start]),
+        t_eval=times,
+        **_ACCURACY,
+    ).y.T
+    on_motion = ca.Function(
+        "reference",
+        arguments,
+        [
+            reference.q,
+            reference.eta,
+            reference.forces,
+            reference.speed_inputs,
+            reference.speed_input_rates,
+        ],
+    )
+    x = ca.vertcat(symbols.q, kin.eta)
+    xdot = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations)
+    jacobians = ca.Function(
+        "jacobians",
+        [symbols.t, symbols.q, kin.eta, symbols.u, symbols.w, symbols.wdot, symbols.params],
+        [ca.densify(ca.jacobian(xdot, e)) for e in (x, symbols.u)] + [ca.densify(xdot)],
+    )
+    all_A, all_B = [], []
+    for t, z in zip(times, states, strict=True):
+        q, *others = on_motion(t, z, params, trace.parameter_values)
+        A, B, moving = (np.array(e) for e in jacobians(t, q, *others, params))
+        T, spin = np.eye(len(A)), np.zeros_like(A)
+        for at in _bases(system):
+            heading, turning = float(q[at + 2]), float(moving[at + 2, 0])
+            c, s = np.cos(heading), np.sin(heading)
+            T[at : at + 2, at : at + 2] = [[c, s], [-s, c]]
+            spin[at, at + 1], spin[at + 1, at] = turning, -turning  # Ṫ T⁻¹
+        all_A.append(spin + T @ A @ T.T)
+        all_B.append(T @ B)
+    names = tuple(s.name for s in kin.independent_speeds)
+    return Linearization(speeds=names, times=times, A=np.array(all_A), B=np.array(all_B))
+
+
+def _bases(system: System) -> list[int]:
+    """Where the coordinates x, y and angle of each planar joint start."""
+    nodes = system.kinematics.tree.nodes
+    return [n.coordinates.start for n in nodes if isinstance(n.joint.type, Planar)]
+
+
+def _weights(
+    system: System, states: Mapping[str, float], inputs: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """Q (nx, nx) and the diagonal of R (nu,)."""
+    where = f"linear-quadratic control of model '{system.model.name}'"
+    names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
+    forces = [i.name for i in system.model.inputs]
+    for given, known in ((states, names), (inputs, forces)):
+        for name, weight in given.items():
+            if name not in known:
+                raise SimulationError(
+                    f"there is no '{name}' to weight", where, nearest(name, known)
+                )
+            if not (np.isfinite(weight) and weight >= 0 and (weight > 0 or given is states)):
+                raise SimulationError(
+                    f"the weight of '{name}' is {weight:g}",
+                    where,
+                    "give states weights of 0 or more, and inputs positive ones",
+                )
+    missing = [name for name in forces if name not in inputs]
+    if missing:
+        raise SimulationError(
+            f"input '{missing[0]}' has no weight, so it would cost nothing",
+            where,
+            f"give a positive weight to each of {', '.join(forces)}",
+        )
+    Q = np.diag([float(states.get(name, 0.0)) for name in names])
+    return Q, np.array([float(inputs[name]) for name in forces])
+
+
+def _check(system: System, duration: float, samples: int) -> None:
+    where = f"linear-quadratic control of model '{system.model.name}'"
+    if system.kinematics.probe.quaternions:
+        raise SimulationError(
+            "the model has orientations as quaternions, whose four errors are not independent",
+            where,
+            "use joints with angles (revolute or planar), or another controller",
+        )
+    if not 4 <= samples <= MOST_SAMPLES:
+        raise SimulationError(
+            f"{samples} samples are asked for, expected 4 to {MOST_SAMPLES}",
+            where,
+            "choose samples=61, more for motions that change often",
+        )
+    if not duration > 0:
+        raise SimulationError(
+            f"the duration is {duration:g} s", where, "give the time that the motion takes"
+        )

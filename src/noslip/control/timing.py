@@ -1,0 +1,169 @@
+"""Timing laws: how fast the point moves along its path, traced, and the laws in closed form.
+
+A law gives ṡ as a function of the time t, the arc length s and the curvature κ; the acceleration
+follows by total differentiation,
+
+    (1)  s̈ = ∂ṡ/∂t + (∂ṡ/∂s + ∂ṡ/∂κ dκ/ds) ṡ
+
+A law that starts from rest depends on t, not on s alone: what moves with a speed that vanishes at
+s = 0 never leaves it.
+
+To add a law:
+
+1. Write a final frozen dataclass of :class:`AbstractTiming` with `speed` and `duration`.
+2. Name it in `TIMINGS` of ``timing_text.py``.
+3. Add one to the list at the top of ``tests/unit/control/test_timing.py``.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+import casadi as ca
+
+from noslip.control.paths import length
+from noslip.control.paths_base import AbstractPath, assign, curvature, number, positive
+from noslip.control.paths_panels import integrate
+from noslip.control.paths_selection import clamp
+from noslip.errors import SimulationError
+
+
+class AbstractTiming(abc.ABC):
+    """How the arc length of a path grows with time."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """ṡ in m/s, traced.
+
+        Parameters
+        ----------
+        t : time since the start, s.
+        s : arc length, m.
+        curvature : of the path at s, 1/m.
+        length : of the whole path, m.
+        """
+
+    @abc.abstractmethod
+    def duration(self, path: AbstractPath) -> float:
+        """Time from the start of `path` to its end, s."""
+
+
+def acceleration(
+    timing: AbstractTiming,
+    t: ca.SX,
+    s: ca.SX,
+    curvature: ca.SX,
+    curvature_rate: ca.SX,
+    length: float,
+) -> ca.SX:
+    """s̈ in m/s², traced: the total derivative of the speed.
+
+    Parameters
+    ----------
+    timing : the law.
+    t : time since the start, s.
+    s : arc length, m.
+    curvature : of the path at s, 1/m.
+    curvature_rate : dκ/ds there, 1/m².
+    length : of the whole path, m.
+    """
+    at = ca.SX.sym("t"), ca.SX.sym("s"), ca.SX.sym("kappa")
+    rate = ca.SX.sym("rate")
+    speed = ca.SX(timing.speed(*at, length))
+    total = ca.jtimes(speed, ca.vertcat(*at), ca.vertcat(1, speed, rate * speed))  # (1)
+    function = ca.Function("acceleration", [*at, rate], [ca.densify(total)])
+    return function.call([ca.SX(x) for x in (t, s, curvature, curvature_rate)])[0]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Quintic(AbstractTiming):
+    """From rest to rest: s = L (10 τ³ − 15 τ⁴ + 6 τ⁵) with τ = t/duration.
+
+    Speed and acceleration vanish at both ends, and stay zero before and after.
+
+    Parameters
+    ----------
+    duration : s; kept as `total_time`.
+    """
+
+    total_time: float
+
+    def __init__(self, duration: float) -> None:
+        assign(self, total_time=positive(duration, "duration", "Quintic"))
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """30 (L/T) τ² (1 − τ)²."""
+        tau = clamp(t / self.total_time, 0.0, 1.0)
+        return 30 * length / self.total_time * (tau * (1 - tau)) ** 2
+
+    def duration(self, path: AbstractPath) -> float:
+        """The given one, for every `path`."""
+        return self.total_time
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ConstantSpeed(AbstractTiming):
+    """The same speed from the start to the end, and on.
+
+    Parameters
+    ----------
+    speed : m/s; kept as `steady_speed`.
+    """
+
+    steady_speed: float
+
+    def __init__(self, speed: float) -> None:
+        assign(self, steady_speed=positive(speed, "speed", "ConstantSpeed"))
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """The given speed."""
+        return ca.SX(self.steady_speed)
+
+    def duration(self, path: AbstractPath) -> float:
+        """Length over speed."""
+        return length(path) / self.steady_speed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantEnergy(AbstractTiming):
+    """The speed at which a sleigh keeps its kinetic energy: ṡ = v_T/√(1 + b² κ²).
+
+    The whole speed v_T = √(ṡ² + b² φ̇²) of a body that heads along the path, φ̇ = κ ṡ, is constant
+    [AntunesSigaudMoraes2010]. It takes the time (1/v_T) ∫ √(1 + b² κ²) ds.
+
+    Parameters
+    ----------
+    total_speed : v_T, m/s.
+    radius_of_gyration : b, about the point that follows the path, m.
+    """
+
+    total_speed: float
+    radius_of_gyration: float
+
+    def __post_init__(self) -> None:
+        radius = number(self.radius_of_gyration, "radius_of_gyration", "ConstantEnergy")
+        if radius < 0:
+            raise SimulationError(
+                f"radius_of_gyration is {radius:g}, expected 0 or more",
+                "ConstantEnergy",
+                "give the radius in m: the root of the moment of inertia over the mass",
+            )
+        assign(
+            self,
+            total_speed=positive(self.total_speed, "total_speed", "ConstantEnergy"),
+            radius_of_gyration=radius,
+        )
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """v_T/√(1 + b² κ²)."""
+        return self.total_speed / self._stretch(curvature)
+
+    def duration(self, path: AbstractPath) -> float:
+        """(1/v_T) ∫ √(1 + b² κ²) ds."""
+        return integrate(path, lambda p: self._stretch(curvature(path, p))) / self.total_speed
+
+    def _stretch(self, kappa: ca.SX) -> ca.SX:
+        return ca.sqrt(1 + (self.radius_of_gyration * kappa) ** 2)

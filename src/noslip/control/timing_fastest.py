@@ -1,0 +1,224 @@
+"""The fastest motion along a path within limits, by reachability analysis.
+
+The path is cut at arc lengths s_0 … s_N. The acceleration u_k is constant on each segment, so that
+z = ṡ² is linear there and ṡ linear in time: z_{k+1} = z_k + 2 h_k u_k. Two passes give the highest
+speed everywhere (H. Pham and Q.-C. Pham, "A new approach to time-optimal path parameterization
+based on reachability analysis", IEEE Transactions on Robotics 34, 2018):
+
+    backward  the interval of z_k from which some u_k leads into the interval of z_{k+1}
+    forward   from the start, the largest u_k that stays in these intervals
+
+Departures: every limit is imposed at both ends of each segment; the two unknowns are eliminated in
+closed form instead of by a solver; where the acceleration switches inside a segment the place is
+found and becomes a cut of its own, so that bang-bang motions are exact; where a limit is exceeded
+between the cuts, the segment is halved; and what little excess is left is taken off the limit.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from noslip.control.paths import length
+from noslip.control.paths_base import AbstractPath, Array, number
+from noslip.control.paths_panels import arc_table, where
+from noslip.control.timing_limits import Limits, SegmentLimits
+from noslip.control.timing_ramps import SpeedSchedule
+from noslip.errors import SimulationError
+
+CUTTING_ROUNDS = 20
+TIGHTENING_ROUNDS = 60
+COARSE = 1e-4  # relative error of z between two cuts above which others are made
+EXCESS = 1e-7  # relative excess that is left
+SWITCH = 1e-10  # relative gain of z for which a switch is made a cut
+CLOSEST = 1e-7  # distance of two cuts, as a part of the length
+
+#: A limit A u + B z + C ≤ 0.
+Row = tuple[float, float, float]
+
+
+def fastest(
+    path: AbstractPath,
+    limits: Limits,
+    *,
+    start_speed: float = 0.0,
+    end_speed: float = 0.0,
+    count: int = 200,
+) -> SpeedSchedule:
+    """The fastest motion along a path: from rest to rest, if no other speeds are given.
+
+    Parameters
+    ----------
+    path : what is driven along.
+    limits : what is exceeded at no place and no time.
+    start_speed, end_speed : at the ends of the path, m/s.
+    count : number of segments to begin with; more are made where they are needed.
+
+    Returns
+    -------
+    timing : SpeedSchedule with the speeds and times at the cuts; its last time is the duration.
+
+    Raises
+    ------
+    SimulationError : no motion satisfies the limits; it says where on the path, and which limits.
+    """
+    ends = number(start_speed, "start_speed", "fastest"), number(end_speed, "end_speed", "fastest")
+    if min(ends) < 0 or count < 2:
+        raise SimulationError(
+            f"start_speed is {ends[0]:g}, end_speed {ends[1]:g} and count {count}",
+            "fastest(path, limits, …)",
+            "give speeds of 0 or more, and a count of 2 or more",
+        )
+    cuts = _first_cuts(path, limits, count)
+    for _ in range(CUTTING_ROUNDS):
+        segments = SegmentLimits.on(path, limits, cuts)
+        if (free := segments.unlimited()) is not None:
+            _refuse(segments, free, "nothing limits the acceleration, or nothing the braking")
+        z, u = _solve(segments, ends)
+        finer = _merged(cuts, _more_cuts(segments, z, u))
+        if len(finer) == len(cuts):
+            break
+        cuts = finer
+    segments = SegmentLimits.on(path, limits, cuts)
+    for _ in range(TIGHTENING_ROUNDS):
+        z, u = _solve(segments, ends)
+        if np.all(segments.excess(z, u) <= EXCESS):
+            return _schedule(cuts, z)
+        segments.tighten(z, u, EXCESS)
+    raise SimulationError(
+        f"limits are still exceeded between {len(cuts)} cuts",
+        f"fastest motion on {type(path).__name__}",
+        f"give a greater count: fastest(path, limits, count={4 * count})",
+    )
+
+
+def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Highest z (N + 1,) at the cuts and u (N,) between them."""
+    h = np.diff(segments.cuts).tolist()
+    first, last = ends[0] ** 2, ends[1] ** 2
+    if last > segments.cap[-1] * (1 + 1e-12):
+        allowed = f"the limits allow {np.sqrt(segments.cap[-1]):.6g} m/s"
+        _refuse(segments, len(h), f"the end speed is {ends[1]:g} m/s, and {allowed}")
+    rows, names = segments.rows()
+    low, high = [last] * len(segments.cuts), [last] * len(segments.cuts)
+    for k in range(len(h) - 1, -1, -1):
+        following = [(2 * h[k], 1.0, -high[k + 1]), (-2 * h[k], -1.0, low[k + 1])]
+        low[k], high[k], reasons = _interval(rows[k] + following)
+        if low[k] > high[k] + 1e-12 * abs(high[k]):
+            known = [*names, *["what lies ahead"] * 2]
+            listed = " and ".join(dict.fromkeys(known[i] for i in sorted(reasons)))
+            _refuse(segments, k, f"no motion satisfies the limits: {listed}")
+        low[k] = min(low[k], high[k])
+    tolerance = 1e-12 * max(first, high[0])
+    if not low[0] - tolerance <= first <= high[0] + tolerance:
+        bound = f"from {np.sqrt(max(low[0], 0)):.6g} to {np.sqrt(high[0]):.6g} m/s"
+        _refuse(segments, 0, f"the start speed is {ends[0]:g} m/s, and the limits allow {bound}")
+    z = [first]
+    for k in range(len(h)):
+        # the largest u that every row allows, and the way ahead
+        most = min((-(b * z[k] + c) / a for a, b, c in rows[k] if a > 0), default=np.inf)
+        z.append(max(min(z[k] + 2 * h[k] * most, high[k + 1]), low[k + 1]))
+        if z[k] <= 0 and z[k + 1] <= 0:
+            _refuse(segments, k, "the limits allow no motion away from rest")
+    return np.array(z), np.diff(z) / (2 * np.array(h))
+
+
+def _interval(rows: list[Row]) -> tuple[float, float, set[int]]:
+    """Lowest and highest z for which some u satisfies all rows, and the rows that bound it.
+
+    Two rows with A_i > 0 > A_j leave room for u where A_i (B_j z + C_j) ≤ A_j (B_i z + C_i).
+    """
+    low, high = -np.inf, np.inf
+    at_low: tuple[int, ...] = ()
+    at_high: tuple[int, ...] = ()
+    up = [(i, row) for i, row in enumerate(rows) if row[0] > 0]
+    down = [(j, row) for j, row in enumerate(rows) if row[0] < 0]
+    sums = [((i,), b, c, abs(b)) for i, (a, b, c) in enumerate(rows) if a == 0]
+    for i, (ai, bi, ci) in up:
+        for j, (aj, bj, cj) in down:
+            size = abs(ai * bj) + abs(aj * bi)
+            sums.append(((i, j), ai * bj - aj * bi, ai * cj - aj * ci, size))  # type: ignore[arg-type]
+    for which, beta, gamma, size in sums:
+        if beta > 1e-13 * size:
+            if -gamma / beta < high:
+                high, at_high = -gamma / beta, which
+        elif beta < -1e-13 * size and -gamma / beta > low:
+            low, at_low = -gamma / beta, which
+    return low, high, {*at_low, *at_high}
+
+
+def _schedule(cuts: Array, z: Array) -> SpeedSchedule:
+    """Times and speeds at the cuts at which the acceleration changes."""
+    v = np.sqrt(z)
+    times = np.concatenate([[0.0], np.cumsum(2 * np.diff(cuts) / (v[1:] + v[:-1]))])
+    u = np.diff(z) / (2 * np.diff(cuts))
+    changes = np.abs(np.diff(u)) > 1e-9 * np.max(np.abs(u))
+    kept = np.concatenate([[True], changes, [True]])
+    return SpeedSchedule(times=tuple(times[kept].tolist()), speeds=tuple(v[kept].tolist()))
+
+
+def _first_cuts(path: AbstractPath, limits: Limits, count: int) -> Array:
+    """Equal segments, cut also where the path or the rows are not smooth."""
+    table = arc_table(path)
+    whole = length(path)
+    breaks = table.arc_length(np.array(path.breaks[1:-1]))
+    cuts = np.array([0.0, *breaks, whole])
+    if limits.rows is not None:
+        grid = limits.rows.arc_lengths
+        if abs(grid[-1] - whole) > 1e-6 * whole:
+            raise SimulationError(
+                f"the rows end at {grid[-1]:.9g} m, and the path is {whole:.9g} m long",
+                f"fastest motion on {type(path).__name__}",
+                "give rows from 0 to length(path)",
+            )
+        cuts = _merged(cuts, grid[1:-1])
+    return _merged(cuts, np.linspace(0.0, whole, count + 1))
+
+
+def _merged(cuts: Array, more: Array) -> Array:
+    """Cuts, and those of `more` (sorted) that are not too close to one."""
+    close = CLOSEST * cuts[-1]
+    more = more[np.diff(more, prepend=-np.inf) > close]
+    k = np.clip(np.searchsorted(cuts, more), 1, len(cuts) - 1)
+    distance = np.minimum(np.abs(more - cuts[k - 1]), np.abs(more - cuts[k]))
+    return np.sort(np.concatenate([cuts, more[distance > close]]))
+
+
+def _more_cuts(segments: SegmentLimits, z: Array, u: Array) -> Array:
+    """Where the acceleration switches inside a segment, and cuts of others that are too coarse.
+
+    No motion within the limits runs above the hardest acceleration from the start of a segment (1),
+    the hardest braking to its end (2), or the highest speed (3). Where two of these meet above the
+    chord, and nothing else is lower, the acceleration switches.
+    """
+    left, h = segments.cuts[:-1], np.diff(segments.cuts)
+    z0, z1 = z[:-1], z[1:]
+    most, least = segments.bounds(z)
+    top = segments.tops()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        meet = (z1 - z0 - 2 * least * h) / (2 * (most - least) * h)  # (1) and (2)
+        reach, leave = (top - z0) / (2 * most * h), 1 + (top - z1) / (2 * least * h)  # (3)
+        corners = ((meet, z0 + 2 * most * h * meet), (reach, top), (leave, top))
+    cuts, switches = [], np.zeros(len(h), dtype=bool)
+    for part, height in corners:
+        inside = (part > 0) & (part < 1)
+        at = np.where(inside, part, 0.5)
+        highest, chord = (x[:, 0] for x in segments.heights(z, at[:, None]))
+        inside &= (height <= highest * (1 + 1e-9)) & (height > chord * (1 + SWITCH))
+        cuts.append((left + at * h)[inside])
+        switches |= inside
+    error = np.where(switches, segments.excess(z, u), segments.error(z, u))
+    num = np.clip(np.ceil(np.sqrt(np.maximum(error, 0.0) / COARSE)), 1, 8).astype(int)
+    cuts += [left[k] + h[k] * np.arange(1, num[k]) / num[k] for k in np.flatnonzero(num > 1)]
+    return np.sort(np.concatenate(cuts))
+
+
+def _refuse(segments: SegmentLimits, k: int, what: str) -> NoReturn:
+    s = segments.cuts[k]
+    p = float(arc_table(segments.path).parameter(np.array([s]))[0])
+    raise SimulationError(
+        what,
+        f"fastest motion, {where(segments.path, p, s)}",
+        "loosen the limits there, or start and end more slowly",
+    )

@@ -1,0 +1,109 @@
+"""A vehicle with a trailer whose axle follows a path: the way to prescribe backing up.
+
+With the base on the path, the trailer is pushed and folds up. With the trailer's axle on it, the
+articulation φ (heading of the trailer less that of the base) is the state that is left; with
+v₂, ω₂ the speed ahead and the rate of turning of the trailer, ℓ its length and c the hitch,
+
+    (1)  v₁ = v₂ cos φ − ℓ ω₂ sin φ,    −c ω₁ = v₂ sin φ + ℓ ω₂ cos φ
+    (2)  φ̇ = ω₂ − ω₁
+    (3)  tan δ = wheelbase ω₁ / v₁
+
+(1) is the velocity of the hinge in the base's axes. On a line (2) is φ̇ = v₂ sin φ / c: stable in
+reverse for a hitch behind the axle, forward for one ahead of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
+from noslip.control.path_motion import PathMotion, planar_base
+from noslip.control.paths_base import AbstractPath, curvature
+from noslip.control.timing import AbstractTiming
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.model.expressions import nominal
+from noslip.model.quantities import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailerMotion(AbstractMotion):
+    """The trailer's axle along a path, the base and the steering as they must be.
+
+    Parameters
+    ----------
+    path, timing : where the trailer's axle goes and how fast.
+    steering, hinge : names of the steering coordinate and of the trailer's angle on the base.
+    wheelbase : from the base's origin, on its axle, ahead to the steered wheel, m.
+    hitch : from the base's origin back to the hinge, m.
+    trailer : from the hinge back to the trailer's axle, m.
+    reverse : back up: the trailer goes first.
+    """
+
+    path: AbstractPath
+    timing: AbstractTiming
+    steering: str
+    hinge: str
+    wheelbase: Scalar
+    hitch: Scalar
+    trailer: Scalar
+    reverse: bool = True
+
+    def trace(self, system: System) -> MotionTrace:
+        """Pose of the base, steering and articulation over time."""
+        self._check(system)
+        reader = system.kinematics.reader
+        # the trailer's axle as if it were a base of its own
+        axle = PathMotion(path=self.path, timing=self.timing, reverse=self.reverse).trace(system)
+        sign = -1.0 if self.reverse else 1.0
+        v2, w2 = sign * axle.rates[1], axle.rates[2]
+        bend = sign * curvature(self.path, axle.states[0])
+        wheelbase, hitch, length = (
+            reader.scalar(e) for e in (self.wheelbase, self.hitch, self.trailer)
+        )
+        phi = ca.SX.sym("phi")
+        cos, sin = ca.cos(phi), ca.sin(phi)
+        rate = w2 + (v2 * sin + length * w2 * cos) / hitch  # (2)
+        # (3), by distance, so that it holds at rest
+        turning = -(sin + length * bend * cos) / hitch
+        delta = ca.atan(wheelbase * turning / (cos - length * bend * sin))
+        heading = axle.outputs[2]
+        own = heading - phi
+        ahead = length * ca.vertcat(ca.cos(heading), ca.sin(heading))
+        place = axle.outputs[0:2] + ahead + hitch * ca.vertcat(ca.cos(own), ca.sin(own))
+        name = planar_base(system).joint.name
+        names = [f"{name}.x", f"{name}.y", f"{name}.angle", self.steering, self.hinge]
+        return MotionTrace(
+            at=coordinate_indices(system, names),
+            outputs=ca.vertcat(place, own, delta, phi),
+            states=ca.vertcat(axle.states, phi),
+            rates=ca.vertcat(axle.rates, rate),
+            start=np.append(axle.start, self._steady(system, axle, bend)),
+            names=(*axle.names, "path.articulation"),
+            units=(*axle.units, "rad"),
+            parameters=axle.parameters,
+            parameter_values=axle.parameter_values,
+        )
+
+    def _steady(self, system: System, axle: MotionTrace, bend: ca.SX) -> float:
+        """φ of the steady turn at the start: sin φ + ℓκ cos φ = −c κ."""
+        known = system.model.parameter_values()
+        kappa = float(ca.Function("bend", [axle.states], [bend])(axle.start))
+        a, b = nominal(self.trailer, known) * kappa, -nominal(self.hitch, known) * kappa
+        return float(np.arcsin(b / np.hypot(1.0, a)) - np.arctan(a))
+
+    def _check(self, system: System) -> None:
+        hitch = nominal(self.hitch, system.model.parameter_values())
+        if hitch * (1 if self.reverse else -1) <= 0:
+            way = "in reverse" if self.reverse else "forward"
+            raise SimulationError(
+                f"the hitch is {hitch:g} m behind the axle, where the articulation is not stable "
+                f"for a trailer on the path {way}",
+                f"motion of model '{system.model.name}'",
+                "let the base follow the path with PathMotion"
+                if not self.reverse
+                else "place the hitch behind the axle",
+            )

@@ -1,0 +1,312 @@
+"""Sums of products with bounded size: the algebra behind closed forms for people.
+
+Sums are those of `sums`. Their atoms are
+
+    symbol      a symbol of the model; the q_w of a unit quaternion is kept at power 0 or 1 by
+                q_w² = 1 − q_x² − q_y² − q_z²
+    sine        sin of something, kept at power 0 or 1 by sin² = 1 − cos²
+    cosine      cos of something
+    root        something whose square is known: √P, |x|, or ±x by a condition; kept at power 0 or 1
+    sum         a sum of several terms in a denominator, so its power is negative
+    call        any other function, taken as it is
+    value       a result that grew too large, or has a name, and is known by its place
+
+Every operation has a cost that is known before it is done, so nothing here can hang: what would
+grow beyond `MAX_TERMS` or beyond the budget raises `TooLarge`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from noslip.show.sums import (
+    ONE,
+    Budget,
+    Frozen,
+    Monomial,
+    Rational,
+    Sum,
+    TooLarge,
+    content,
+    dense,
+    drop,
+    exact,
+    merge,
+    put,
+)
+
+Quaternion = tuple[int, int, int, int]
+
+MAX_TERMS = 120
+MAX_PRODUCTS = 2500
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What a monomial is made of.
+
+    Parameters
+    ----------
+    kind : see the top of the file.
+    name : of a function, a symbol's index, a value's place in the program.
+    arguments : of a function, a sine or a cosine; of a root what shall be shown.
+    meaning : the square of a root, the sum in a denominator.
+    """
+
+    kind: str
+    name: str | int
+    arguments: tuple[Frozen, ...] = ()
+    meaning: Frozen = frozenset()
+
+
+class Algebra:
+    """Operations on sums, and the atoms they are made of."""
+
+    def __init__(self, budget: Budget, quaternions: tuple[Quaternion, ...] = ()) -> None:
+        self.budget = budget
+        self.atoms: list[Atom] = []
+        self.lengths: dict[int, int] = {}
+        self._unit = {q[0]: q for q in quaternions}
+        self._index: dict[Atom, int] = {}
+        self._sums: set[int] = set()
+        self._special: set[int] = set()
+        self._merged: dict[tuple[Monomial, Monomial], Monomial] = {}
+
+    def atom(self, atom: Atom) -> Sum:
+        """An atom as a sum of one term; equal atoms are the same."""
+        return {((self._place(atom), 1),): 1}
+
+    def _place(self, atom: Atom) -> int:
+        place = self._index.get(atom)
+        if place is None:
+            place = self._index[atom] = len(self.atoms)
+            self.atoms.append(atom)
+            is_scalar_part = atom.kind == "symbol" and atom.name in self._unit
+            if atom.kind in ("sine", "root", "sum") or is_scalar_part:
+                self._special.add(place)
+            if atom.kind == "sum":
+                self._sums.add(place)
+        return place
+
+    def squares_to_one(self, place: int) -> list[int]:
+        """Atoms whose squares add up to one, this one among them: sin and cos, a quaternion."""
+        atom = self.atoms[place]
+        if atom.kind in ("sine", "cosine"):
+            names = (("sine", "sin"), ("cosine", "cos"))
+            return [self._place(Atom(kind, name, atom.arguments)) for kind, name in names]
+        for quaternion in self._unit.values():
+            if atom.kind == "symbol" and atom.name in quaternion:
+                return [self._place(Atom("symbol", k)) for k in quaternion]
+        return []
+
+    def below_root(self, root: Atom) -> tuple[int, int] | None:
+        """The atom that stands for the root's P or −P in denominators, and that sign."""
+        for sign in (1, -1):
+            meaning = frozenset((m, sign * c) for m, c in root.meaning)
+            place = self._index.get(Atom("sum", "", meaning=meaning))
+            if place is not None:
+                return place, sign
+        return None
+
+    def add(self, a: Sum, b: Sum, sign: int = 1) -> Sum:
+        """a + b or a − b."""
+        self.budget.spend(1 + len(b) // 4)
+        result = dict(a)
+        for monomial, number in b.items():
+            put(result, monomial, sign * number)
+        return self._bounded(self._without_denominators(result))
+
+    def multiply(self, a: Sum, b: Sum) -> Sum:
+        """The product a b."""
+        if len(a) == 1 and ONE in a:
+            return {m: exact(a[ONE] * c) for m, c in b.items()}
+        if len(b) == 1 and ONE in b:
+            return {m: exact(b[ONE] * c) for m, c in a.items()}
+        return self._bounded(self._without_denominators(self._product(a, b)))
+
+    def _product(self, a: Sum, b: Sum) -> Sum:
+        if len(a) * len(b) > MAX_PRODUCTS:
+            raise TooLarge
+        self.budget.spend(len(a) * len(b))
+        result: Sum = {}
+        for m, c in a.items():
+            for n, d in b.items():
+                merged = self._merged.get((m, n))
+                if merged is None:
+                    merged = self._merged[m, n] = merge(m, n)
+                if self._is_reduced(merged):
+                    put(result, merged, c * d)
+                else:
+                    for monomial, number in self._reduced(merged, c * d).items():
+                        put(result, monomial, number)
+        return result
+
+    def _is_reduced(self, monomial: Monomial) -> bool:
+        for place, power in monomial:
+            if place in self._special and (power > 0 if place in self._sums else power != 1):
+                return False
+        return True
+
+    def _reduced(self, monomial: Monomial, number: Rational) -> Sum:
+        """The monomial with sines and roots at power 0 or 1 and sums in the denominator only."""
+        for place, power in monomial:
+            if place not in self._special:
+                continue
+            if place in self._sums:
+                if power < 0:
+                    continue
+                known, odd, half = dict(self.atoms[place].meaning), 0, power
+            elif power == 1:
+                continue
+            else:
+                known, odd, half = self._square(place), power % 2, power // 2
+            rest = tuple(p for p in monomial if p[0] != place)
+            start: Sum = {merge(rest, ((place, 1),) if odd else ()): number}
+            factor = known if half > 0 else self.reciprocal(known)
+            for _ in range(abs(half)):
+                start = self._product(start, factor)
+            return start
+        return {monomial: number}
+
+    def _square(self, place: int) -> Sum:
+        atom = self.atoms[place]
+        if atom.kind == "root":
+            return dict(atom.meaning)
+        if atom.kind == "symbol":
+            rest = [self._place(Atom("symbol", k)) for k in self._unit[int(atom.name)][1:]]
+            square: Sum = {ONE: 1}
+            square.update({((p, 2),): -1 for p in rest})
+            return square
+        cosine = self._place(Atom("cosine", "cos", atom.arguments))
+        return {ONE: 1, ((cosine, 2),): -1}
+
+    def divide(self, a: Sum, b: Sum) -> Sum:
+        """The quotient a / b."""
+        if len(b) > 1:
+            quotient = self.exact_quotient(a, b)
+            if quotient is not None:
+                return quotient
+            inverse = self.exact_quotient(b, a)
+            if inverse is not None:
+                return self.reciprocal(inverse)
+        return self.multiply(a, self.reciprocal(b))
+
+    def reciprocal(self, a: Sum) -> Sum:
+        """1 / a; a sum in the denominator becomes an atom, and roots are moved out of it."""
+        if not a:
+            raise TooLarge
+        if len(a) == 1:
+            ((monomial, number),) = a.items()
+            inverse = tuple((place, -power) for place, power in monomial)
+            return self._reduced(inverse, exact(Fraction(1) / number))
+        rational = self._rationalized(a)
+        if rational is not None:
+            return rational
+        number, monomial, bare = content(a)
+        for place in sorted(self._sums):
+            # what is already known in a denominator may be a factor of this one
+            quotient = self.exact_quotient(bare, dict(self.atoms[place].meaning))
+            if quotient is not None:
+                below = self._product(self.reciprocal(quotient), {((place, -1),): 1})
+                break
+        else:
+            place = self._place(Atom("sum", "", meaning=frozenset(bare.items())))
+            below = {((place, -1),): 1}
+        outside = tuple((p, -power) for p, power in monomial)
+        return self._product(below, self._reduced(outside, exact(Fraction(1) / number)))
+
+    def _rationalized(self, a: Sum) -> Sum | None:
+        """1 / (x + y r) = (x − y r) / (x² − y² r²) for a root r that is alone in a."""
+        roots = {p for m in a for p, _ in m if self.atoms[p].kind == "root"}
+        if len(roots) != 1:
+            return None
+        (root,) = roots
+        conjugate = {m: -c if any(p == root for p, _ in m) else c for m, c in a.items()}
+        norm = self._product(a, conjugate)
+        if not norm or any(p == root for m in norm for p, _ in m):
+            return None
+        return self._product(conjugate, self.reciprocal(norm))
+
+    def _without_denominators(self, a: Sum) -> Sum:
+        """The sum with denominators cancelled where they divide what stands over them."""
+        if not self._sums:
+            return a
+        for place in sorted({p for m in a for p, _ in m} & self._sums):
+            meaning = dict(self.atoms[place].meaning)
+            while True:
+                powers = [power for m in a for p, power in m if p == place]
+                if not powers:
+                    break
+                lowest = (place, min(powers))
+                over = {drop(m, place): c for m, c in a.items() if lowest in m}
+                quotient = self.exact_quotient(over, meaning)
+                if quotient is None:
+                    break
+                a = {m: c for m, c in a.items() if lowest not in m}
+                raised: Monomial = ((place, lowest[1] + 1),) if lowest[1] < -1 else ()
+                for m, c in quotient.items():
+                    put(a, merge(m, raised), c)
+        return a
+
+    def exact_quotient(self, a: Sum, b: Sum) -> Sum | None:
+        """q with a = q b, if there is one and it is found within bounds."""
+        if len(a) < 2 or len(b) < 2 or len(b) > 4 * len(a):
+            return None
+        self.budget.spend(1 + (len(a) + len(b)) // 4)
+        places = sorted({p for m in (*a, *b) for p, _ in m})
+        rest, low_a = dense(a, places)
+        divisor, low_b = dense(b, places)
+        lead, least = max(divisor), min(divisor)
+        # the first and the last terms must divide each other
+        if any(x < y for x, y in zip(max(rest), lead, strict=True)) or any(
+            x < y for x, y in zip(min(rest), least, strict=True)
+        ):
+            return None
+        shift = [x - y for x, y in zip(low_a, low_b, strict=True)]
+        quotient: Sum = {}
+        while rest:
+            top = max(rest)
+            step = tuple(x - y for x, y in zip(top, lead, strict=True))
+            if min(step) < 0 or len(quotient) > MAX_TERMS or len(rest) > 2 * MAX_TERMS:
+                return None
+            self.budget.spend(len(divisor))
+            factor = exact(Fraction(rest[top]) / divisor[lead])
+            powers = [x + y for x, y in zip(step, shift, strict=True)]
+            quotient[tuple((p, e) for p, e in zip(places, powers, strict=True) if e)] = factor
+            for term, c in divisor.items():
+                put(rest, tuple(x + y for x, y in zip(term, step, strict=True)), -factor * c)
+        reduced: Sum = {}
+        for m, c in quotient.items():
+            for n, d in self._reduced(m, c).items():
+                put(reduced, n, d)
+        return reduced
+
+    def power(self, a: Sum, exponent: int) -> Sum:
+        """a to a whole power."""
+        base = a if exponent >= 0 else self.reciprocal(a)
+        result: Sum = {ONE: 1}
+        for _ in range(abs(exponent)):
+            result = self.multiply(result, base)
+        return result
+
+    def root(self, a: Sum) -> Sum:
+        """√a; square numbers are taken out."""
+        if not a:
+            return {}
+        number, monomial, bare = content(a)
+        outside, inner = Fraction(1), Fraction(number)
+        top, bottom = math.isqrt(abs(inner.numerator)), math.isqrt(inner.denominator)
+        if Fraction(top**2, bottom**2) == abs(inner):
+            outside, inner = Fraction(top, bottom), Fraction(1 if inner > 0 else -1)
+        inside = {merge(m, monomial): exact(inner * c) for m, c in bare.items()}
+        if inside == {ONE: 1}:
+            return {ONE: exact(outside)}
+        key = frozenset(inside.items())
+        return self.multiply({ONE: exact(outside)}, self.atom(Atom("root", "sqrt", (key,), key)))
+
+    def _bounded(self, a: Sum) -> Sum:
+        if len(a) > MAX_TERMS:
+            raise TooLarge
+        return a

@@ -1,0 +1,314 @@
+"""A derivation as a document: sections of prose, tables, equations and matrices.
+
+It is drafted with traced expressions (`Scalars`, `Matrix`, `Motion`, tables with items), all of
+which are written together (`writing.write`), so that a part which is named in one section is known
+in the next. `finish` then puts the mathematics in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import sympy
+
+from noslip.show.confirming import Item
+from noslip.show.glyphs import Glyph
+from noslip.show.layout import EQUALS, Arranger, Fenced, Grid, Node, Number, Operator, Row, joined
+from noslip.show.notation import symbol
+from noslip.show.writing import Written
+
+#: Entries up to this size are written into their matrix; longer ones get a line of their own.
+ENTRY_SIZE = 16
+#: Constraints up to this size have their zero on the right.
+SHORT_ROW = 30
+#: Rows of motion up to this size are written out; longer ones refer to the matrices above.
+ROW_SIZE = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Words, with mathematics among them."""
+
+    parts: tuple[str | Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a header."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Node, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An equation: left and right of a sign, and a word on what it is."""
+
+    left: Node
+    right: Node
+    note: str = ""
+    sign: str = "="
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Equations below each other."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixBlock:
+    """A matrix with a name, and what its rows and columns belong to."""
+
+    left: Node
+    grid: Grid
+    row_names: tuple[Node, ...]
+    column_names: tuple[Node, ...]
+
+
+Block = Paragraph | Table | Lines | MatrixBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what is below it."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def words(*parts: str | Node) -> Paragraph:
+    """A paragraph."""
+    return Paragraph(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Drafted lines: a left side, and an item for the right one; no left side for item = 0."""
+
+    lines: tuple[tuple[Node | None, Item, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A drafted matrix or vector, with a label for each entry.
+
+    Parameters
+    ----------
+    name : left of the equals sign.
+    letter : of the entries; they are called by it and their indices. None for no labels.
+    shown, compiled : (m, n) traced, as in `Item`.
+    row_names, column_names : what they belong to; may be empty.
+    is_free : as in `Item`.
+    is_symmetric : whether entries below the diagonal go by the label of those above.
+    """
+
+    name: Node
+    letter: Glyph | None
+    shown: ca.SX
+    compiled: ca.SX
+    row_names: tuple[Node, ...] = ()
+    column_names: tuple[Node, ...] = ()
+    is_free: bool = False
+    is_symmetric: bool = False
+
+    def label(self, i: int, j: int) -> Glyph | None:
+        """The glyph of an entry."""
+        if self.letter is None:
+            return None
+        m, n = self.shown.shape
+        if self.is_symmetric:
+            i, j = min(i, j), max(i, j)
+        places = [i + 1] if n == 1 else [i + 1, j + 1]
+        index = ("," if max(m, n) > 9 else "").join(map(str, places))
+        return Glyph(self.letter.base, f"{self.letter.index},{index}".lstrip(","))
+
+    def items(self) -> list[Item]:
+        """All entries, row by row."""
+        result = []
+        for i in range(self.shown.shape[0]):
+            for j in range(self.shown.shape[1]):
+                glyph = self.label(i, j)
+                repeated = self.is_symmetric and i > j
+                label = None if glyph is None or repeated else symbol(glyph)
+                result.append(
+                    Item(self.shown[i, j], self.compiled[i, j], label, is_free=self.is_free)
+                )
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTable:
+    """A drafted table; a cell with several items is a tuple (a, b, c)."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Node | tuple[Item, ...], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A piece of a row of motion: an item, its label in the matrices above, and what it multiplies.
+
+    Parameters
+    ----------
+    item : the coefficient, or the whole piece.
+    label : how it is written if it is long.
+    factor : an acceleration, an input, a multiplier; None for nothing.
+    sign : −1 to subtract it.
+    """
+
+    item: Item
+    label: sympy.Expr | None = None
+    factor: sympy.Symbol | None = None
+    sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Drafted equations of motion: terms on the left and on the right, and a note, for each row.
+
+    A term that is named by its label moves to the other side if `label` says so by its sign.
+    """
+
+    rows: tuple[tuple[tuple[Term, ...], tuple[Term, ...], str], ...]
+
+
+Draft = Block | Scalars | Matrix | ItemTable | Motion
+
+
+def items_of(block: Draft) -> list[Item]:
+    """All items of a drafted block, in the order in which they are shown."""
+    match block:
+        case Scalars(lines):
+            return [item for _, item, _ in lines]
+        case Matrix():
+            return block.items()
+        case ItemTable(_, rows):
+            return [i for r in rows for cell in r if isinstance(cell, tuple) for i in cell]
+        case Motion(rows):
+            return [t.item for left, right, _ in rows for t in (*left, *right)]
+    return []
+
+
+class Finisher:
+    """Puts written expressions into drafted blocks, and keeps the equations of motion."""
+
+    def __init__(self, written: Written, arrange: Arranger) -> None:
+        self.written = written
+        self.arrange = arrange
+        self.motion: list[tuple[sympy.Expr, sympy.Expr]] = []
+        self._next = iter(zip(written.expressions, written.parts, strict=True))
+
+    def finish(self, block: Draft) -> list[Block]:
+        """The block, after the parts that it is the first to need."""
+        taken = [next(self._next) for _ in items_of(block)]
+        expressions = iter([e for e, _ in taken])
+        parts = [p for _, new in taken for p in new]
+        before: list[Block] = []
+        if parts:
+            before.append(words("with"))
+            before.append(Lines(tuple(Line(self.arrange(s), self.arrange(e)) for s, e in parts)))
+        match block:
+            case Scalars(lines):
+                done = [self._line(left, next(expressions), n) for left, _, n in lines]
+                return [*before, Lines(tuple(done))] if done else before
+            case Matrix():
+                return before + self._matrix(block, expressions)
+            case ItemTable(header, rows):
+                return [*before, self._table(header, rows, expressions)]
+            case Motion(rows):
+                return [*before, self._motion(rows, expressions)]
+        return [block]
+
+    def _line(self, left: Node | None, expression: sympy.Expr, note: str) -> Line:
+        arranged, zero = self.arrange(expression), Number("0")
+        if left is not None:
+            return Line(left, arranged, note)
+        is_short = measure(expression) <= SHORT_ROW
+        return Line(arranged, zero, note) if is_short else Line(zero, arranged, note)
+
+    def _matrix(self, block: Matrix, expressions: Iterator[sympy.Expr]) -> list[Block]:
+        grid: list[tuple[Node, ...]] = []
+        long: list[Line] = []
+        m, n = block.shown.shape
+        for i in range(m):
+            cells: list[Node] = []
+            for j in range(n):
+                expression, label = next(expressions), block.label(i, j)
+                if label is None or measure(expression) <= ENTRY_SIZE:
+                    cells.append(self.arrange(expression))
+                else:
+                    cells.append(label)
+                    if block.is_symmetric and i > j:
+                        continue
+                    long.append(Line(label, self.arrange(expression)))
+            grid.append(tuple(cells))
+        if all(cell == Number("0") for cells in grid for cell in cells):
+            return [Lines((Line(block.name, Number("0")),))]
+        whole = MatrixBlock(block.name, Grid(tuple(grid)), block.row_names, block.column_names)
+        return [whole, Lines(tuple(long))] if long else [whole]
+
+    def _table(
+        self,
+        header: tuple[str, ...],
+        rows: tuple[tuple[str | Node | tuple[Item, ...], ...], ...],
+        expressions: Iterator[sympy.Expr],
+    ) -> Table:
+        done = []
+        for row in rows:
+            cells: list[str | Node] = []
+            for cell in row:
+                if isinstance(cell, tuple):
+                    entries = [self.arrange(next(expressions)) for _ in cell]
+                    several = len(entries) > 1
+                    cells.append(Fenced(joined(entries, Operator(","))) if several else entries[0])
+                else:
+                    cells.append(cell)
+            done.append(tuple(cells))
+        return Table(header, tuple(done))
+
+    def _motion(
+        self,
+        rows: tuple[tuple[tuple[Term, ...], tuple[Term, ...], str], ...],
+        expressions: Iterator[sympy.Expr],
+    ) -> Lines:
+        lines = []
+        for left, right, note in rows:
+            sides = [[(t, next(expressions)) for t in side] for side in (left, right)]
+            whole = sum(measure(e) for side in sides for _, e in side)
+            is_short = whole <= ROW_SIZE and not self._has_parts(e for s in sides for _, e in s)
+            written = [self._side(side, is_short) for side in sides]
+            arranged = [
+                self.arrange.sum_of(terms, keep=True) if terms else Number("0") for terms in written
+            ]
+            self.motion.append((sympy.Add(*written[0]), sympy.Add(*written[1])))
+            lines.append(Line(arranged[0], arranged[1], note))
+        return Lines(tuple(lines))
+
+    def _has_parts(self, expressions: Iterator[sympy.Expr] | Sequence[sympy.Expr]) -> bool:
+        known = {s for new in self.written.parts for s, _ in new}
+        return any(e.free_symbols & known for e in expressions)
+
+    def _side(self, side: list[tuple[Term, sympy.Expr]], is_short: bool) -> list[sympy.Expr]:
+        terms: list[sympy.Expr] = []
+        for term, expression in side:
+            is_long = not is_short and measure(expression) > ENTRY_SIZE
+            coefficient = term.label if is_long and term.label is not None else expression
+            if expression == 0:
+                continue
+            whole = term.sign * coefficient * (1 if term.factor is None else term.factor)
+            terms += whole.args if whole.is_Add and term.factor is None else [whole]
+        return terms
+
+
+def measure(expression: sympy.Expr) -> int:
+    """How much there is to read."""
+    return sum(1 for _ in sympy.preorder_traversal(expression))
+
+
+def equals(left: Node, right: Node) -> Row:
+    """left = right."""
+    return Row((left, EQUALS, right))

@@ -1,0 +1,198 @@
+"""The sections that every derivation begins with: mechanism, symbols, kinematics, constraints."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from noslip.kinematics.rows import RowTrace
+from noslip.model.joints import Joint
+from noslip.show.confirming import Item
+from noslip.show.derivation import Draft, ItemTable, Matrix, Scalars, Table, words
+from noslip.show.derivation_subject import Subject
+from noslip.show.glyphs import Glyph
+from noslip.show.layout import Fenced, Node, Operator, formula, joined
+from noslip.show.notation import Entry, symbol
+
+Drafted = tuple[str, list[Draft]]
+
+
+def glyphs(entries: list[Entry]) -> tuple[Node, ...]:
+    """Their symbols."""
+    return tuple(e.glyph for e in entries)
+
+
+def rates(entries: list[Entry]) -> tuple[Node, ...]:
+    """The symbols of their rates."""
+    return tuple(e.glyph.rate for e in entries)
+
+
+def mechanism(subject: Subject) -> Drafted:
+    """Frames and bodies: who carries whom, and their inertia."""
+    kin = subject.kin
+    rows = []
+    for node in kin.tree.nodes:
+        inertia = [node.inertia_D[k, k] for k in range(3)]
+        products = [node.inertia_D[0, 1], node.inertia_D[0, 2], node.inertia_D[1, 2]]
+        if any(not p.is_zero() for p in products):
+            inertia += products
+        rows.append(
+            (
+                node.body.name,
+                f"{_joint_words(node.joint)} on '{node.joint.parent}'",
+                _items([node.mass]),
+                _items([node.center_D[k] for k in range(3)]),
+                _items(inertia),
+            )
+        )
+    blocks: list[Draft] = [
+        words(
+            "The axes of the world are x, y and z. Each body has axes of its own, in which its "
+            "mass center and its inertia about the mass center are given: Ixx, Iyy, Izz, then Ixy, "
+            "Ixz, Iyz where the body has them."
+        ),
+        ItemTable(("body", "carried by", "mass", "mass center", "inertia"), tuple(rows)),
+    ]
+    if kin.tree.loops:
+        closing = ", ".join(f"'{j.name}' ({_joint_words(j)})" for j in kin.tree.loops)
+        blocks.append(words(f"Loops are closed by {closing}."))
+    return "Frames and bodies", blocks
+
+
+def _joint_words(joint: Joint) -> str:
+    axis = getattr(joint.type, "axis", None)
+    about = "" if axis is None else " ({})".format(", ".join(_short(a) for a in axis))
+    return f"{joint.type.word}{about} '{joint.name}'"
+
+
+def _short(scalar: float | str) -> str:
+    return scalar if isinstance(scalar, str) else f"{scalar:g}"
+
+
+def _items(expressions: list[ca.SX]) -> tuple[Item, ...]:
+    return tuple(Item(e, e) for e in expressions)
+
+
+def symbols(subject: Subject) -> Drafted:
+    """The legend: symbol, full name, unit, meaning."""
+    rows = tuple((e.glyph, e.name, e.unit, e.meaning) for e in subject.notation.legend)
+    return "Symbols", [
+        words("A dot is a rate in time."),
+        Table(("symbol", "name", "unit", "meaning"), rows),
+    ]
+
+
+def kinematics(subject: Subject) -> Drafted:
+    """Rates of the coordinates, where they are not speeds themselves."""
+    kin, notation = subject.kin, subject.notation
+    at_motion = ca.mtimes(kin.N, kin.v)
+    lines = []
+    for k, entry in enumerate(notation.coordinates):
+        rate = ca.mtimes(kin.N[k, :], subject.v)
+        if entry.glyph.rate in [s.glyph for s in notation.speeds]:
+            continue
+        lines.append((entry.glyph.rate, Item(rate, at_motion[k], symbol(entry.glyph.rate)), ""))
+    if not lines:
+        return "Kinematics", [words("Each coordinate's rate is a speed.")]
+    blocks: list[Draft] = [words(formula("q̇ = N v"), " reads, where it is not trivial,")]
+    blocks.append(Scalars(tuple(lines)))
+    if kin.probe.quaternions:
+        blocks.append(words("Quaternions have length one, which is used in what follows."))
+    return "Kinematics", blocks
+
+
+def constraints(subject: Subject) -> Drafted:
+    """Each row as an equation."""
+    kin = subject.kin
+    if not kin.rows:
+        return "Constraints", [words("None: every speed is free.")]
+    redundant = {r.row: r.follows_from for r in kin.redundant}
+    lines, positions = [], []
+    for k, row in enumerate(kin.rows):
+        note = f"{row.name}, {row.origin}"
+        if k in redundant:
+            others = ", ".join(redundant[k])
+            note += f"; follows from {others}" if others else "; fulfilled by itself"
+        compiled = ca.mtimes(kin.A[k, :], kin.symbols.v) + kin.a[k]
+        item = Item(subject.at_v(row.velocity), compiled, is_free=True)
+        lines.append((None, item, note))
+        if row.position is not None:
+            positions.append((None, Item(row.position, row.position), _position_note(row)))
+    blocks: list[Draft] = [words(formula("A v + a = 0"), ", row by row:"), Scalars(tuple(lines))]
+    if positions:
+        blocks += [words("The holonomic ones are the rates of"), Scalars(tuple(positions))]
+    return "Constraints", blocks
+
+
+def _position_note(row: RowTrace) -> str:
+    return f"{row.name}, position"
+
+
+def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
+    """v = S η + s, and the dependent speeds one by one."""
+    kin, notation = subject.kin, subject.notation
+    own = [s.name for s in kin.speeds]
+    defined = [
+        (e.glyph, Item(subject.at_v(ca.mtimes(kin.E[j, :], kin.symbols.v)), kin.eta[j]), "")
+        for j, e in enumerate(notation.independent_speeds)
+        if e.name not in own
+    ]
+    blocks: list[Draft] = [
+        words(
+            f"The constraints leave {kin.num_independent_speeds} of {kin.num_speeds} speeds free: ",
+            Glyph("η"),
+            " = ",
+            _tuple(glyphs(notation.independent_speeds)),
+            ".",
+        )
+    ]
+    if defined:
+        blocks += [words("By the model's own definition"), Scalars(tuple(defined))]
+    if kin.num_independent_speeds and kin.kept:
+        S = ca.densify(kin.S)
+        blocks.append(words("All speeds that they allow are"))
+        blocks.append(
+            Matrix(
+                letter, letter, S, S, glyphs(notation.speeds), glyphs(notation.independent_speeds)
+            )
+        )
+    dependent = [
+        (e.glyph, Item(kin.v[k], kin.v[k], symbol(e.glyph)), "")
+        for k, e in enumerate(notation.speeds)
+        if k not in subject.independent
+    ]
+    if dependent:
+        blocks += [words("so that the dependent ones are"), Scalars(tuple(dependent))]
+    return "Admissible speeds", blocks
+
+
+def _tuple(entries: tuple[Node, ...]) -> Node:
+    return Fenced(joined(list(entries), Operator(",")))
+
+
+def constraint_forces(subject: Subject) -> Drafted | None:
+    """λ of the independent rows, in the accelerations."""
+    kin, notation = subject.kin, subject.notation
+    if not kin.kept:
+        return None
+    lines = [
+        (e.glyph, Item(subject.multipliers[k], _compiled_multiplier(subject, k)), e.name)
+        for k, e in enumerate(notation.multipliers)
+    ]
+    blocks: list[Draft] = [
+        words("The forces that keep the rows, along what each row measures, in the accelerations:"),
+        Scalars(tuple(lines)),
+    ]
+    if kin.redundant:
+        names = ", ".join(f"'{kin.rows[r.row].name}'" for r in kin.redundant)
+        blocks.append(words(f"Rows that follow from others ({names}) are counted with those."))
+    return "Constraint forces", blocks
+
+
+def _compiled_multiplier(subject: Subject, k: int) -> ca.SX:
+    """λ as compiled; with redundant rows only their share of the reactions is, so λ itself."""
+    kin, equations = subject.kin, subject.equations
+    if subject.mu.shape[0]:
+        return -equations.costate_rates[k]
+    if kin.redundant:
+        return subject.lam[k]
+    return equations.multipliers[kin.kept[k]]

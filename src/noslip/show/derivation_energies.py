@@ -1,0 +1,187 @@
+"""The derivations from scalar functions: Boltzmann–Hamel and Gibbs–Appell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import sympy
+
+from noslip.formulations.boltzmann_hamel import hamel_term
+from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.gibbs_appell import acceleration_energy
+from noslip.formulations.tree import kinetic_energy
+from noslip.kinematics.linear import block_solve
+from noslip.kinematics.tree import twists
+from noslip.show.confirming import Item
+from noslip.show.derivation import Draft, Matrix, Scalars, words
+from noslip.show.derivation_common import Drafted
+from noslip.show.derivation_rows import column_block, mass_block, reduced_motion
+from noslip.show.derivation_subject import Subject
+from noslip.show.glyphs import Glyph
+from noslip.show.hamel import turning_term
+from noslip.show.layout import Fenced, Word, formula, row
+from noslip.show.notation import symbol
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lagrangian:
+    """What the Lagrangian in quasi-velocities gives, after those have taken their values.
+
+    Parameters
+    ----------
+    P : momenta of all quasi-velocities.
+    Gamma : Hamel's terms (βᵀγ), by the shorter route and as they are compiled.
+    drift : rate of P at constant quasi-velocities.
+    slope : βᵀ ∂L/∂q.
+    """
+
+    P: ca.SX
+    Gamma: tuple[ca.SX, ca.SX]
+    drift: ca.SX
+    slope: ca.SX
+
+
+def _lagrangian(subject: Subject) -> _Lagrangian:
+    kin = subject.kin
+    symbols, num = kin.symbols, kin.num_speeds
+    w, fixed = ca.SX.sym("w", num), ca.SX.sym("P", num)
+    inverse, _ = block_solve(kin.K, ca.SX.eye(num))
+    v = ca.mtimes(inverse, w)
+    energy = kinetic_energy(kin.tree, twists(kin.tree, v))
+    P = ca.gradient(energy, w)
+    beta, q_dot = ca.mtimes(kin.N, inverse), ca.mtimes(kin.N, v)
+    # (βᵀγ) P is linear in P; both ways to it
+    turning = ca.mtimes(inverse.T, turning_term(kin, ca.mtimes(kin.K.T, fixed), v))
+    hamel = ca.mtimes(beta.T, hamel_term(kin, fixed, q_dot))
+    at, along = ca.vertcat(symbols.q, symbols.t), ca.vertcat(q_dot, ca.SX(1))
+    potential = subject.equations.forces.potential_energy
+    slope = ca.mtimes(beta.T, ca.gradient(energy - potential, symbols.q))
+    found = [P, ca.jacobian(turning, fixed), ca.jacobian(hamel, fixed)]
+    found += [ca.jtimes(P, at, along), slope]
+    # only now the dependent quasi-velocities take their values
+    values = ca.vertcat(-kin.a_solved, kin.eta)
+    P, short, own, drift, slope = ca.substitute(found, [w], [values])
+    return _Lagrangian(P, (ca.densify(short), ca.densify(own)), drift, slope)
+
+
+def boltzmann_hamel(subject: Subject) -> list[Drafted]:
+    """Quasi-velocities, momenta and Hamel's terms."""
+    kin = subject.kin
+    kept, num = len(kin.kept), kin.num_speeds
+    independent = list(range(kept, num))
+    lagrangian = _lagrangian(subject)
+    names = [Glyph("w", str(k + 1)) for k in range(num)]
+    rows = [kin.rows[k].name for k in kin.kept] + [""] * len(independent)
+    quasi = ca.mtimes(kin.K, kin.symbols.v)
+    defined = [
+        (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(k, kept))
+        for k in range(num)
+    ]
+    momenta = [
+        (Glyph("P", str(k + 1)), Item(p, p, symbol(Glyph("P", str(k + 1)))), rows[k])
+        for k, p in enumerate(ca.vertsplit(lagrangian.P))
+    ]
+    Gamma = [matrix[independent, :] for matrix in lagrangian.Gamma]
+    slope, drift = lagrangian.slope[independent], lagrangian.drift[independent]
+    constant = row(Glyph("P", dots=1), Word(" at constant "), Glyph("w"))
+    blocks: list[Draft] = [
+        words(
+            "Quasi-velocities ",
+            Glyph("w"),
+            ", the constrained ones first (a contact that keeps all three of its rows, in the axes "
+            "of its body), then the independent ones:",
+        ),
+        Scalars(tuple(defined)),
+        words(
+            "The kinetic energy keeps all of them until the momenta ",
+            formula("P_j = ∂L / ∂w_j"),
+            " are formed, the dependent ones too; only then those take their values.",
+        ),
+        Scalars(tuple(momenta)),
+        words(
+            "For each independent quasi-velocity, ",
+            formula("Ṗ_i + Σ_j Γ_{ij} P_j − β_iᵀ ∂L / ∂q = N_i"),
+            " with Hamel's terms ",
+            formula("Γ = βᵀγ"),
+            ":",
+        ),
+        Matrix(
+            Glyph("Γ"),
+            Glyph("Γ"),
+            Gamma[0],
+            Gamma[1],
+            tuple(names[k] for k in independent),
+            tuple(names),
+        ),
+        words("What the Lagrangian gives by its coordinates:"),
+        column_block(Fenced(formula("βᵀ∂L / ∂q")), None, slope, slope),
+        words("The rate of ", Glyph("P"), " at constant quasi-velocities:"),
+        column_block(constant, None, drift, drift),
+    ]
+    together, motion = _collected(subject)
+    return [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
+
+
+def _role(k: int, kept: int) -> str:
+    return "dependent, zero on the motion" if k < kept else "independent"
+
+
+def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:
+    """M η̇ + h = N: potential forces belong to h, as in the Lagrangian."""
+    kin, routes = subject.kin, (subject.simplest, subject.equations)
+    shares = subject.equations.forces.shares
+    other = ca.SX.zeros(kin.num_speeds)
+    for share, force in shares.items():
+        other = other if share in (GRAVITY, SPRING) else other + force
+    given = ca.mtimes(kin.S.T, other)
+    h = [e.reduced_bias - e.reduced_forces + given for e in routes]
+    N = [given + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    blocks: list[Draft] = [
+        words(
+            "Together, ",
+            formula("M η̇ + h = N"),
+            ", with M the second derivatives of the kinetic energy by the independent "
+            "quasi-velocities, h all terms above without accelerations, and N the generalized "
+            "forces that have no potential:",
+        ),
+        mass_block(subject, Glyph("M")),
+        column_block(Glyph("h"), "h", h[0], h[1]),
+        column_block(Glyph("N"), "N", N[0], N[1]),
+    ]
+    right = [("N", N[0], N[1])]
+    return blocks, reduced_motion(
+        subject, Glyph("M"), _labels(subject), routes, right, bias=(h[0], h[1])
+    )
+
+
+def _labels(subject: Subject) -> list[sympy.Expr]:
+    return [symbol(Glyph("h", str(i + 1))) for i in range(subject.kin.num_independent_speeds)]
+
+
+def gibbs_appell(subject: Subject) -> list[Drafted]:
+    """The acceleration energy and its gradient."""
+    kin, routes = subject.kin, (subject.simplest, subject.equations)
+    etadot = subject.etadot
+    G = acceleration_energy(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
+    rest = ca.substitute([G], [etadot], [ca.SX.zeros(etadot.shape)])[0]
+    mass, bias = routes[0].reduced_mass, routes[0].reduced_bias
+    shown = ca.dot(etadot, ca.mtimes(mass, etadot)) / 2 + ca.dot(etadot, bias)
+    Q = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    blocks: list[Draft] = [
+        words(
+            "The acceleration energy of all bodies, ",
+            formula("G = Σ (½ m a·a + ½ α·I α + α·(ω×I ω))"),
+            ", is quadratic in the independent accelerations. Its second derivatives are the "
+            "reduced mass matrix, its gradient at zero accelerations the velocity terms:",
+        ),
+        mass_block(subject, Glyph("G"), formula("∂²G / ∂η̇∂η̇")),
+        column_block(Glyph("h"), "h", bias, routes[1].reduced_bias),
+        words("so that, up to terms without accelerations,"),
+        Scalars(((Glyph("G"), Item(shown, G - rest), ""),)),
+        words("The equations of motion are ", formula("∂G / ∂η̇ = Q"), " with the forces"),
+        column_block(Glyph("Q"), "Q", Q[0], Q[1]),
+    ]
+    right = [("Q", Q[0], Q[1])]
+    motion = reduced_motion(subject, Glyph("G"), _labels(subject), routes, right)
+    return [("The acceleration energy", blocks), motion]

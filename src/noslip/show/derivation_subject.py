@@ -1,0 +1,217 @@
+"""What a derivation is about: the equations, their symbols, and states to check them at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from noslip.formulations.base import Equations
+from noslip.formulations.complement import NaturalComplement
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.linear import block_solve
+from noslip.show.confirming import Alphabet
+from noslip.show.layout import Arranger
+from noslip.show.notation import Entry, Notation, symbol
+
+Array = NDArray[np.float64]
+
+#: Units of the parameters that terms are collected by.
+_INERTIAS = ("kg", "kg*m^2", "kg*m**2")
+NUM_STATES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Equations with everything that is needed to write about them.
+
+    Speeds that are independent go by their η, the others by themselves: `v` and `vdot` are columns
+    of such symbols, and `free` is the same kinematics at those v, whatever the constraints say.
+    """
+
+    equations: Equations
+
+    @cached_property
+    def kin(self) -> Kinematics:
+        """Kinematics."""
+        return self.equations.kinematics
+
+    @cached_property
+    def notation(self) -> Notation:
+        """Symbols of all quantities."""
+        return Notation(self.equations)
+
+    @cached_property
+    def simplest(self) -> Equations:
+        """The same blocks by the shortest route, equal by d'Alembert's principle."""
+        if isinstance(self.equations.formulation, NaturalComplement):
+            return self.equations
+        return NaturalComplement().fill(self.kin)
+
+    @cached_property
+    def etadot(self) -> ca.SX:
+        """η̇ as symbols."""
+        return self.equations.etadot
+
+    @cached_property
+    def mu(self) -> ca.SX:
+        """Costates as symbols."""
+        return self.equations.costates
+
+    @cached_property
+    def lam(self) -> ca.SX:
+        """Multipliers of the independent rows as symbols."""
+        return ca.SX.sym("lam", len(self.kin.kept))
+
+    @cached_property
+    def _all_vdot(self) -> ca.SX:
+        return ca.SX.sym("vdot", self.kin.num_speeds)
+
+    @cached_property
+    def independent(self) -> dict[int, int]:
+        """Tree speed → independent speed that it is."""
+        index = {s.name: k for k, s in enumerate(self.kin.speeds)}
+        names = [s.name for s in self.kin.independent_speeds]
+        return {index[name]: j for j, name in enumerate(names) if name in index}
+
+    @cached_property
+    def v(self) -> ca.SX:
+        """Tree speeds as symbols."""
+        own = self.kin.symbols.v
+        entries = [
+            self.kin.eta[self.independent[k]] if k in self.independent else own[k]
+            for k in range(self.kin.num_speeds)
+        ]
+        return ca.vertcat(*entries) if entries else ca.SX(0, 1)
+
+    @cached_property
+    def vdot(self) -> ca.SX:
+        """Their rates as symbols."""
+        entries = [
+            self.etadot[self.independent[k]] if k in self.independent else self._all_vdot[k]
+            for k in range(self.kin.num_speeds)
+        ]
+        return ca.vertcat(*entries) if entries else ca.SX(0, 1)
+
+    @cached_property
+    def free(self) -> Kinematics:
+        """The kinematics with the tree speeds as symbols."""
+        return replace(self.kin, v=self.v)
+
+    def at_v(self, expression: ca.SX) -> ca.SX:
+        """An expression of the tree speeds, in the symbols of `v`."""
+        return ca.substitute([expression], [self.kin.symbols.v], [self.v])[0]
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Legend entries of all columns that are written in, in their order."""
+        n = self.notation
+
+        def rates(entries: list[Entry]) -> list[Entry]:
+            return [replace(e, glyph=e.glyph.rate) for e in entries]
+
+        state = [*n.coordinates, *n.speeds, *n.independent_speeds, *n.costates]
+        state += [*rates(n.independent_speeds), *rates(n.speeds), *n.multipliers]
+        inputs = [*n.inputs, *n.speed_inputs, *rates(n.speed_inputs)]
+        return [n.time, *state, *inputs, *n.parameters]
+
+    @cached_property
+    def columns(self) -> list[ca.SX]:
+        """t, everything that moves, inputs and parameters."""
+        s = self.kin.symbols
+        state = [s.q, s.v, self.kin.eta, self.mu, self.etadot, self._all_vdot, self.lam]
+        return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
+
+    @cached_property
+    def alphabet(self) -> Alphabet:
+        """What everything is written in."""
+        units = [e.unit if e.group == "parameter" else "" for e in self.entries]
+        return Alphabet(
+            columns=self.columns,
+            symbols=[symbol(e.glyph) for e in self.entries],
+            states=self._states(),
+            free_states=self._states(break_rows=True),
+            leading=frozenset(k for k, unit in enumerate(units) if unit in _INERTIAS),
+            quaternions=tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions),
+            letter=self.notation.letter("z"),
+        )
+
+    @cached_property
+    def arrange(self) -> Arranger:
+        """How expressions are laid out: parameters, then coordinates, speeds, inputs, rates."""
+        order = ["parameter", "time", "coordinate", "costate", "tree speed", "independent speed"]
+        order += ["speed input", "force input", "multiplier"]
+        ranks: dict[sympy.Symbol, tuple[int, int]] = {}
+        for k, entry in enumerate(self.entries):
+            group = order.index(entry.group)
+            place = 0 if group == 0 else 3 if group < 4 else 4 if group < 7 else 6
+            # masses and inertias stand first, other parameters by their names
+            rank = (place, k if place else int(entry.unit not in _INERTIAS))
+            ranks.setdefault(symbol(entry.glyph), rank)
+        for k, entry in enumerate([*self.notation.independent_speeds, *self.notation.speeds]):
+            ranks[symbol(entry.glyph.rate)] = (7, k)
+        glyphs = {symbol(e.glyph): e.glyph for e in self.entries}
+        glyphs |= {symbol(e.glyph.rate): e.glyph.rate for e in self.notation.coordinates}
+        return Arranger(glyphs, ranks)
+
+    @cached_property
+    def multipliers(self) -> ca.SX:
+        """λ of the independent rows in η̇: Kᵀ [y; 0] = M v̇ + c − Q − B u, λ = Pᵀ y."""
+        f, num = self.simplest.generalized_reactions, len(self.kin.kept)
+        f = ca.substitute([f], [self.simplest.etadot], [self.etadot])[0]
+        if self.mu.shape[0]:
+            from noslip.formulations.vakonomic import curl_force
+
+            f = f - curl_force(self.kin, self.mu)
+        return ca.mtimes(self.kin.P.T, block_solve(self.kin.K.T, f)[0][:num])
+
+    def _states(self, *, break_rows: bool = False) -> Array:
+        """Values of all columns at random states: consistent ones, or with any tree speeds."""
+        kin, e = self.kin, self.equations
+        s = kin.symbols
+        rng = np.random.default_rng(1991)
+        given = [s.t, s.q, kin.eta, self.mu, s.u, s.w, s.wdot, s.params]
+        solved = [kin.v, e.accelerations, e.speed_rates]
+        solved.append(
+            ca.substitute([self.multipliers], [self.etadot], [e.accelerations])[0]
+            if kin.kept
+            else ca.SX(0, 1)
+        )
+        motion = ca.Function("motion", given, [ca.densify(x) for x in solved])
+        E = ca.Function("E", [s.q, s.params, s.v], [ca.mtimes(kin.E, s.v)])
+        rows: list[Array] = []
+        for t, q in self._configurations():
+            draw = {k: rng.uniform(0.3, 1.5, x.shape[0]) for k, x in enumerate(given)}
+            draw = {k: x * rng.choice([-1.0, 1.0], x.shape) for k, x in draw.items()}
+            params = kin.probe.params * rng.uniform(0.9, 1.1, len(kin.probe.params))
+            eta = draw[2]
+            v, etadot, vdot, lam = (
+                np.array(x).ravel()
+                for x in motion(t, q, eta, draw[3], draw[4], draw[5], draw[6], params)
+            )
+            if break_rows:
+                v = rng.normal(size=kin.num_speeds)
+                eta = np.array(E(q, params, v)).ravel()
+            moving = [np.array([t]), q, v, eta, draw[3], etadot, vdot, lam]
+            rows.append(np.concatenate([*moving, draw[4], draw[5], draw[6], params]))
+        return np.array(rows).reshape(-1, sum(c.shape[0] for c in self.columns))
+
+    def _configurations(self) -> list[tuple[float, Array]]:
+        """Generic configurations, those farthest from where something degenerates."""
+        kin = self.kin
+        found = kin.probe.configurations(3 * NUM_STATES)
+        if not kin.health:
+            return found[:NUM_STATES]
+        symbols = kin.symbols
+        health = ca.Function(
+            "health",
+            [symbols.t, symbols.q, symbols.params],
+            [ca.vertcat(*[h.value for h in kin.health])],
+        )
+        values = [float(np.min(np.array(health(t, q, kin.probe.params)))) for t, q in found]
+        best = sorted(range(len(found)), key=lambda k: -values[k])[:NUM_STATES]
+        return [found[k] for k in sorted(best)]

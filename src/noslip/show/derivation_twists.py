@@ -1,0 +1,211 @@
+"""The derivations from twists: natural orthogonal complement and DeSantis' procedure."""
+
+from __future__ import annotations
+
+import casadi as ca
+import sympy
+
+from noslip.formulations.complement import unit_speed_twists
+from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
+from noslip.formulations.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
+from noslip.kinematics.linear import symmetric_solve
+from noslip.show.derivation import Draft, Matrix, words
+from noslip.show.derivation_common import Drafted, glyphs
+from noslip.show.derivation_rows import column_block, mass_block, reduced_motion, symbol_or_none
+from noslip.show.derivation_subject import Subject
+from noslip.show.glyphs import Glyph
+from noslip.show.layout import Fenced, formula
+from noslip.show.notation import symbol
+
+_ANGULAR_FIRST = tuple(Glyph(b, k, d) for b, d in (("ω", 0), ("c", 1)) for k in "xyz")
+_LINEAR_FIRST = tuple(Glyph(b, k, d) for b, d in (("c", 1), ("Ω", 0)) for k in "xyz")
+#: The largest inverse that is written out.
+INVERTED = 3
+
+
+def complement(subject: Subject) -> list[Drafted]:
+    """T, I = TᵀMT, C η, τ, γ and δ of the natural orthogonal complement."""
+    kin, routes = subject.kin, (subject.simplest, subject.equations)
+    eta = glyphs(subject.notation.independent_speeds)
+    blocks: list[Draft] = [
+        words(
+            "Column j of ",
+            Glyph("T"),
+            " is the twist of the system for a unit of the j-th independent speed and none of the "
+            "others: the angular velocity and the velocity of the mass center of each body, ",
+            formula("V = T η"),
+            ". Each body's share, in its own axes (those of a symmetric wheel do not spin with "
+            "it):",
+        )
+    ]
+    columns = unit_speed_twists(kin)
+    for k, node in enumerate(kin.tree.nodes):
+        share = ca.horzcat(*[ca.vertcat(*column[k]) for column in columns])
+        name = Glyph("T", node.body.name)
+        if columns:
+            blocks.append(Matrix(name, name, share, share, _ANGULAR_FIRST, eta))
+    bias = [-e.reduced_bias for e in routes]
+    blocks += [
+        words(
+            "Constraint wrenches do no work on these twists, so the equations of Newton and Euler "
+            "for all bodies, multiplied by ",
+            formula("Tᵀ"),
+            ", are free of them: ",
+            formula("I η̇ = C η + τ + γ + δ"),
+            " with ",
+            formula("I = TᵀM T"),
+            " and the velocity terms from the twists at zero independent accelerations.",
+        ),
+        mass_block(subject, Glyph("I")),
+        column_block(Fenced(formula("C η")), "(C η)", bias[0], bias[1]),
+    ]
+    shares = _shares(subject)
+    for letter, meaning, force in shares:
+        blocks.append(words(f"Generalized forces of {meaning}:"))
+        blocks.append(column_block(Glyph(letter), letter, force, force))
+    forces = [(letter, force, force) for letter, _, force in shares]
+    labels = [-symbol(Glyph("(C η)", str(i + 1))) for i in range(kin.num_independent_speeds)]
+    motion = reduced_motion(subject, Glyph("I"), labels, routes, forces)
+    return [("The natural orthogonal complement", blocks), motion]
+
+
+def _shares(subject: Subject) -> list[tuple[str, str, ca.SX]]:
+    """τ, γ, δ, and σ of springs: letter, meaning, generalized force; springs only if there are."""
+    kin, equations = subject.kin, subject.equations
+    shares = equations.forces.shares
+    found = []
+    for share, letter, meaning in (
+        (GIVEN, "τ", "driving"),
+        (GRAVITY, "γ", "gravity"),
+        (DISSIPATIVE, "δ", "dissipation"),
+        (SPRING, "σ", "springs"),
+    ):
+        force = ca.mtimes(kin.S.T, shares[share])
+        if share == GIVEN:
+            force = force + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        if share != SPRING or not ca.sparsify(ca.simplify(force)).is_zero():
+            found.append((letter, meaning, force))
+    return found
+
+
+def desantis(subject: Subject) -> list[Drafted]:
+    """J, D, C, τ_a, g_0 and g_wa of DeSantis' procedure."""
+    kin, routes = subject.kin, (subject.simplest, subject.equations)
+    eta = glyphs(subject.notation.independent_speeds)
+    compiled = DeSantis().matrices(kin)
+    # the same matrices with the shorter basis; that they are the procedure's is checked
+    J_h = body_jacobian(kin)
+    J = ca.mtimes(J_h, ca.densify(kin.S))
+    C = _velocity_matrix(subject, J_h, J)
+    tau = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    blocks: list[Draft] = [
+        words(
+            "The independent speeds are ",
+            Glyph("α"),
+            " and the admissible ones ",
+            formula("v = J_{nh} α"),
+            " (above). The twists of all bodies, velocity of the mass center first, then angular "
+            "velocity, in body axes, are ",
+            formula("V = J α"),
+            ":",
+        )
+    ]
+    for k, node in enumerate(kin.tree.nodes):
+        rows = slice(6 * k, 6 * k + 6)
+        name = Glyph("J", node.body.name)
+        blocks.append(Matrix(name, name, J[rows, :], compiled.J[rows, :], _LINEAR_FIRST, eta))
+    blocks += [
+        words(
+            "With M the masses and inertias of the bodies and ",
+            formula('W = "diag"(Ω×, Ω×)'),
+            ", ",
+            formula("D α̇ + C α = τ_a"),
+            " with ",
+            formula("D = JᵀM J"),
+            ", ",
+            formula("C = Jᵀ(M J̇ + W M J)"),
+            " and ",
+            formula("τ_a = Jᵀω_a"),
+            ".",
+        ),
+        mass_block(subject, Glyph("D")),
+        Matrix(Glyph("C"), Glyph("C"), C, compiled.C, eta, eta),
+        column_block(Glyph("τ", "a"), "τ,a", tau[0], tau[1]),
+    ]
+    if _moves(subject):
+        blocks.append(
+            words("Constraints that move add ", formula("v = J_{nh} α + s"), " to both; see below.")
+        )
+    blocks += _state_model(subject, C)
+    labels = None if _moves(subject) else _sums(subject, C)
+    right = [("τ,a", tau[0], tau[1])]
+    motion = reduced_motion(subject, Glyph("D"), labels, routes, right)
+    return [("DeSantis' procedure", blocks), motion]
+
+
+def _moves(subject: Subject) -> bool:
+    return not ca.sparsify(subject.kin.s).is_zero()
+
+
+def _velocity_matrix(subject: Subject, J_h: ca.SX, J: ca.SX) -> ca.SX:
+    """C = Jᵀ(M J̇ + W M J)."""
+    kin = subject.kin
+    at = ca.vertcat(kin.symbols.q, kin.symbols.t)
+    along = ca.vertcat(ca.mtimes(kin.N, kin.v), ca.SX(1))
+    J_dot = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), at, along), J.shape)
+    M, W = body_mass(kin), spin_matrix(kin, ca.mtimes(J_h, kin.v))
+    return ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J)))
+
+
+def _sums(subject: Subject, C: ca.SX) -> list[sympy.Expr]:
+    """C α of each row in the labels of C."""
+    alpha = [symbol(e.glyph) for e in subject.notation.independent_speeds]
+    letters = Matrix(Glyph("C"), Glyph("C"), C, C)
+    places = range(len(alpha))
+    return [
+        sympy.Add(*[symbol_or_none(letters.label(i, j)) * alpha[j] for j in places]) for i in places
+    ]
+
+
+def _state_model(subject: Subject, C: ca.SX) -> list[Draft]:
+    """α̇ = g_0 + g_wa τ_a, written out where D is small."""
+    kin, shown, own = subject.kin, subject.simplest, subject.equations
+    num = kin.num_independent_speeds
+    eta = glyphs(subject.notation.independent_speeds)
+    blocks: list[Draft] = [
+        words(
+            "The state model is ",
+            formula("α̇ = g_0 + g_{wa} τ_a"),
+            " with ",
+            formula("g_{wa} = D⁻¹"),
+            " and ",
+            formula("g_0 = − D⁻¹C α"),
+            ".",
+        )
+    ]
+    if not 0 < num <= INVERTED:
+        return [*blocks, words("The inverse is not written out.")]
+    inverse = _inverse(shown.reduced_mass)
+    bias = shown.reduced_bias if _moves(subject) else ca.mtimes(C, kin.eta)
+    drift = -ca.mtimes(inverse, bias)
+    own_drift, _ = symmetric_solve(own.reduced_mass, -own.reduced_bias)
+    own_inverse, _ = symmetric_solve(own.reduced_mass, ca.SX.eye(num))
+    name = Glyph("g", "wa")
+    return [
+        *blocks,
+        Matrix(name, name, inverse, own_inverse, eta, eta, is_symmetric=True),
+        column_block(Glyph("g", "0"), "g,0", drift, own_drift),
+    ]
+
+
+def _inverse(M: ca.SX) -> ca.SX:
+    """The inverse of a small symmetric matrix by its cofactors, for display only."""
+    n = M.shape[0]
+    if n == 1:
+        return 1 / M
+    det, inverse = ca.det(M), ca.SX(n, n)
+    for i in range(n):
+        for j in range(n):
+            minor = M[[k for k in range(n) if k != i], [k for k in range(n) if k != j]]
+            inverse[j, i] = (-1) ** (i + j) * ca.det(minor) / det
+    return inverse

@@ -1,0 +1,297 @@
+"""A derivation as text, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from html import escape
+
+from noslip.show.derivation import Block, Line, Lines, MatrixBlock, Paragraph, Section, Table
+from noslip.show.glyphs import escape_latex
+from noslip.show.layout import Node, Operator, Row
+from noslip.show.typeset import to_latex, to_mathml, to_text
+
+#: Text is wrapped at this width; lines of mathematics break where a sum allows it.
+WIDTH = 100
+#: A line of typeset mathematics holds about this many characters of its text form.
+LINE = 110
+
+
+def text_document(title: str, sections: list[Section]) -> str:
+    """Unicode text for a terminal."""
+    lines = [title, "=" * len(title)]
+    for section in sections:
+        lines += ["", section.title, "-" * len(section.title)]
+        for block in section.blocks:
+            lines += ["", *_text_block(block)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_block(block: Block) -> list[str]:
+    match block:
+        case Paragraph(parts):
+            return _wrapped("".join(p if isinstance(p, str) else to_text(p) for p in parts))
+        case Table(header, rows):
+            return _columns([header, *[_cells(r, to_text) for r in rows]])
+        case Lines(lines):
+            return [x for line in lines for x in _text_line(line)]
+        case MatrixBlock():
+            return _text_matrix(block)
+    raise TypeError(block)
+
+
+def _cells(cells: tuple[str | Node, ...], typeset: Callable[[Node], str]) -> tuple[str, ...]:
+    return tuple(c if isinstance(c, str) else typeset(c) for c in cells)
+
+
+def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
+    """Lines of at most WIDTH characters, broken at spaces, with what each begins with."""
+    lines: list[str] = []
+    current, is_empty = first, True
+    for word in text.split(" "):
+        if not is_empty and _wide(current) + 1 + _wide(word) > WIDTH:
+            lines.append(current)
+            current, is_empty = then, True
+        current, is_empty = (current + word if is_empty else f"{current} {word}"), False
+    return [*lines, current]
+
+
+def _wide(text: str) -> int:
+    """Columns on a terminal: marks above letters take none."""
+    return sum(not unicodedata.combining(c) for c in text)
+
+
+def _padded(text: str, width: int, right: bool = False) -> str:
+    space = " " * (width - _wide(text))
+    return space + text if right else text + space
+
+
+def _text_line(line: Line) -> list[str]:
+    note = f"   [{line.note}]" if line.note else ""
+    head = f"  {to_text(line.left)} {line.sign} "
+    rows = broken(line.right, WIDTH - _wide(head) - 6)
+    found = _wrapped(to_text(rows[0]), head, "        ")
+    for row in rows[1:]:
+        found += _wrapped(to_text(row), "      ", "        ")
+    if _wide(found[-1]) + len(note) <= WIDTH:
+        return [*found[:-1], found[-1] + note]
+    return [*found, f"    {note.strip()}"]
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Cells under each other; the last column is not padded."""
+    widths = [max(_wide(r[k]) for r in rows) for k in range(len(rows[0]))]
+    lines = [
+        "  " + "  ".join(_padded(c, w) for c, w in zip(r, widths, strict=True)).rstrip()
+        for r in rows
+    ]
+    rule = "  " + "  ".join("-" * w for w in widths)
+    return [lines[0], rule[: max(len(x) for x in lines)], *lines[1:]]
+
+
+def _text_matrix(block: MatrixBlock) -> list[str]:
+    """The matrix between brackets with the names of its rows, or entry by entry if it is wide."""
+    cells = [[to_text(e) for e in r] for r in block.grid.rows]
+    head = f"  {to_text(block.left)} = "
+    if not cells or not cells[0]:
+        return [f"{head}[]"]
+    widths = [max(_wide(r[j]) for r in cells) for j in range(len(cells[0]))]
+    if _wide(head) + sum(widths) + 2 * len(widths) + 2 > WIDTH:
+        lines = []
+        for i, r in enumerate(cells):
+            for j, entry in enumerate(r):
+                if entry != "0":
+                    place = f"[{i + 1},{j + 1}]" if len(r) > 1 else f"[{i + 1}]"
+                    lines += _wrapped(entry, f"  {to_text(block.left)}{place} = ", "        ")
+        return [*lines, "  (what is not listed is zero)"]
+    lines = []
+    for i, r in enumerate(cells):
+        start = head if i == 0 else " " * _wide(head)
+        inside = "  ".join(_padded(c, w, right=True) for c, w in zip(r, widths, strict=True))
+        name = f"   {to_text(block.row_names[i])}" if block.row_names else ""
+        lines.append(f"{start}[{inside}]{name}")
+    return lines
+
+
+def broken(node: Node, width: int = LINE) -> list[Row]:
+    """A long sum in pieces that fit a line each, broken before its signs."""
+    if not isinstance(node, Row):
+        return [Row((node,))]
+    pieces: list[list[Node]] = [[]]
+    length = 0
+    for k, item in enumerate(node.items):
+        is_sign = isinstance(item, Operator) and item.sign in "+−" and k > 0
+        ahead = len(to_text(node.items[k + 1])) if is_sign and k + 1 < len(node.items) else 0
+        if is_sign and length + ahead > width:
+            pieces.append([])
+            length = 0
+        pieces[-1].append(item)
+        length += len(to_text(item)) + 1
+    return [Row(tuple(p)) for p in pieces]
+
+
+def latex_document(title: str, sections: list[Section]) -> str:
+    """A fragment for the body of a LaTeX document that loads amsmath."""
+    lines = [rf"\section*{{{escape_latex(title)}}}"]
+    for section in sections:
+        lines += ["", rf"\subsection*{{{escape_latex(section.title)}}}"]
+        for block in section.blocks:
+            lines += ["", _latex_block(block)]
+    return "\n".join(lines)
+
+
+def _latex_block(block: Block) -> str:
+    match block:
+        case Paragraph(parts):
+            return "".join(
+                escape_latex(p) if isinstance(p, str) else f"${to_latex(p)}$" for p in parts
+            )
+        case Table(header, rows):
+            body = [
+                " & ".join(escape_latex(c) if isinstance(c, str) else f"${to_latex(c)}$" for c in r)
+                + r" \\"
+                for r in rows
+            ]
+            # the last column may hold whole sentences
+            columns = "l" * (len(header) - 1) + r"p{0.4\linewidth}"
+            top = " & ".join(map(escape_latex, header)) + r" \\ \hline"
+            return "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *body, r"\end{tabular}"])
+        case Lines(lines):
+            return "\n".join(
+                [r"\begin{align*}", " \\\\\n".join(_latex_line(x) for x in lines), r"\end{align*}"]
+            )
+        case MatrixBlock(left, grid, row_names, _):
+            names = ", ".join(to_latex(n) for n in row_names)
+            rows_ = rf" \quad \text{{rows }} {names}" if names else ""
+            return rf"\[ {to_latex(left)} = {to_latex(grid)}{rows_} \]"
+    raise TypeError(block)
+
+
+def _latex_line(line: Line) -> str:
+    rows = [to_latex(r) for r in broken(line.right)]
+    note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
+    first = rf"{to_latex(line.left)} &{line.sign} {rows[0]}{note}"
+    return " \\\\\n".join([first, *[rf"&\quad {r}" for r in rows[1:]]])
+
+
+def markdown_document(title: str, sections: list[Section]) -> str:
+    """Markdown with $ and $$ for mathematics."""
+    lines = [f"# {title}"]
+    for section in sections:
+        lines += ["", f"## {section.title}"]
+        for block in section.blocks:
+            lines += ["", _markdown_block(block)]
+    return "\n".join(lines)
+
+
+def _markdown_block(block: Block) -> str:
+    match block:
+        case Paragraph(parts):
+            return "".join(p if isinstance(p, str) else f"${to_latex(p)}$" for p in parts)
+        case Table(header, rows):
+            body = ["| " + " | ".join(_markdown_cell(c) for c in r) + " |" for r in (header, *rows)]
+            return "\n".join([body[0], "|" + "---|" * len(header), *body[1:]])
+        case Lines(lines):
+            inside = " \\\\\n".join(_latex_line(x) for x in lines)
+            return f"$$\n\\begin{{aligned}}\n{inside}\n\\end{{aligned}}\n$$"
+        case MatrixBlock():
+            return "$$\n" + _latex_block(block)[3:-3] + "\n$$"
+    raise TypeError(block)
+
+
+def _markdown_cell(cell: str | Node) -> str:
+    if isinstance(cell, str):
+        return cell.replace("|", r"\|").replace("*", r"\*")
+    return f"${to_latex(cell).replace('|', chr(92) + 'vert ')}$"
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --faint: #8a929b; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ec; --paper: #15181b; --faint: #8a929b; }
+}
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
+  background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
+""".strip()
+_PARTS_STYLE = """
+.noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
+.noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
+  vertical-align: baseline; background: none; border: 0; }
+.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
+.noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
+.noslip .note { opacity: 0.65; font-size: 0.85em; }
+.noslip math { font-size: 1.05em; }
+""".strip()
+
+
+def html_document(title: str, sections: list[Section]) -> str:
+    """One page that needs nothing from anywhere: MathML, no script."""
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8"/>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{_STYLE}\n</style>",
+            "</head>",
+            "<body>",
+            html_fragment(title, sections),
+            "</body>",
+            "</html>",
+        ]
+    )
+
+
+def html_fragment(title: str, sections: list[Section]) -> str:
+    """The same for a page that is already there, such as a notebook."""
+    lines = [
+        '<div class="noslip">',
+        f"<style>\n{_PARTS_STYLE}\n</style>",
+        f"<h1>{escape(title)}</h1>",
+    ]
+    for section in sections:
+        lines.append(f"<h2>{escape(section.title)}</h2>")
+        lines += [_html_block(block) for block in section.blocks]
+    return "\n".join([*lines, "</div>"])
+
+
+def _math(node: Node, display: bool = False) -> str:
+    kind = ' display="block"' if display else ""
+    return f"<math{kind}>{to_mathml(node)}</math>"
+
+
+def _html_block(block: Block) -> str:
+    match block:
+        case Paragraph(parts):
+            return f"<p>{''.join(_html_cell(p) for p in parts)}</p>"
+        case Table(header, rows):
+            head = "".join(f"<th>{escape(c)}</th>" for c in header)
+            body = "\n".join(
+                f"<tr>{''.join(f'<td>{_html_cell(c)}</td>' for c in r)}</tr>" for r in rows
+            )
+            return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+        case Lines(lines):
+            body = "\n".join(_html_line(line) for line in lines)
+            return f'<div class="scroll"><table>\n{body}\n</table></div>'
+        case MatrixBlock(left, grid, row_names, _):
+            whole = _math(Row((left, Operator("="), grid)))
+            names = ", ".join(_math(n) for n in row_names)
+            beside = f' <span class="note">rows {names}</span>' if names else ""
+            return f'<div class="scroll">{whole}{beside}</div>'
+    raise TypeError(block)
+
+
+def _html_cell(cell: str | Node) -> str:
+    return escape(cell) if isinstance(cell, str) else _math(cell)
+
+
+def _html_line(line: Line) -> str:
+    rows = broken(line.right)
+    note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
+    sign: Node = Operator(line.sign)
+    left = f'<td style="text-align:right">{_math(line.left)}</td>'
+    first = f"<tr>{left}<td>{_math(Row((sign, *rows[0].items)))}</td>{note}</tr>"
+    more = [f'<tr><td></td><td style="padding-left:1.5rem">{_math(r)}</td></tr>' for r in rows[1:]]
+    return "\n".join([first, *more])

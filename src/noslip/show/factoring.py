@@ -1,0 +1,248 @@
+"""Sums of products written shortly: common factors outside, the shorter of sin² and cos²."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import sympy
+from sympy.polys.domains import ZZ
+from sympy.polys.rings import PolyRing
+
+from noslip.engines.sympy import apply_kind
+from noslip.show.algebra import Algebra, Atom
+from noslip.show.sums import Monomial, Rational, Sum, TooLarge, content
+
+#: Sums up to this size and number of atoms are factored completely.
+FACTORED_TERMS, FACTORED_ATOMS, FACTORED_DEGREE = 12, 5, 4
+#: By how much longer an expression may become when its terms are collected by masses.
+WORTH_LEADING = 1.4
+_NUMBERS = {"inf": sympy.oo, "-inf": -sympy.oo, "nan": sympy.nan}
+
+
+Pieces = list[tuple[dict[tuple[int, ...], int], int]]
+
+
+class Factors:
+    """Complete factorizations of small sums, each done once whatever its atoms are called."""
+
+    def __init__(self) -> None:
+        self._known: dict[frozenset[tuple[tuple[int, ...], Rational]], tuple | None] = {}
+
+    def of(self, a: Sum, places: list[int]) -> tuple[sympy.Expr, Pieces] | None:
+        """Number and factors with their powers, by powers of the atoms; None if there is one."""
+        column = {p: k for k, p in enumerate(places)}
+        terms = {}
+        for monomial, number in a.items():
+            powers = [0] * len(places)
+            for place, power in monomial:
+                powers[column[place]] = power
+            terms[tuple(powers)] = number
+        key = frozenset(terms.items())
+        if key not in self._known:
+            self._known[key] = self._factored(terms, len(places))
+        return self._known[key]
+
+    def _factored(self, terms: dict, num: int) -> tuple[sympy.Expr, Pieces] | None:
+        ring = PolyRing([f"x{k}" for k in range(num)], ZZ)
+        number, factors = ring.from_dict({m: int(c) for m, c in terms.items()}).factor_list()
+        if len(factors) < 2 and all(power == 1 for _, power in factors):
+            return None
+        return sympy.Integer(int(number)), [
+            ({m: int(c) for m, c in sorted(f.items())}, power) for f, power in factors
+        ]
+
+
+class Writer:
+    """Writes sums of an algebra as SymPy expressions.
+
+    Parameters
+    ----------
+    algebra : whose atoms the sums are made of.
+    symbols : of the inputs, in order.
+    value : symbol of a value that has a name of its own.
+    leading : inputs that terms are collected by first, such as masses.
+    factors : factorizations that are known already.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        symbols: list[sympy.Symbol],
+        value: Callable[[int], sympy.Symbol],
+        leading: frozenset[int] = frozenset(),
+        factors: Factors | None = None,
+    ) -> None:
+        self.algebra = algebra
+        self.symbols = symbols
+        self.value = value
+        self.leading = leading
+        self.factors = factors or Factors()
+        self._atoms: dict[int, sympy.Expr] = {}
+
+    def expression(self, a: Sum) -> sympy.Expr:
+        """The sum as an expression with common factors taken out."""
+        whole = self._written(a)
+        groups = self._by_leading(a)
+        if len(groups) < 2:
+            return whole
+        apart = sympy.Add(*[self._written(group) for group in groups])
+        return apart if size(apart) <= WORTH_LEADING * size(whole) else whole
+
+    def _by_leading(self, a: Sum) -> list[Sum]:
+        """The terms in groups that share a mass; none unless every term has just one."""
+        groups: dict[int, Sum] = {}
+        for monomial, number in a.items():
+            own = [p for p, e in monomial if e == 1 and self._is_leading(p)]
+            if len(own) != 1:
+                return []
+            groups.setdefault(own[0], {})[monomial] = number
+        return [groups[place] for place in sorted(groups)]
+
+    def _is_leading(self, place: int) -> bool:
+        atom = self.algebra.atoms[place]
+        return atom.kind == "symbol" and atom.name in self.leading
+
+    def _written(self, a: Sum) -> sympy.Expr:
+        if not a:
+            return sympy.Integer(0)
+        number, monomial, bare = content(self._fewest_terms(a))
+        if number < 0 and any(c < 0 for c in bare.values()):
+            number, bare = -number, {m: -c for m, c in bare.items()}
+        outside = number_expression(number) * self._monomial(monomial)
+        return outside if len(bare) == 1 else outside * self._inside(bare)
+
+    def _inside(self, a: Sum) -> sympy.Expr:
+        """A sum without common factor: factored if it is small, else collected."""
+        factors = self._factors(a)
+        if factors is not None:
+            return factors
+        counts = Counter(
+            (place, 1 if power > 0 else -1) for monomial in a for place, power in monomial
+        )
+        (place, sign), count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count < 2:
+            return sympy.Add(*[number_expression(c) * self._monomial(m) for m, c in a.items()])
+        inner = {m: c for m, c in a.items() if any(p == place and e * sign > 0 for p, e in m)}
+        rest = {m: c for m, c in a.items() if m not in inner}
+        return self._written(inner) + self._written(rest)
+
+    def _factors(self, a: Sum) -> sympy.Expr | None:
+        """The complete factorization of a small sum, if it has more than one factor."""
+        places = sorted({p for m in a for p, _ in m})
+        powers = [e for m in a for _, e in m]
+        if not 3 <= len(a) <= FACTORED_TERMS or len(places) > FACTORED_ATOMS:
+            return None
+        if min(powers) < 0 or max(powers) > FACTORED_DEGREE:
+            return None
+        try:
+            self.algebra.budget.spend(100 * len(a))
+        except TooLarge:
+            return None
+        factors = self.factors.of(a, places)
+        if factors is None:
+            return None
+        number, pieces = factors
+        written = [self._with_atoms(piece, places) ** power for piece, power in pieces]
+        return sympy.Mul(number, *written)
+
+    def _with_atoms(self, piece: dict[tuple[int, ...], int], places: list[int]) -> sympy.Expr:
+        return sympy.Add(
+            *[
+                sympy.Mul(c, *[self._atom(p) ** e for p, e in zip(places, m, strict=True) if e])
+                for m, c in piece.items()
+            ]
+        )
+
+    def _fewest_terms(self, a: Sum) -> Sum:
+        """The sum with the squares that make it shortest, by Σ squares = 1."""
+        best = a
+        seen: set[frozenset[int]] = set()
+        for place in sorted({p for m in a for p, e in m if e >= 2}):
+            circle = self.algebra.squares_to_one(place)
+            if not circle or frozenset(circle) in seen:
+                continue
+            seen.add(frozenset(circle))
+            start = best
+            for own in circle:
+                others = [p for p in circle if p != own]
+                candidate = _with_square_replaced(start, own, others)
+                if len(candidate) < len(best):
+                    best = candidate
+        return best
+
+    def _monomial(self, monomial: Monomial) -> sympy.Expr:
+        powers, sign = dict(monomial), 1
+        for place, power in monomial:
+            # √P / P is written 1/√P
+            atom = self.algebra.atoms[place]
+            below = self.algebra.below_root(atom) if atom.kind == "root" else None
+            if power == 1 and below is not None and powers.get(below[0], 0) < 0:
+                powers[below[0]] += 1
+                powers[place] = -1
+                sign *= below[1]
+        return sympy.Mul(sign, *[self._atom(p) ** e for p, e in powers.items() if e])
+
+    def _atom(self, place: int) -> sympy.Expr:
+        if place not in self._atoms:
+            self._atoms[place] = self._new_atom(self.algebra.atoms[place])
+        return self._atoms[place]
+
+    def _new_atom(self, atom: Atom) -> sympy.Expr:
+        match atom.kind:
+            case "symbol":
+                return sympy.pi if atom.name == "pi" else self.symbols[int(atom.name)]
+            case "value":
+                return self.value(int(atom.name))
+            case "sum":
+                return self._written(dict(atom.meaning))
+        if atom.name in _NUMBERS:
+            return _NUMBERS[str(atom.name)]
+        return apply_kind(str(atom.name), [self.expression(dict(a)) for a in atom.arguments])
+
+
+def _with_square_replaced(a: Sum, own: int, others: list[int]) -> Sum:
+    """The sum with 1 − Σ others² for own²."""
+    result: Sum = {}
+    for monomial, number in a.items():
+        powers = dict(monomial)
+        half, odd = divmod(powers.pop(own, 0), 2)
+        if half <= 0:
+            pieces: Sum = {monomial: number}
+        else:
+            rest = tuple(sorted({**powers, **({own: 1} if odd else {})}.items()))
+            pieces = {rest: number}
+            for _ in range(half):
+                pieces = _times_one_minus(pieces, others)
+        for m, c in pieces.items():
+            result[m] = result.get(m, 0) + c
+    return {m: c for m, c in result.items() if c}
+
+
+def _times_one_minus(a: Sum, others: list[int]) -> Sum:
+    result = dict(a)
+    for monomial, number in a.items():
+        for place in others:
+            powers = dict(monomial)
+            powers[place] = powers.get(place, 0) + 2
+            m = tuple(sorted((p, e) for p, e in powers.items() if e))
+            result[m] = result.get(m, 0) - number
+    return result
+
+
+def number_expression(number: Rational) -> sympy.Expr:
+    """A simple fraction as such, another number with the digits it has, twelve at most."""
+    if number.denominator <= 64:
+        return sympy.Rational(number.numerator, number.denominator)
+    return sympy.Float(f"{float(number):.12g}", 15)
+
+
+def size(expression: sympy.Expr) -> int:
+    """How much there is to read: atoms and operations."""
+    count = 0
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        count += 1
+        stack.extend(node.args)
+    return count

@@ -1,0 +1,189 @@
+"""Which short symbol stands for what: coordinates, speeds, inputs, parameters, multipliers.
+
+A rule for each kind of name, so that the same model always gets the same symbols:
+
+    revolute    angle θ, rate θ̇, with the joint's name as index
+    prismatic   position s, speed ṡ, with the joint's name as index
+    planar      x, y, φ and v_x, v_y, φ̇
+    spherical   q_w, q_x, q_y, q_z and ω_x, ω_y, ω_z
+    free        both: x, y, z, q_w, … and ω_x, …, v_x, …
+    inputs      F for a force, τ for a torque, unless their name is a letter already
+    parameters  their own names
+
+The joint's name joins the index where two things would look alike.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy
+
+from noslip.formulations.base import Equations
+from noslip.model.quantities import Quantity
+from noslip.show.glyphs import GREEK, Glyph, glyph_of_name
+
+#: The last part of a coordinate's or speed's name → its glyph, by the joint type's word.
+_PLANE = {"x": Glyph("x"), "y": Glyph("y"), "z": Glyph("z"), "angle": Glyph("φ")}
+_PLANE |= {"vx": Glyph("v", "x"), "vy": Glyph("v", "y"), "vz": Glyph("v", "z")}
+_PLANE |= {"rate": Glyph("φ", dots=1)}
+_TURN = {f"q{k}": Glyph("q", k) for k in "wxyz"} | {f"w{k}": Glyph("ω", k) for k in "xyz"}
+_RULES: dict[str, dict[str, Glyph]] = {
+    "revolute": {"angle": Glyph("θ"), "rate": Glyph("θ", dots=1)},
+    "prismatic": {"position": Glyph("s"), "speed": Glyph("s", dots=1)},
+    "planar": _PLANE,
+    "spherical": _TURN,
+    "free": _PLANE | _TURN,
+}
+#: Joint types whose index always says which joint it is.
+_NAMED = ("revolute", "prismatic")
+
+_MEANINGS = {
+    "x": "position along x", "y": "position along y", "z": "position along z",
+    "angle": "angle", "position": "displacement", "rate": "rate of the angle",
+    "speed": "rate of the displacement",
+    "vx": "speed along its own x axis", "vy": "speed along its own y axis",
+    "vz": "speed along its own z axis", "wx": "turning about its own x axis",
+    "wy": "turning about its own y axis", "wz": "turning about its own z axis",
+    "qw": "quaternion, scalar part", "qx": "quaternion, x part", "qy": "quaternion, y part",
+    "qz": "quaternion, z part",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the legend: symbol, full name, unit, meaning, and what kind of thing it is."""
+
+    glyph: Glyph
+    name: str
+    unit: str
+    meaning: str
+    group: str
+
+
+class Notation:
+    """Symbols of all quantities of a set of equations, and the legend that explains them.
+
+    Every list has the order of its vector: `coordinates` that of q, and so on.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        kin, model = equations.kinematics, equations.model
+        self._joint_type = {j.name: j.type.word for j in model.joints}
+        self._description = {j.name: j.description for j in model.joints}
+        self._used: set[str] = set()
+        self.time = Entry(self._unique(Glyph("t"), "time"), "time", "s", "time", "time")
+        self.parameters = [
+            Entry(self._unique(glyph_of_name(p.name), p.name), p.name, p.unit, p.description,
+                  "parameter")
+            for p in model.parameters
+        ]  # fmt: skip
+        self.inputs = [
+            Entry(self._unique(_input_glyph(i.name, i.unit), i.name), i.name, i.unit,
+                  i.description, "force input")
+            for i in model.inputs
+        ]  # fmt: skip
+        units = {s.name: s.unit for s in kin.speeds}
+        self.speed_inputs = [
+            Entry(self._unique(glyph_of_name(i.name), i.name), i.name, units[i.speed],
+                  i.description, "speed input")
+            for i in model.speed_inputs
+        ]  # fmt: skip
+        # a symbol that is needed twice takes the joint's name along
+        moving = [self._short(q.name) for q in (*kin.coordinates, *kin.speeds)]
+        self._wanted = Counter(self._used) + Counter(g.text for g in moving)
+        self.coordinates = [self._moving(c, "coordinate") for c in kin.coordinates]
+        self.speeds = [self._moving(s, "tree speed") for s in kin.speeds]
+        known = {entry.name: entry for entry in self.speeds}
+        self.independent_speeds = [
+            known.get(s.name)
+            or Entry(
+                self._unique(glyph_of_name(s.name), s.name),
+                s.name,
+                s.unit,
+                "independent speed, as the model defines it",
+                "independent speed",
+            )
+            for s in kin.independent_speeds
+        ]
+        rows = [kin.rows[k] for k in kin.kept]
+        self.multipliers = [
+            Entry(
+                self._unique(Glyph("λ", str(k + 1)), f"λ{row.name}"),
+                row.name,
+                row.multiplier_unit,
+                "constraint force of the row",
+                "multiplier",
+            )
+            for k, row in enumerate(rows)
+        ]
+        self.costates = [
+            Entry(
+                self._unique(Glyph("μ", e.glyph.index), f"μ{e.name}"),
+                f"costate.{e.name}",
+                f"{e.unit}*s",
+                "costate of the row",
+                "costate",
+            )
+            for e in self.multipliers[: equations.costates.shape[0]]
+        ]
+
+    def _short(self, name: str) -> Glyph:
+        joint, _, part = name.rpartition(".")
+        kind = self._joint_type.get(joint, "")
+        glyph = _RULES.get(kind, {}).get(part) or glyph_of_name(part)
+        return glyph.of(joint) if kind in _NAMED else glyph
+
+    def _moving(self, quantity: Quantity, group: str) -> Entry:
+        joint, _, part = quantity.name.rpartition(".")
+        glyph = self._short(quantity.name)
+        plain = Glyph(glyph.base, glyph.index)
+        if max(self._wanted[glyph.text], self._wanted[plain.text]) > 1 and (
+            self._joint_type.get(joint) not in _NAMED
+        ):
+            glyph = glyph.of(joint)
+        glyph = self._unique(glyph, quantity.name)
+        meaning = f"{_MEANINGS.get(part, part)} of '{joint}'"
+        if self._description.get(joint) and group == "coordinate":
+            meaning += f" ({self._description[joint]})"
+        return Entry(glyph, quantity.name, quantity.unit, meaning, group)
+
+    def _unique(self, glyph: Glyph, name: str) -> Glyph:
+        """The glyph, or the whole name as a word where something else is already written so."""
+        if glyph.text in self._used:
+            glyph = Glyph(name)
+        self._used.add(glyph.text)
+        return glyph
+
+    @cached_property
+    def legend(self) -> list[Entry]:
+        """All entries, coordinates first, each symbol once."""
+        entries = [*self.coordinates, *self.speeds, *self.independent_speeds, *self.inputs]
+        entries += [*self.speed_inputs, *self.multipliers, *self.costates, *self.parameters]
+        return list({e.glyph: e for e in entries}.values())
+
+    def letter(self, wanted: str) -> str:
+        """A letter for numbered parts that no symbol of the model begins with."""
+        used = {
+            e.glyph.base for e in self.legend if not e.glyph.index or e.glyph.index[0].isdigit()
+        }
+        return next((x for x in (wanted, *"ζκχξ") if x not in used), f"{wanted}*")
+
+
+def symbol(glyph: Glyph) -> sympy.Symbol:
+    """The SymPy symbol that is written as this glyph."""
+    return sympy.Symbol(unicodedata.normalize("NFC", glyph.text), real=True)
+
+
+def _input_glyph(name: str, unit: str) -> Glyph:
+    """F and τ for forces and torques that are called by a word; a letter stays itself."""
+    letter = re.fullmatch(r"([A-Za-z]|" + "|".join(GREEK) + r")(\d*)(_.*)?", name)
+    base = {"N": "F", "N*m": "τ"}.get(unit)
+    if letter or base is None:
+        return glyph_of_name(name)
+    word = re.fullmatch(r"(?:force|torque|moment)_?(.*)", name)
+    return Glyph(base, (word[1] if word else name).replace("_", ","))

@@ -1,0 +1,287 @@
+"""Traced expressions written for people, and checked against what is compiled.
+
+Each item is written in the shortest of three ways (closed, labeled, shared: see `closed_forms`).
+Then everything that is shown is evaluated at random states and compared with the traced functions;
+if anything differs, all of it is written again as the plain list of operations says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import sympy
+
+from noslip.engines.program import Program, trace_program
+from noslip.engines.sympy import apply_kind, to_sympy
+from noslip.show.closed_forms import Forms, forms_of, length, used_again, values_in
+from noslip.show.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
+from noslip.show.factoring import Factors, Writer, size
+from noslip.show.sums import Budget
+
+#: Largest closed and labeled forms; what is longer is written with shared parts.
+CLOSED_SIZE, LABELED_SIZE = 90, 110
+#: Factors in all terms of a sum beyond which it is not even tried.
+LONGEST = 200
+#: A part that is used once is written where it is used, up to this size.
+INLINED_SIZE = 60
+#: Operations that each of the three ways may cost.
+OPERATIONS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Items as SymPy expressions.
+
+    Parameters
+    ----------
+    expressions : one for each item.
+    parts : for each item the parts that it is the first to need, in order.
+    is_simplified : whether simplified forms are shown; else they did not pass the check.
+    is_late : whether the time limit stopped the simplification.
+    worst : largest relative difference from what is compiled; nan if nothing could be compared.
+    """
+
+    expressions: list[sympy.Expr]
+    parts: Parts
+    is_simplified: bool
+    is_late: bool
+    worst: float
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether what is shown has the values of what is compiled."""
+        return self.worst <= TOLERANCE
+
+
+def write(items: Sequence[Item], alphabet: Alphabet, *, seconds: float) -> Written:
+    """The items for people.
+
+    Parameters
+    ----------
+    items : in the order in which they will be shown.
+    alphabet : what they are written in.
+    seconds : time limit of the simplification.
+    """
+    shown = ca.vertcat(*[ca.densify(item.shown) for item in items]) if items else ca.SX(0, 1)
+    program = trace_program("shown", alphabet.columns, shown)
+    expressions, parts, is_late = simplified(program, items, alphabet, seconds)
+    worst = worst_difference(items, alphabet, expressions, parts)
+    if worst <= TOLERANCE or math.isnan(worst):
+        return Written(expressions, parts, True, is_late, worst)
+    plain = to_sympy(program, alphabet.symbols, letter=alphabet.letter)
+    expressions = plain.outputs
+    parts = _first_uses(expressions, dict(plain.parts))
+    worst = worst_difference(items, alphabet, expressions, parts)
+    return Written(expressions, parts, False, is_late, worst)
+
+
+def simplified(
+    program: Program, items: Sequence[Item], alphabet: Alphabet, seconds: float
+) -> tuple[list[sympy.Expr], Parts, bool]:
+    """All expressions, the parts that each is the first to need, and whether time ran out."""
+    labels = _labels(program, items)
+    named = frozenset(labels)
+    budget = Budget(OPERATIONS, seconds)
+    factors = Factors()
+    closed = _Way(program, alphabet, budget, factors)
+    labeled = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
+    chosen: list[sympy.Expr | None] = []
+    known: dict[sympy.Symbol, sympy.Expr] = {}
+    for k, place in enumerate(program.outputs):
+        chosen.append(_shortest(closed.short(place), labeled.short(place), known))
+        known |= {value_symbol(v): label for v, (own, label) in labels.items() if own == k}
+    # what is too long is written with parts, first with all that are used again in the program,
+    # then with those that are still used again after what cancels has gone
+    long = [place for place, e in zip(program.outputs, chosen, strict=True) if e is None]
+    first = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, used_again(program))
+    again = first.written_again(long)
+    shared = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, again)
+    expressions, definitions = _filled(program, chosen, shared, labels)
+    ways = (closed, labeled, first, shared)
+    expressions, parts = _inlined(expressions, definitions)
+    is_late = any(way.forms.algebra.budget.is_late for way in ways)
+    return *_numbered(expressions, _first_uses(expressions, parts), alphabet.letter), is_late
+
+
+def _labels(program: Program, items: Sequence[Item]) -> dict[int, tuple[int, sympy.Expr]]:
+    """Value → the item that it is, and how it is written from then on."""
+    labels: dict[int, tuple[int, sympy.Expr]] = {}
+    for k, (item, place) in enumerate(zip(items, program.outputs, strict=True)):
+        if item.label is None or place < program.num_given:
+            continue
+        labels.setdefault(place, (k, item.label))
+        kind, operands = program.operations[place - program.num_given]
+        if kind == "neg" and operands[0] >= program.num_given:
+            labels.setdefault(operands[0], (k, -item.label))
+    return labels
+
+
+def _filled(
+    program: Program,
+    chosen: list[sympy.Expr | None],
+    shared: _Way,
+    labels: dict[int, tuple[int, sympy.Expr]],
+) -> tuple[list[sympy.Expr], dict[sympy.Symbol, sympy.Expr]]:
+    """All expressions, the missing ones with parts, and what the parts stand for."""
+    known: dict[sympy.Symbol, sympy.Expr] = {}
+    expressions: list[sympy.Expr] = []
+    definitions: dict[int, sympy.Expr] = {}
+    for k, (place, short) in enumerate(zip(program.outputs, chosen, strict=True)):
+        expression = (shared.expression(place) if short is None else short).xreplace(known)
+        expressions.append(expression)
+        wanted = _values(expression)
+        while wanted:
+            part = place_of(wanted.pop())
+            if part not in definitions:
+                definitions[part] = shared.expression(part).xreplace(known)
+                wanted |= _values(definitions[part])
+        for value, (own, label) in labels.items():
+            if own == k and value not in definitions:
+                known[value_symbol(value)] = label
+    return expressions, {value_symbol(k): definitions[k] for k in sorted(definitions)}
+
+
+def _shortest(
+    closed: sympy.Expr | None,
+    labeled: sympy.Expr | None,
+    known: dict[sympy.Symbol, sympy.Expr],
+) -> sympy.Expr | None:
+    """The closed form if it is short, the labeled one if it is much shorter, or none."""
+    closed_size = math.inf if closed is None or _values(closed) else size(closed)
+    unknown = labeled is None or _values(labeled) - set(known)
+    labeled_size = math.inf if unknown else size(labeled)
+    if labeled_size <= LABELED_SIZE and closed_size > 16 and 2 * labeled_size < closed_size:
+        return labeled
+    if closed_size <= CLOSED_SIZE:
+        return closed
+    return labeled if labeled_size <= LABELED_SIZE else None
+
+
+class _Way:
+    """One of the three ways to write a program."""
+
+    def __init__(
+        self,
+        program: Program,
+        alphabet: Alphabet,
+        budget: Budget,
+        factors: Factors,
+        labeled: frozenset[int] = frozenset(),
+        share: frozenset[int] = frozenset(),
+    ) -> None:
+        self.forms: Forms = forms_of(
+            program, budget, labeled=labeled, share=share, quaternions=alphabet.quaternions
+        )
+        self.writer = Writer(
+            self.forms.algebra, alphabet.symbols, value_symbol, alphabet.leading, factors
+        )
+
+    def short(self, place: int) -> sympy.Expr | None:
+        """A value, unless it is sure to be too long."""
+        forms = self.forms
+        form = forms.definitions.get(place, forms.values[place])
+        if place in forms.unexpanded or length(forms.algebra, form) > LONGEST:
+            return None
+        return self.expression(place)
+
+    def written_again(self, places: list[int]) -> frozenset[int]:
+        """Values that are written more than once to write the given ones."""
+        forms = self.forms
+        counts: Counter[int] = Counter()
+        wanted = list(places)
+        seen: set[int] = set()
+        while wanted:
+            place = wanted.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            own = forms.definitions.get(place, forms.values[place])
+            sums = forms.unexpanded[place][1] if place in forms.unexpanded else [own]
+            found = [v for a in sums for v in values_in(forms.algebra, a)]
+            counts.update(found)
+            wanted += found
+        return frozenset(k for k, count in counts.items() if count > 1)
+
+    def expression(self, place: int) -> sympy.Expr:
+        """A value, not by its own name."""
+        if place in self.forms.unexpanded:
+            kind, operands = self.forms.unexpanded[place]
+            return apply_kind(kind, [self.writer.expression(a) for a in operands])
+        return self.writer.expression(self.forms.definitions.get(place, self.forms.values[place]))
+
+
+_VALUE = "value "
+
+
+def value_symbol(place: int) -> sympy.Symbol:
+    """A stand-in for a value of the program until it has its number."""
+    return sympy.Symbol(f"{_VALUE}{place}")
+
+
+def place_of(stand_in: sympy.Symbol) -> int:
+    """The value's place in the program."""
+    return int(stand_in.name.removeprefix(_VALUE))
+
+
+def _values(expression: sympy.Expr) -> set[sympy.Symbol]:
+    return {s for s in expression.free_symbols if s.name.startswith(_VALUE)}
+
+
+def _counts(
+    expressions: list[sympy.Expr], definitions: dict[sympy.Symbol, sympy.Expr]
+) -> dict[sympy.Symbol, int]:
+    """How often each part is written."""
+    uses = dict.fromkeys(definitions, 0)
+    for expression in (*expressions, *definitions.values()):
+        for s in _values(expression):
+            uses[s] += expression.count(s)
+    return uses
+
+
+def _inlined(
+    expressions: list[sympy.Expr], definitions: dict[sympy.Symbol, sympy.Expr]
+) -> tuple[list[sympy.Expr], dict[sympy.Symbol, sympy.Expr]]:
+    """The same with parts that are short or used once put in place."""
+    uses = _counts(expressions, definitions)
+    placed: dict[sympy.Symbol, sympy.Expr] = {}
+    parts: dict[sympy.Symbol, sympy.Expr] = {}
+    for s, meaning in definitions.items():
+        meaning = meaning.xreplace(placed)
+        if (uses[s] == 1 and size(meaning) <= INLINED_SIZE) or size(meaning) < 4:
+            placed[s] = meaning
+        else:
+            parts[s] = meaning
+    return [e.xreplace(placed) for e in expressions], parts
+
+
+def _numbered(
+    expressions: list[sympy.Expr], parts: Parts, letter: str
+) -> tuple[list[sympy.Expr], Parts]:
+    """The same with parts called z1, z2, … in the order in which they are shown."""
+    places = [s for new in parts for s, _ in new]
+    names = {s: sympy.Symbol(f"{letter}{k + 1}") for k, s in enumerate(places)}
+    return [e.xreplace(names) for e in expressions], [
+        [(names[s], e.xreplace(names)) for s, e in new] for new in parts
+    ]
+
+
+def _first_uses(expressions: list[sympy.Expr], parts: dict[sympy.Symbol, sympy.Expr]) -> Parts:
+    """For each expression the parts that no earlier one needed, in order."""
+    order = {s: k for k, s in enumerate(parts)}
+    shown: set[sympy.Symbol] = set()
+    result = []
+    for expression in expressions:
+        new: set[sympy.Symbol] = set()
+        wanted = [s for s in expression.free_symbols if s in order]
+        while wanted:
+            s = wanted.pop()
+            if s not in shown and s not in new:
+                new.add(s)
+                wanted += [r for r in parts[s].free_symbols if r in order]
+        result.append([(s, parts[s]) for s in sorted(new, key=order.__getitem__)])
+        shown |= new
+    return result

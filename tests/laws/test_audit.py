@@ -1,0 +1,326 @@
+"""Loads, contact forces and friction demand of wheels against statics and Newton's laws by hand."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rolling import steady_spin_rate
+
+import noslip as ns
+from noslip.analysis.audit import audit
+from noslip.analysis.reactions import sampled_states
+
+DISK = json.loads((Path(__file__).parents[1] / "papers/data/rolling_disk.json").read_text())
+G = 9.81
+ROUNDING = 1e-10  # relative: a few evaluations and a small linear system
+MOTION = 1e-7  # relative: the state itself comes from a simulation
+
+#: The cart: mass, its height, its distance ahead of the axle, half track, axle to caster, radius.
+M, H, E, B, L, R = 12.0, 0.35, 0.15, 0.3, 0.8, 0.1
+
+
+def cart(
+    wheels=(("right", 0.0, -B), ("left", 0.0, B)),
+    casters=(("caster", L, 0.0),),
+    blades=(),
+    *,
+    ahead=E,
+    base="planar",
+    joint_height=0.0,
+    slope=0.0,
+    lift="",
+):
+    """A body on massless wheels, x forward, frictionless casters and blades.
+
+    Its mass center is at (ahead, 0, H), z up from the ground below the axle.
+
+    In the plane, or held by its wheels alone (base free). The ground may be tilted about y, or be a
+    deck that is lifted as told.
+    """
+    b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -G))
+    ground, frame = "world", ns.Placement(angles=(0.0, slope, 0.0))
+    if lift:
+        b.body("deck", mass=1.0, inertia=(1.0, 1.0, 1.0))
+        motion = {"position": lift}
+        slide = ns.Prismatic(axis=(0.0, 0.0, 1.0))
+        b.joint("lift", slide, parent="world", child="deck", motion=motion)
+        ground = "deck"
+    z = joint_height
+    b.body("cart", mass=M, inertia=(0.4, 0.7, 0.9), center_of_mass=(ahead, 0.0, H - z))
+    up = (z * math.sin(slope), 0.0, z * math.cos(slope))
+    at = ns.Placement(position=up, angles=(0.0, slope, 0.0))
+    if base == "planar":
+        b.joint("cart", ns.Planar(), parent=ground, child="cart", parent_frame=at)
+    else:
+        b.joint("cart", ns.Free(), parent=ground, child="cart", parent_frame=at)
+    plane = ns.Plane(body=ground, frame=frame)
+    for name, x, y in wheels:
+        b.body(name, mass=0.0, inertia=(0.0, 0.0, 0.0))
+        b.joint(
+            name,
+            ns.Revolute(axis=(0.0, 1.0, 0.0)),
+            parent="cart",
+            child=name,
+            parent_frame=ns.Placement(position=(x, y, R - z)),
+        )
+        disk = ns.Disk(radius=R, axis=(0.0, 1.0, 0.0))
+        row = base != "planar"
+        b.contact(ns.Rolling(name=name, body=name, wheel=disk, plane=plane, normal=row))
+        b.input(f"torque_{name}", "N*m")
+        b.force(ns.Motor(name=name, speed=f"{name}.rate", input=f"torque_{name}"))
+    for name, x, y in casters:
+        ball = ns.Ball(radius=R)
+        at = (x, y, R - z)
+        free = {"longitudinal": False, "lateral": False}
+        b.contact(ns.Rolling(name=name, body="cart", wheel=ball, center=at, plane=plane, **free))
+    for name, x, y in blades:
+        point = (x, y, -z)
+        b.contact(
+            ns.KnifeEdge(
+                name=name, body="cart", direction=(1.0, 0.0, 0.0), point=point, plane=plane
+            )
+        )
+    return ns.compile(ns.derive(b.build()))
+
+
+def still(system, **options):
+    return ns.simulate(system, duration=0.01, samples=2, **options)
+
+
+def steady_circle(system, speed, radius):
+    """The cart on a circle to the left, at the wheel torques that keep it there."""
+    rate = speed / radius
+    # along: m (v̇ − ahead ω²) = F₁ + F₂; about the axle's middle: m ahead v ω = B (F₁ − F₂)
+    total, difference = -M * E * rate**2, M * E * speed * rate / B
+    inputs = {
+        "torque_right": R * (total + difference) / 2,
+        "torque_left": R * (total - difference) / 2,
+    }
+    start = {"cart.vx": speed, "cart.rate": rate}
+    return ns.simulate(system, duration=0.5, start=start, inputs=inputs, samples=6)
+
+
+@pytest.mark.parametrize("caster_angle", [0.0, 0.7, -2.0])
+def test_static_loads_of_the_agv_are_those_of_its_lever_arms(system_of, caster_angle):
+    system = system_of("agv")
+    p = system.model.parameter_values()
+    found = audit(system, still(system, start={"bracket.angle": caster_angle}))
+    # the caster trails its pivot: its contact moves with the bracket
+    x3 = p["d"] * math.sin(caster_angle)
+    y3 = p["a"] + p["b"] - p["d"] * math.cos(caster_angle)
+    wheel, platform = p["m_wheel"] * p["g"], p["m_platform"] * p["g"]
+    N3 = wheel + platform * p["a"] / y3
+    both = 2 * wheel + platform - platform * p["a"] / y3
+    # about the line of travel: (l/2)(N₂ − N₁) + x₃ N₃ = x₃ · weight of the caster's wheel
+    difference = -(N3 - wheel) * x3 / (p["l"] / 2)
+    expected = [(both - difference) / 2, (both + difference) / 2, N3]
+    loads = [found[f"wheel{k}"].normal[0] for k in (1, 2, 3)]
+    assert loads == pytest.approx(expected, rel=ROUNDING)
+    assert {wheel.load_from for wheel in found.wheels} == {"platform"}
+    assert not found["wheel3"].is_shared
+    assert np.max(found.required) < ROUNDING
+
+
+@pytest.mark.parametrize("joint_height", [0.0, H, 2.0])
+def test_steady_circle_moves_load_to_the_outer_wheel(joint_height):
+    """m v²/R h/track from the inner wheel to the outer one, wherever the joint's frame is."""
+    system = cart(joint_height=joint_height)
+    speed, radius = 1.4, 2.5
+    found = audit(system, steady_circle(system, speed, radius))
+    rate = speed / radius
+    transfer = M * speed**2 / radius * H / (2 * B)
+    # the mass center ahead of the axle is pulled back at ahead ω², which loads the caster
+    caster = M * E * (G + H * rate**2) / L
+    axle = M * G - caster
+    assert found["caster"].normal == pytest.approx(caster, rel=MOTION)
+    assert found["right"].normal == pytest.approx(axle / 2 + transfer, rel=MOTION)
+    assert found["left"].normal == pytest.approx(axle / 2 - transfer, rel=MOTION)
+    lateral = M * speed * rate
+    for name in ("right", "left"):
+        wheel = found[name]
+        assert wheel.lateral == pytest.approx(lateral / 2, rel=MOTION)
+        assert wheel.lateral_range[:, 0] == pytest.approx(0.0, abs=MOTION)
+        assert wheel.lateral_range[:, 1] == pytest.approx(lateral, rel=MOTION)
+        along = (-M * E * rate**2 + (1 if name == "right" else -1) * M * E * speed * rate / B) / 2
+        assert wheel.longitudinal == pytest.approx(along, rel=MOTION)
+        demand = np.hypot(along, lateral / 2) / wheel.normal
+        assert wheel.demand == pytest.approx(demand, rel=MOTION)
+        assert wheel.demand_range[:, 0] == pytest.approx(abs(along) / wheel.normal, rel=MOTION)
+        most = np.hypot(along, lateral) / wheel.normal
+        assert wheel.demand_range[:, 1] == pytest.approx(most, rel=MOTION)
+    assert np.max(found["caster"].demand) == 0.0
+
+
+@pytest.mark.parametrize("torque", [0.6, -0.4])
+def test_acceleration_moves_load_along_the_wheelbase(torque):
+    """m a h/L from the caster ahead to the driven axle, and back when it brakes."""
+    system = cart()
+    inputs = {"torque_right": torque, "torque_left": torque}
+    found = audit(system, still(system, start={"cart.vx": 1.0}, inputs=inputs))
+    a = 2 * torque / (R * M)
+    assert found["caster"].normal == pytest.approx(M * (E * G - H * a) / L, rel=ROUNDING)
+    axle = M * G - M * (E * G - H * a) / L
+    for name in ("right", "left"):
+        assert found[name].normal == pytest.approx(axle / 2, rel=ROUNDING)
+        assert found[name].longitudinal == pytest.approx(torque / R, rel=ROUNDING)
+        assert found[name].demand == pytest.approx(2 * abs(torque) / R / axle, rel=ROUNDING)
+    assert found.required == pytest.approx(found["left"].demand, rel=ROUNDING)
+
+
+def test_loads_on_a_slope_are_those_across_it():
+    slope = 0.3
+    system = cart(slope=slope, joint_height=H)
+    found = audit(system, still(system))
+    # free wheels push nothing along the slope, so that no load moves
+    caster = M * G * math.cos(slope) * E / L
+    assert found["caster"].normal == pytest.approx(caster, rel=ROUNDING)
+    assert sum(w.normal for w in found.wheels) == pytest.approx(
+        M * G * math.cos(slope), rel=ROUNDING
+    )
+    assert np.max(found.required) < ROUNDING
+
+
+def test_loads_on_a_deck_that_is_lifted_grow_with_its_acceleration():
+    system = cart(lift="0.8*t^2")
+    found = audit(system, still(system))
+    assert sum(w.normal for w in found.wheels) == pytest.approx(M * (G + 1.6), rel=ROUNDING)
+    assert found["caster"].normal == pytest.approx(M * (G + 1.6) * E / L, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("wheels", ["three", "four"])
+def test_planar_joint_and_normal_rows_give_the_same_audit(wheels):
+    """A cart held upright by a planar joint, and the same one that stands on its wheels alone."""
+    casters = {
+        "three": (("caster", L, 0.0),),
+        "four": (("ahead", L, 0.1), ("behind", -0.5, -0.2)),
+    }[wheels]
+    audits = []
+    for base, height in (("planar", H), ("free", H)):
+        system = cart(casters=casters, base=base, joint_height=height)
+        start = {"cart.vx": 1.3, "right.rate": 16.0}
+        if base == "free":
+            start |= {"cart.z": 0.0, "cart.qw": 1.0}
+        inputs = {"torque_right": 0.3, "torque_left": -0.2}
+        audits.append(audit(system, still(system, start=start, inputs=inputs), friction=0.4))
+    planar, free = audits
+    assert planar["right"].load_from == "cart" and free["right"].load_from == "row"
+    for one, other in zip(planar.wheels, free.wheels, strict=True):
+        for part in ("longitudinal", "lateral", "normal", "demand"):
+            for name in (part, f"{part}_range"):
+                assert getattr(one, name)[0] == pytest.approx(
+                    getattr(other, name)[0], rel=MOTION, abs=MOTION
+                ), f"{one.name}.{name}"
+    assert planar.required[0] == pytest.approx(free.required[0], rel=1e-6)
+    assert planar.verdict == free.verdict
+
+
+def test_disk_that_rolls_straight_asks_for_no_friction(system_of):
+    system = system_of("rolling-disk")
+    start = {"disk.tilt": math.pi / 2, "disk.spin_rate": -6.0}
+    found = audit(system, still(system, start=start), friction=0.0)
+    p = system.model.parameter_values()
+    assert found["rim"].normal == pytest.approx(p["m"] * p["g"], rel=ROUNDING)
+    assert np.max(found["rim"].demand) < ROUNDING
+    assert found["rim"].load_from == "row" and found.verdict == "holds"
+    # on a fork that has nothing to hold, one wheel carries its weight
+    fork = system_of("vertical-disk")
+    coasting = audit(fork, still(fork, start={"fork.vx": 2.0}))
+    p = fork.model.parameter_values()
+    assert coasting["rim"].normal == pytest.approx(p["m"] * p["g"], rel=ROUNDING)
+    assert not coasting.unsupported
+
+
+@pytest.mark.parametrize("case", DISK["cases"], ids=["lean", "low", "past_upright"])
+def test_demand_of_a_rolling_disk_is_that_of_its_contact_force(system_of, case):
+    state = case["state"]
+    start = {"disk.yaw": state["psi"], "disk.tilt": state["theta"], "disk.spin": state["phi"]}
+    start |= {
+        "disk.yaw_rate": state["psi_dot"],
+        "disk.tilt_rate": state["theta_dot"],
+        "disk.spin_rate": state["phi_dot"],
+    }
+    rim = audit(system_of("rolling-disk"), still(system_of("rolling-disk"), start=start))["rim"]
+    x, y, z = case["results"]["contact_force"]
+    # longitudinal is axis × normal, f of the reference; lateral is normal × longitudinal
+    c, s = math.cos(state["psi"]), math.sin(state["psi"])
+    assert [abs(rim.longitudinal[0]), abs(rim.lateral[0])] == pytest.approx(
+        [abs(c * x + s * y), abs(-s * x + c * y)], rel=ROUNDING
+    )
+    assert rim.normal[0] == pytest.approx(z, rel=ROUNDING)
+    assert rim.demand[0] == pytest.approx(math.hypot(x, y) / z, rel=ROUNDING)
+
+
+def test_steady_turn_of_a_disk_asks_for_the_centripetal_force(system_of):
+    system = system_of("rolling-disk")
+    p = system.model.parameter_values()
+    tilt, yaw_rate = 1.2, 1.5
+    spin = steady_spin_rate(
+        tilt,
+        yaw_rate,
+        m=p["m"],
+        ring=p["r"],
+        tube=0.0,
+        I_t=p["I_transverse"],
+        I_a=p["I_axial"],
+        g=p["g"],
+    )
+    start = {"disk.tilt": tilt, "disk.yaw_rate": yaw_rate, "disk.spin_rate": spin}
+    run = ns.simulate(system, duration=2.0, start=start, samples=21, rtol=1e-12, atol=1e-12)
+    rim = audit(system, run)["rim"]
+    # ω = Ω n + s a along the axis and up: the center moves at r (s + Ω cos tilt) along the heading
+    speed = p["r"] * abs(spin + yaw_rate * math.cos(tilt))
+    assert rim.normal == pytest.approx(p["m"] * p["g"], rel=MOTION)
+    assert rim.demand == pytest.approx(abs(yaw_rate) * speed / p["g"], rel=MOTION)
+
+
+def test_ground_forces_of_the_agv_and_the_rates_of_its_momenta(system_of):
+    """Newton's and Euler's laws for the whole vehicle, its motion differentiated numerically."""
+    system = system_of("agv")
+    p = system.model.parameter_values()
+    start = {"wheel1.rate": -20.0, "wheel2.rate": -34.0, "bracket.angle": 0.5}
+    inputs = {"torque1": "0.9*cos(3*t)", "torque2": -0.5}
+    run = ns.simulate(
+        system, duration=0.4, start=start, inputs=inputs, samples=401, rtol=1e-13, atol=1e-13
+    )
+    found = audit(system, run)
+    at = sampled_states(system, run)
+    poses = system.poses.map(*at).reshape(len(run.t), -1, 12)
+    names = [node.body.name for node in system.kinematics.tree.nodes]
+    platform = (p["m_platform"], (p["I_x"], p["I_y"], p["I_z"]))
+    wheel = (p["m_wheel"], (p["I_spin"], p["I_diameter"], p["I_diameter"]))
+    momentum, spin, weight = np.zeros((401, 3)), np.zeros((401, 3)), np.zeros((401, 3))
+    for k, name in enumerate(names):
+        if name == "bracket":
+            continue
+        mass, inertia = platform if name == "platform" else wheel
+        turn, place = poses[:, k, :9].reshape(-1, 3, 3), poses[:, k, 9:]
+        velocity = rate_of(place, run.t)
+        # ω× = Ṙ Rᵀ
+        turning = rate_of(turn, run.t) @ turn.transpose(0, 2, 1)
+        omega = np.stack([turning[:, 2, 1], turning[:, 0, 2], turning[:, 1, 0]], axis=1)
+        momentum += mass * velocity
+        about_center = np.einsum("nij,j,nkj,nk->ni", turn, inertia, turn, omega)
+        spin += about_center + np.cross(place, mass * velocity)
+        weight += np.cross(place, [0.0, 0.0, -mass * p["g"]])
+    force, moment = np.zeros((401, 3)), np.zeros((401, 3))
+    frames = system.contact_axes.map(*at).reshape(401, 3, 4, 3)
+    for k, wheel in enumerate(found.wheels):
+        parts = np.stack([wheel.longitudinal, wheel.lateral, wheel.normal], axis=1)
+        on_wheel = np.einsum("nj,njk->nk", parts, frames[:, k, 1:])
+        force += on_wheel
+        moment += np.cross(frames[:, k, 0], on_wheel)
+    total = 3 * p["m_wheel"] + p["m_platform"]
+    needed = rate_of(momentum, run.t) + [0.0, 0.0, total * p["g"]]
+    inner = slice(4, -4)
+    assert force[inner] == pytest.approx(needed[inner], abs=1e-6 * total * p["g"])
+    needed = rate_of(spin, run.t) - weight
+    assert moment[inner] == pytest.approx(needed[inner], abs=1e-6 * total * p["g"])
+
+
+def rate_of(values, t):
+    """Central differences of fourth order; two samples at each end are left without meaning."""
+    rate = np.zeros_like(values)
+    rate[2:-2] = values[:-4] - 8 * values[1:-3] + 8 * values[3:-1] - values[4:]
+    return rate / (12 * (t[1] - t[0]))

@@ -1,0 +1,323 @@
+"""The fastest motion: closed forms, a dense second way, limits that hold, and what is infeasible."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noslip.control.paths import curvature, length, parameter_at, sample
+from noslip.control.paths_clothoids import Polyline
+from noslip.control.paths_curves import Circle, Ellipse, Line, Sine
+from noslip.control.paths_splines import Spline
+from noslip.control.timing_fastest import fastest
+from noslip.control.timing_limits import LimitRows, Limits
+from noslip.control.timing_ramps import Trapezoidal
+from noslip.errors import SimulationError
+
+TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere
+LINE = Line((0.0, 0.0), (3.0, 0.0))
+SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)
+CORNERS = ((0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (9.0, 3.0))
+WINDING = {
+    "sine": SINE,
+    "ellipse": Ellipse(half_width=3.0, half_height=1.0),
+    "circular corners": Polyline(points=CORNERS, radius=0.4),
+    "clothoid corners": Polyline(points=CORNERS, radius=0.4, blend="clothoid"),
+    "spline": Spline(points=((0.0, 0.0), (2.0, 1.0), (3.0, -1.0), (5.0, 0.5), (5.5, 3.0))),
+}
+
+
+def dense(timing, path, count=15):
+    """s, κ, ṡ and s̈ at many times within every piece of the schedule."""
+    t, v = np.array(timing.times), np.array(timing.speeds)
+    step, pull = np.diff(t), np.diff(v) / np.diff(t)
+    start = np.concatenate([[0.0], np.cumsum(step * (v[1:] + v[:-1]) / 2)])[:-1]
+    tau = step[:, None] * np.linspace(1e-6, 1 - 1e-6, count)
+    s = start[:, None] + v[:-1, None] * tau + pull[:, None] / 2 * tau**2
+    speed = v[:-1, None] + pull[:, None] * tau
+    p = ca.SX.sym("p")
+    f = ca.Function("kappa", [p], [ca.densify(curvature(path, p))])
+    kappa = f(ca.DM(parameter_at(path, s.ravel())).T).full()[0]
+    return s.ravel(), kappa, speed.ravel(), np.broadcast_to(pull[:, None], s.shape).ravel()
+
+
+def assert_limits_hold(timing, path, limits):
+    s, kappa, speed, pull = dense(timing, path)
+    if limits.speed is not None:
+        assert np.max(speed) <= limits.speed * (1 + TOLERANCE)
+    if limits.acceleration is not None:
+        assert np.max(np.abs(pull)) <= limits.acceleration * (1 + TOLERANCE)
+    if limits.lateral_acceleration is not None:
+        lateral = np.abs(kappa) * speed**2
+        assert np.max(lateral) <= limits.lateral_acceleration * (1 + TOLERANCE)
+    if limits.rows is not None:
+        a, b, c = limits.rows.at(s)
+        terms = a * pull[:, None], b * speed[:, None] ** 2, c
+        assert np.max(sum(terms) / sum(np.abs(x) for x in terms)) <= TOLERANCE
+
+
+# closed forms
+
+
+@pytest.mark.parametrize("speed", [0.3, 1.0, 1.5, 1.6, 4.0])
+def test_straight_line_is_driven_as_a_trapezoid_or_triangle(speed):
+    timing = fastest(LINE, Limits(speed=speed, acceleration=0.8))
+    exact = Trapezoidal(speed=speed, acceleration=0.8).duration(LINE)
+    assert timing.duration(LINE) == pytest.approx(exact, rel=1e-12)
+    assert len(timing.times) <= 4
+
+
+def test_straight_line_without_a_speed_limit_is_bang_bang():
+    timing = fastest(LINE, Limits(acceleration=0.8))
+    assert timing.duration(LINE) == pytest.approx(2 * math.sqrt(3 / 0.8), rel=1e-12)
+    assert timing.speeds == pytest.approx((0.0, math.sqrt(3 * 0.8), 0.0), rel=1e-9)
+
+
+def test_straight_line_between_given_speeds():
+    """v² rises by 2 a s from 1 and from 0.25 until they meet."""
+    timing = fastest(LINE, Limits(acceleration=0.8), start_speed=1.0, end_speed=0.5)
+    peak = math.sqrt((1 + 0.25 + 2 * 0.8 * 3) / 2)
+    assert timing.speeds == pytest.approx((1.0, peak, 0.5), rel=1e-9)
+    assert timing.times[-1] == pytest.approx((2 * peak - 1.5) / 0.8, rel=1e-10)
+
+
+def test_circle_with_a_lateral_limit():
+    path = Circle(radius=2.0, turns=1.3)
+    limits = Limits(acceleration=0.8, lateral_acceleration=0.5)
+    timing = fastest(path, limits)
+    exact = Trapezoidal(speed=math.sqrt(0.5 * 2.0), acceleration=0.8).duration(path)
+    assert timing.duration(path) == pytest.approx(exact, rel=1e-9)
+
+
+def test_quadratic_drag():
+    """m s̈ = F − d ṡ²: tanh while driving, tan while braking, and they meet at the switch."""
+    m, d, F, whole = 2.0, 0.7, 1.5, 3.0
+    grid = np.linspace(0.0, whole, 5)
+    one = np.ones((5, 1))
+    rows = LimitRows(
+        arc_lengths=grid,
+        inertia=np.hstack([m * one, -m * one]),
+        squared=np.hstack([d * one, -d * one]),
+        constant=np.hstack([-F * one, -F * one]),
+        names=("driving force", "braking force"),
+    )
+    timing = fastest(LINE, Limits(rows=rows), count=400)
+    assert_limits_hold(timing, LINE, Limits(rows=rows))
+    # z = (F/d)(1 − e^(−2ds/m)) = (F/d)(e^(2d(L−s)/m) − 1): with w = e^(2ds/m), w² − 2w... = 0
+    w = (1 + math.exp(2 * d * whole / m)) / 2
+    z = F / d * (1 - 1 / w)
+    rate, end = math.sqrt(F * d) / m, math.sqrt(F / d)
+    exact = (math.atanh(math.sqrt(z) / end) + math.atan(math.sqrt(z) / end)) / rate
+    assert max(timing.speeds) == pytest.approx(math.sqrt(z), rel=1e-3)
+    assert exact * (1 - 1e-9) <= timing.duration(LINE) <= exact * (1 + 2e-4)
+
+
+def test_lateral_limit_as_a_row_is_the_same():
+    samples = sample(SINE, 1001)
+    bend = np.abs(samples.curvature)[:, None]
+    rows = LimitRows(
+        arc_lengths=samples.arc_length,
+        inertia=0 * bend,
+        squared=bend,
+        constant=0 * bend - 0.5,
+        names=("grip",),
+    )
+    one = fastest(SINE, Limits(acceleration=0.8, rows=rows))
+    other = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
+    assert_limits_hold(one, SINE, Limits(acceleration=0.8, rows=rows))
+    assert one.times[-1] == pytest.approx(other.times[-1], rel=3e-4)
+
+
+# a second way
+
+
+def forward_and_backward(path, limits, count=40_001):
+    """Duration by the highest speed that acceleration allows from either side, on a dense grid."""
+    samples = sample(path, count)
+    with np.errstate(divide="ignore"):
+        z = np.minimum(limits.speed**2, limits.lateral_acceleration / np.abs(samples.curvature))
+    h = samples.arc_length[1]
+    z[0] = z[-1] = 0.0
+    for order in (range(1, count), range(count - 2, -1, -1)):
+        step = -1 if order.step > 0 else 1
+        for k in order:
+            z[k] = min(z[k], z[k + step] + 2 * limits.acceleration * h)
+    v = np.sqrt(z)
+    return np.sum(2 * h / (v[1:] + v[:-1]))
+
+
+@pytest.mark.parametrize("name", WINDING)
+def test_limits_hold_and_no_time_is_lost(name):
+    path = WINDING[name]
+    limits = Limits(speed=2.0, acceleration=0.8, lateral_acceleration=0.5)
+    timing = fastest(path, limits)
+    assert_limits_hold(timing, path, limits)
+    end = timing.duration(path)
+    assert end == pytest.approx(forward_and_backward(path, limits), rel=3e-4)
+    # a trapezoid within the same limits is not faster
+    sharpest = np.max(np.abs(sample(path, 5001).curvature))
+    even = Trapezoidal(speed=min(2.0, math.sqrt(0.5 / sharpest)), acceleration=0.8)
+    assert end <= even.duration(path) * (1 + 1e-9)
+
+
+def test_motors_of_a_vehicle_with_two_wheels():
+    """Forces of both wheels: (m s̈ ± (J/w)(κ s̈ + κ' ṡ²))/2 between −F and F."""
+    m, arm, F = 20.0, 2.0, 8.0
+    samples = sample(SINE, 801)
+    kappa, rate = samples.curvature[:, None], samples.curvature_rate[:, None]
+    sides = [(1, "left"), (-1, "right")]
+    inertia = np.hstack([(m - side * arm * kappa) / 2 for side, _ in sides])
+    squared = np.hstack([-side * arm * rate / 2 for side, _ in sides])
+    rows = LimitRows(
+        arc_lengths=samples.arc_length,
+        inertia=np.hstack([inertia, -inertia]),
+        squared=np.hstack([squared, -squared]),
+        constant=np.full((801, 4), -F),
+        names=("left motor", "right motor", "left brake", "right brake"),
+    )
+    limits = Limits(speed=3.0, rows=rows)
+    timing = fastest(SINE, limits)
+    assert_limits_hold(timing, SINE, limits)
+    # some motor is at its limit, or the speed is, nearly always
+    s, _, speed, pull = dense(timing, SINE)
+    a, b, c = rows.at(s)
+    load = np.max(a * pull[:, None] + b * speed[:, None] ** 2 - c, axis=1) / (2 * F)
+    busy = (load > 0.99) | (speed > 0.999 * 3.0)
+    assert np.mean(busy) > 0.98
+
+
+@given(
+    st.floats(0.2, 3.0), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 1.0)
+)  # fmt: skip
+def test_limits_hold_for_any_numbers(speed, pull, lateral, entry):
+    path = WINDING["circular corners"]
+    limits = Limits(speed=speed, acceleration=pull, lateral_acceleration=lateral)
+    timing = fastest(path, limits, start_speed=entry * speed, count=40)
+    assert timing.speeds[0] == pytest.approx(entry * speed, abs=1e-12)
+    assert_limits_hold(timing, path, limits)
+    gentler = Limits(speed=speed, acceleration=0.9 * pull, lateral_acceleration=lateral)
+    if entry == 0:
+        assert timing.times[-1] <= fastest(path, gentler, count=40).times[-1] * (1 + 1e-9)
+
+
+# refusals
+
+
+def rows_on_the_line(a, b, c, names=("motor",)):
+    grid = np.linspace(0.0, 3.0, 4)
+    columns = [np.array(x, dtype=float).reshape(-1, len(names)) for x in (a, b, c)]
+    columns = [np.broadcast_to(x, (4, len(names))) for x in columns]
+    return LimitRows(
+        arc_lengths=grid, inertia=columns[0], squared=columns[1], constant=columns[2], names=names
+    )
+
+
+def test_limits_that_contradict_each_other(refuses):
+    """Beyond 2 m one row demands u ≥ 1, another u ≤ −1."""
+    late = np.array([0.0, 0.0, 1.0, 1.0])
+    rows = rows_on_the_line(
+        np.array([[-1.0, 1.0]] * 4), [0.0, 0.0], np.column_stack([2 * late - 1, 2 * late - 1]),
+        ("at least", "at most"),
+    )  # fmt: skip
+    with refuses(
+        SimulationError,
+        "no motion satisfies the limits: at least and at most",
+        "fastest motion, Line at parameter 2.98",
+        "loosen the limits there",
+    ):
+        fastest(LINE, Limits(rows=rows))
+
+
+def test_start_speed_that_cannot_be_braked(refuses):
+    with refuses(
+        SimulationError,
+        "the start speed is 3 m/s, and the limits allow from 0 to 2.19089 m/s",
+        "Line at parameter 0, 0 m from the start, (0, 0) m",
+        "start and end more slowly",
+    ):
+        fastest(LINE, Limits(acceleration=0.8), start_speed=3.0)
+
+
+def test_end_speed_above_the_limit(refuses):
+    with refuses(
+        SimulationError,
+        "the end speed is 3 m/s, and the limits allow 2 m/s",
+        "Line at parameter 3, 3 m from the start, (3, 0) m",
+        "start and end more slowly",
+    ):
+        fastest(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
+
+
+def test_nothing_limits_the_acceleration(refuses):
+    with refuses(
+        SimulationError, "nothing limits the acceleration", "Limits", "give acceleration in m/s²"
+    ):
+        Limits(speed=1.0)
+    rows = rows_on_the_line([0.0], [1.0], [-1.0])
+    with refuses(
+        SimulationError, "nothing limits the acceleration", "Line at parameter 0", "loosen"
+    ):
+        fastest(LINE, Limits(rows=rows))
+
+
+def test_no_way_out_of_rest(refuses):
+    rows = rows_on_the_line([1.0], [0.0], [0.0])
+    with refuses(
+        SimulationError, "the limits allow no motion away from rest", "Line at parameter 0", "loose"
+    ):
+        fastest(LINE, Limits(acceleration=1.0, rows=rows))
+
+
+def test_rows_of_another_path(refuses):
+    rows = rows_on_the_line([1.0], [0.0], [-1.0])
+    with refuses(
+        SimulationError,
+        "the rows end at 3 m, and the path is 6.28318531 m long",
+        "fastest motion on Circle",
+        "from 0 to length(path)",
+    ):
+        fastest(Circle(radius=1.0), Limits(rows=rows))
+
+
+def test_rows_of_other_sizes(refuses):
+    with refuses(
+        SimulationError,
+        "squared has the shape (4, 1), expected (4, 2) for 4 arc lengths and 2 names",
+        "LimitRows(squared=…)",
+        "one column for each limit",
+    ):
+        LimitRows(
+            arc_lengths=np.arange(4.0),
+            inertia=np.ones((4, 2)),
+            squared=np.ones((4, 1)),
+            constant=np.ones((4, 2)),
+            names=("one", "other"),
+        )
+
+
+def test_rows_that_do_not_rise(refuses):
+    with refuses(
+        SimulationError, "the arc lengths do not rise from 0", "LimitRows(arc_lengths=…)", "sort"
+    ):
+        one = np.ones((2, 1))
+        LimitRows(arc_lengths=[0.0, 0.0], inertia=one, squared=one, constant=one, names=("motor",))
+
+
+@pytest.mark.parametrize("options", [{"start_speed": -1.0}, {"count": 1}])
+def test_options_that_make_no_sense(options, refuses):
+    with refuses(SimulationError, "start_speed is", "fastest(path, limits, …)", "0 or more"):
+        fastest(LINE, Limits(acceleration=1.0), **options)
+
+
+def test_limits_that_are_not_positive(refuses):
+    with refuses(SimulationError, "speed is 0, expected more than 0", "Limits", "positive"):
+        Limits(speed=0.0, acceleration=1.0)
+
+
+def test_length_of_the_schedule_is_that_of_the_path():
+    timing = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
+    t, v = np.array(timing.times), np.array(timing.speeds)
+    assert np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2) == pytest.approx(length(SINE), rel=1e-12)
