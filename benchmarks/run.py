@@ -15,7 +15,7 @@ from pathlib import Path
 
 from measuring import RESULTS, Measure, machine, read, table
 
-SCRIPTS = ("model_to_function", "right_hand_side", "rolling_disk", "cold_start")
+SCRIPTS = ("model_to_function", "right_hand_side", "rolling_disk", "tracking", "cold_start")
 FOLDER = Path(__file__).parent
 
 

@@ -249,6 +249,7 @@ def run(
     show_default=True,
 )
 @click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
+@click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @_set
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
@@ -266,6 +267,7 @@ def track(
     wheelbase: str,
     controller: str,
     period: float,
+    duration: float | None,
     changes: tuple[str, ...],
     tolerance: float,
     output: Path | None,
@@ -290,10 +292,10 @@ def track(
     from noslip.formulations.base import derive as derive_equations
 
     path, timing = parse_path(path_text), parse_timing(timing_text)
-    frame = {"point": _triple("--point", point), "direction": _triple("--direction", direction)}
+    follower, ahead = _triple("--point", point), _triple("--direction", direction)
     laws = {
         "none": lambda: None,
-        "pose": lambda: PoseTracking(**frame),
+        "pose": lambda: PoseTracking(),
         "computed-torque": lambda: ComputedTorque(kp=4.0, kd=4.0),
     }
     with _progress() as progress:
@@ -310,11 +312,13 @@ def track(
             period=period,
             start=start,
             parameters=parameters,
+            duration=duration,
             rtol=tolerance,
             atol=tolerance,
             progress=progress,
             on_failure="return",
-            **frame,
+            point=follower,
+            direction=ahead,
         )
         command = "noslip " + shlex.join(sys.argv[1:])
         as_run = result.as_scenario_run()

@@ -213,6 +213,8 @@ def test_shared_side_force_that_moves_load():
     system = ns.compile(ns.derive(b.build()))
     run = still(system)
     forces = contact_forces(system, run)
+    # the motor pushes at the mass center's height: it moves no load, as the wheels' push would
+    assert forces.least[0, :, 2] == pytest.approx([M * G / 4, M * G / 4, M * G / 2], rel=ROUNDING)
     # with a side force Y of the skid (the motor holds −Y at the joint) roll is h Y over the track
     D = independent_directions(forces.family)[0][:, 0]
     D = (D / D[7]).reshape(3, 3)

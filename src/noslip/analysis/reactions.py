@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.kinematics.basis import independent_columns
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -61,15 +63,14 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
             "reactions(system, run)",
             "pass the system that was simulated",
         )
-    at = sampled_states(system, run)
     kin, n = system.kinematics, len(run.t)
-    poses = system.poses.map(*at).reshape(n, -1, 12)
+    poses = sampled(system, run, "poses").reshape(n, -1, 12)
     turn = {
         node.body.name: poses[:, k, :9].reshape(n, 3, 3) for k, node in enumerate(kin.tree.nodes)
     }
     result: list[Reaction] = []
     joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
-    wrenches = system.joint_wrenches.map(*at).reshape(n, -1, 3, 3)
+    wrenches = sampled(system, run, "joint_wrenches").reshape(n, -1, 3, 3)
     for k, joint in enumerate(joints):
         point, force, moment = (wrenches[:, k, j] for j in range(3))
         if axes != "world":
@@ -86,9 +87,9 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
                 moment=moment,
             )
         )
-    lam = system.multipliers.map(*at)
+    lam = sampled(system, run, "multipliers")
     index = {row.name: k for k, row in enumerate(kin.rows)}
-    frames = system.contact_axes.map(*at).reshape(n, -1, 4, 3)
+    frames = sampled(system, run, "contact_axes").reshape(n, -1, 4, 3)
     for k, trace in enumerate(kin.contacts):
         name = trace.contact.name
         parts = np.zeros((n, 3))
@@ -110,6 +111,23 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
             )
         )
     return tuple(result)
+
+
+def sampled(system: System, run: Trajectory, function: str) -> Array:
+    """One of the system's functions along a run, in other speeds where its own do not serve."""
+    at = sampled_states(system, run)
+    values = getattr(system, function).map(*at)
+    health = system.rates.map(*at)[:, system.num_states :]
+    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.health]
+    for k in np.flatnonzero(~np.all(health >= np.array(floors), axis=1)):
+        t, q = float(run.t[k]), run.q[k]
+        probe = dataclasses.replace(system.kinematics.probe, params=at[3])
+        chosen = independent_columns(probe, system.kinematics.kept, [(t, q)])
+        other = system.in_speeds(tuple(system.speeds[j].name for j in chosen))
+        nq, nf = len(system.coordinates), len(system.independent_speeds)
+        x = np.concatenate([q, run.v[k][list(chosen)], at[1][k][nq + nf :]])
+        values[k] = getattr(other, function)(t, x, at[2][k], at[3])
+    return values
 
 
 def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array, Array]:

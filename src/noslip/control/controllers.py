@@ -24,6 +24,7 @@ from noslip.control.path_motion import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import symmetric_solve
+from noslip.model.quantities import ZERO, Vector3
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 
@@ -212,12 +213,13 @@ class PoseTracking(AbstractController):
 
     Parameters
     ----------
-    point, direction : the frame that follows, on the line where the base cannot slip sideways.
+    point, direction : the frame that follows, on the line where the base cannot slip sideways; the
+        frame that :func:`track` follows if they are not given.
     kx, ky, ktheta, kv : 1/s, 1/m², 1/m, 1/s.
     """
 
-    point: tuple[float | str, float | str, float | str] = (0.0, 0.0, 0.0)
-    direction: tuple[float | str, float | str, float | str] = (1.0, 0.0, 0.0)
+    point: Vector3 | None = None
+    direction: Vector3 | None = None
     kx: float = 1.0
     ky: float = 4.0
     ktheta: float = 3.0
@@ -226,12 +228,20 @@ class PoseTracking(AbstractController):
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""
         kin = system.kinematics
+        if kin.num_independent_speeds != 2 or system.model.speed_inputs:
+            raise SimulationError(
+                f"pose tracking needs two freedoms driven by forces; there are "
+                f"{kin.num_independent_speeds} and {len(system.model.speed_inputs)} speed inputs",
+                f"controller of model '{system.model.name}'",
+                "use a controller for steered vehicles, or none",
+            )
         q = kin.symbols.q
         base = planar_base(system)
         at = base.coordinates.start
         reader = kin.reader
-        x, y = (reader.scalar(e) for e in self.point[:2])
-        offset = ca.atan2(reader.scalar(self.direction[1]), reader.scalar(self.direction[0]))
+        ahead = self.direction or (1.0, 0.0, 0.0)
+        x, y = (reader.scalar(e) for e in (self.point or ZERO)[:2])
+        offset = ca.atan2(reader.scalar(ahead[1]), reader.scalar(ahead[0]))
 
         def frame(c: ca.SX) -> tuple[ca.SX, ca.SX]:
             angle = c[at + 2]

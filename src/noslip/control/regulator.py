@@ -176,7 +176,9 @@ def linear_quadratic(
         return (PA.T + PA - (PB / R) @ PB.T + Q).ravel()
 
     backward = duration - line.times[::-1]
-    solved = solve_ivp(rate, (-duration, duration), np.zeros(nx * nx), t_eval=backward, **_ACCURACY)
+    span = (-duration, duration)
+    with np.errstate(over="ignore", invalid="ignore"):
+        solved = solve_ivp(rate, span, np.zeros(nx * nx), t_eval=backward, **_ACCURACY)
     if not solved.success:
         raise SimulationError(
             "the Riccati equation has no bounded solution over this motion",

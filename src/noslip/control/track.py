@@ -14,13 +14,18 @@ import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.scenario import ADMISSIBLE, ScenarioRun, start_on_motion
-from noslip.control.controllers import AbstractController, FeedForward, Tracking
+from noslip.control.controllers import (
+    AbstractController,
+    FeedForward,
+    PoseTracking,
+    Tracking,
+)
 from noslip.control.path_motion import PathMotion, planar_base
 from noslip.control.paths import length
 from noslip.control.paths_base import AbstractPath
 from noslip.control.timing import AbstractTiming
 from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.errors import SimulationError, nearest
 from noslip.model.expressions import nominal
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.simulation.inputs import AbstractInputLaw
@@ -73,7 +78,8 @@ class TrackResult:
         """The error in one line."""
         last = math.hypot(self.along[-1], self.across[-1])
         return (
-            f"path of {self.path_length:.6g} m in {self.trajectory.t[-1]:.6g} s: error "
+            f"{self.trajectory['path.arc_length'][-1]:.6g} m of {self.path_length:.6g} m in "
+            f"{self.trajectory.t[-1]:.6g} s: error "
             f"{self.tracking_error:.2e} m at most, {last:.2e} m and "
             f"{abs(self.heading[-1]):.2e} rad at the end"
         )
@@ -126,6 +132,7 @@ def track(
     ------
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
+    _check_options(system, controller, inputs, dict(limits or {}), period)
     motion = PathMotion(
         path=path,
         timing=timing,
@@ -141,6 +148,12 @@ def track(
     )
     on_path = start_on_motion(system, follow, dict(reference or {}), values)
     follow = dataclasses.replace(follow, reference_start=on_path.q)
+    if isinstance(controller, PoseTracking):
+        controller = dataclasses.replace(
+            controller,
+            point=point if controller.point is None else controller.point,
+            direction=direction if controller.direction is None else controller.direction,
+        )
     law: AbstractInputLaw = follow
     if controller is not None and not isinstance(controller, FeedForward):
         law = Tracking(
@@ -179,6 +192,38 @@ def track(
         admissibility=miss,
         path_length=length(path),
     )
+
+
+def _check_options(
+    system: System,
+    controller: AbstractController | None,
+    inputs: tuple[str, ...],
+    limits: dict[str, float],
+    period: float,
+) -> None:
+    """Refuse options that would be ignored."""
+    where = f"track of model '{system.model.name}'"
+    known = [i.name for i in system.model.inputs]
+    for name in limits:
+        if name not in known:
+            raise SimulationError(
+                f"there is no force input '{name}' to limit", where, nearest(name, known)
+            )
+    if not (period >= 0 and math.isfinite(period)):
+        raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
+    is_open = controller is None or isinstance(controller, FeedForward)
+    if is_open and (limits or period):
+        raise SimulationError(
+            "limits and a period belong to a controller, and there is none",
+            where,
+            "give a controller, or leave them out",
+        )
+    if not is_open and inputs:
+        raise SimulationError(
+            "a choice of inputs belongs to feed-forward alone, and there is a controller",
+            where,
+            "leave `inputs` out, or the controller",
+        )
 
 
 def _admissibility(system: System, follow: FollowMotion, run: Trajectory, values: Array) -> float:

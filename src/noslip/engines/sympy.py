@@ -16,6 +16,8 @@ import sympy
 from noslip.engines.program import Program
 
 HALF = sympy.Rational(1, 2)
+#: Operands and operations of a value that is written out: used once, and more than once.
+WRITTEN_OUT, REPEATED = 80, 3
 
 
 def _choice(condition: Any, a: Any, b: Any) -> sympy.Expr:
@@ -75,34 +77,32 @@ class SympyProgram:
     outputs: list[sympy.Expr]
 
 
-def to_sympy(
-    program: Program, names: list[sympy.Symbol], *, inline: int = 6, letter: str = "z"
-) -> SympyProgram:
+def to_sympy(program: Program, names: list[sympy.Symbol], *, letter: str = "z") -> SympyProgram:
     """The program with input k written as names[k].
 
     Parameters
     ----------
     program : operation list.
     names : one symbol for each entry of t, x, u, p in order.
-    inline : a value used more than once is still written out where it has fewer operations than
-        this and two uses at most.
     letter : the parts are called by it and a number.
     """
     values: list[sympy.Expr] = list(names)
     values += [_constant(c) for c in program.constants]
-    first = len(values)
+    sizes = [1] * len(values)
     uses = Counter(i for op in program.operations for i in op.operands)
     uses.update(program.outputs)
     parts: list[tuple[sympy.Symbol, sympy.Expr]] = []
-    for k, operation in enumerate(program.operations):
+    for operation in program.operations:
         expression = apply_kind(operation.kind, [values[i] for i in operation.operands])
-        count = uses[first + k]
-        is_small = expression.is_Atom or (expression.is_Mul and expression.count_ops() <= 1)
-        if count > 1 and not is_small and not (count == 2 and expression.count_ops() < inline // 3):
+        size = 1 + sum(sizes[i] for i in operation.operands)
+        # what is used once is written where it is used, unless that grows beyond reading
+        limit = WRITTEN_OUT if uses[len(values)] == 1 else REPEATED
+        if size > limit and not expression.is_Atom:
             symbol = sympy.Symbol(f"{letter}{len(parts) + 1}")
             parts.append((symbol, expression))
-            expression = symbol
+            expression, size = symbol, 1
         values.append(expression)
+        sizes.append(size)
     return SympyProgram(parts=parts, outputs=[values[i] for i in program.outputs])
 
 

@@ -41,6 +41,7 @@ Quaternion = tuple[int, int, int, int]
 
 MAX_TERMS = 120
 MAX_PRODUCTS = 2500
+MAX_BITS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +308,6 @@ class Algebra:
         return self.multiply({ONE: exact(outside)}, self.atom(Atom("root", "sqrt", (key,), key)))
 
     def _bounded(self, a: Sum) -> Sum:
-        if len(a) > MAX_TERMS:
+        if len(a) > MAX_TERMS or any(c.numerator.bit_length() > MAX_BITS for c in a.values()):
             raise TooLarge
         return a

@@ -27,6 +27,8 @@ WORTH_A_NAME = 7
 WORTH_ITS_LABEL = 5
 #: Where parts are shared, a value with more factors than this is not expanded.
 LONGEST_PART = 100
+#: What an operation costs however short its operands are.
+OVERHEAD = 3
 PI = Atom("symbol", "pi")
 
 
@@ -81,6 +83,7 @@ def _value(
     k = len(forms.values)
     operands = [forms.values[i] for i in operation.operands]
     try:
+        forms.algebra.budget.spend(OVERHEAD)
         form = _apply(forms.algebra, operation.kind, operands)
     except TooLarge:
         forms.unexpanded[k] = (operation.kind, operands)

@@ -122,7 +122,7 @@ def evaluate(expression: sympy.Expr, known: dict[sympy.Expr, Any]) -> Any:
     elif isinstance(expression, sympy.Tuple):
         return tuple(arguments)
     else:
-        value = _function(type(expression), len(arguments))(*arguments)
+        value = _function(expression.func, len(arguments))(*arguments)
     known[expression] = value
     return value
 

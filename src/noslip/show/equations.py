@@ -25,10 +25,11 @@ from noslip.show.derivation import Draft, Finisher, Section, items_of, words
 from noslip.show.derivation_common import Drafted
 from noslip.show.derivation_subject import Subject
 from noslip.show.glyphs import Glyph
+from noslip.show.layout import DIGITS
 from noslip.show.writing import Written, write
 
 #: Time limit of the simplification, s. The number of operations limits it long before.
-SECONDS = 4.0
+SECONDS = 6.0
 
 #: The word of a formulation → its own sections up to the equations of motion.
 METHODS: dict[str, Callable[[Subject], list[Drafted]]] = {
@@ -173,6 +174,8 @@ def _closing(written: Written, residual: float) -> Section:
         said.append("The simplified forms did not pass the check, so nothing is simplified here.")
     if written.is_late:
         said.append("The time limit ended the simplification before it was done.")
+    if any(e.atoms(sympy.Float) for e in written.expressions):
+        said.append(f"Numbers are printed with {DIGITS} digits.")
     worst = max(written.worst, residual)
     if math.isnan(worst):
         said.append("Nothing could be evaluated at random states, so nothing is confirmed.")

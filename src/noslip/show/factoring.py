@@ -14,7 +14,7 @@ from noslip.show.algebra import Algebra, Atom
 from noslip.show.sums import Monomial, Rational, Sum, TooLarge, content
 
 #: Sums up to this size and number of atoms are factored completely.
-FACTORED_TERMS, FACTORED_ATOMS, FACTORED_DEGREE = 12, 5, 4
+FACTORED_TERMS, FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_NUMBER = 12, 5, 4, 10**6
 #: By how much longer an expression may become when its terms are collected by masses.
 WORTH_LEADING = 1.4
 _NUMBERS = {"inf": sympy.oo, "-inf": -sympy.oo, "nan": sympy.nan}
@@ -135,6 +135,8 @@ class Writer:
             return None
         if min(powers) < 0 or max(powers) > FACTORED_DEGREE:
             return None
+        if max(abs(c) for c in a.values()) > FACTORED_NUMBER:
+            return None
         try:
             self.algebra.budget.spend(100 * len(a))
         except TooLarge:
@@ -231,10 +233,10 @@ def _times_one_minus(a: Sum, others: list[int]) -> Sum:
 
 
 def number_expression(number: Rational) -> sympy.Expr:
-    """A simple fraction as such, another number with the digits it has, twelve at most."""
+    """A simple fraction as such, another number with the digits it has."""
     if number.denominator <= 64:
         return sympy.Rational(number.numerator, number.denominator)
-    return sympy.Float(f"{float(number):.12g}", 15)
+    return sympy.Float(float(number), 17)
 
 
 def size(expression: sympy.Expr) -> int:

@@ -103,6 +103,8 @@ Node = (
     Glyph | Number | Operator | Word | Row | Quotient | Power | Root | Fenced | Call | Grid | Cases
 )
 
+#: Digits of numbers that are not simple fractions.
+DIGITS = 10
 PLUS, MINUS, EQUALS = Operator("+"), Operator("−"), Operator("=")
 _RELATIONS = {"Gt": ">", "Lt": "<", "Ge": "≥", "Le": "≤", "Eq": "=", "Ne": "≠"}
 _NAMES = {"Abs": "abs", "ceiling": "ceil", "Min": "min", "Max": "max"}
@@ -244,7 +246,7 @@ def _number(expression: sympy.Expr) -> Node:
     if expression in (sympy.oo, -sympy.oo, sympy.nan):
         return Word(str(expression))
     if expression.is_Float:
-        text = f"{float(expression):.12g}"
+        text = f"{float(expression):.{DIGITS}g}"
     else:
         text = str(expression)
     if "e" in text:

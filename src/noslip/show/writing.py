@@ -91,17 +91,20 @@ def simplified(
     labeled = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []
     known: dict[sympy.Symbol, sympy.Expr] = {}
+    of_state = set(alphabet.symbols)
     for k, place in enumerate(program.outputs):
-        chosen.append(_shortest(closed.short(place), labeled.short(place), known))
+        usable = _usable(known, of_state) if items[k].is_free else known
+        chosen.append(_shortest(closed.short(place), labeled.short(place), usable))
         known |= {value_symbol(v): label for v, (own, label) in labels.items() if own == k}
     # what is too long is written with parts, first with all that are used again in the program,
     # then with those that are still used again after what cancels has gone
     long = [place for place, e in zip(program.outputs, chosen, strict=True) if e is None]
-    first = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, used_again(program))
-    again = first.written_again(long)
-    shared = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, again)
-    expressions, definitions = _filled(program, chosen, shared, labels)
-    ways = (closed, labeled, first, shared)
+    ways = [closed, labeled]
+    share = used_again(program)
+    for _ in range(2 if long else 0):
+        ways.append(_Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
+        share = ways[-1].written_again(long)
+    expressions, definitions = _filled(program, items, chosen, ways[-1], labels, of_state)
     expressions, parts = _inlined(expressions, definitions)
     is_late = any(way.forms.algebra.budget.is_late for way in ways)
     return *_numbered(expressions, _first_uses(expressions, parts), alphabet.letter), is_late
@@ -120,24 +123,34 @@ def _labels(program: Program, items: Sequence[Item]) -> dict[int, tuple[int, sym
     return labels
 
 
+def _usable(
+    known: dict[sympy.Symbol, sympy.Expr], of_state: set[sympy.Symbol]
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """Labels that hold at any speeds: a dependent speed is what the rows make it only on them."""
+    return {s: label for s, label in known.items() if not label.free_symbols & of_state}
+
+
 def _filled(
     program: Program,
+    items: Sequence[Item],
     chosen: list[sympy.Expr | None],
     shared: _Way,
     labels: dict[int, tuple[int, sympy.Expr]],
+    of_state: set[sympy.Symbol],
 ) -> tuple[list[sympy.Expr], dict[sympy.Symbol, sympy.Expr]]:
     """All expressions, the missing ones with parts, and what the parts stand for."""
     known: dict[sympy.Symbol, sympy.Expr] = {}
     expressions: list[sympy.Expr] = []
     definitions: dict[int, sympy.Expr] = {}
     for k, (place, short) in enumerate(zip(program.outputs, chosen, strict=True)):
-        expression = (shared.expression(place) if short is None else short).xreplace(known)
+        usable = _usable(known, of_state) if items[k].is_free else known
+        expression = (shared.expression(place) if short is None else short).xreplace(usable)
         expressions.append(expression)
         wanted = _values(expression)
         while wanted:
             part = place_of(wanted.pop())
             if part not in definitions:
-                definitions[part] = shared.expression(part).xreplace(known)
+                definitions[part] = shared.expression(part).xreplace(usable)
                 wanted |= _values(definitions[part])
         for value, (own, label) in labels.items():
             if own == k and value not in definitions:

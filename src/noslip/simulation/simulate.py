@@ -147,19 +147,22 @@ def simulate(
         )
         result = run_native(native, progress=progress, cancel=cancel)
         counts += np.array([result.steps, result.rejections, result.evaluations])
+        following = _other_basis(here, result, values) if result.code == loop.SINGULAR else None
+        goes_on = following is not None and not (following is here and is_best)
+        # a sample where these speeds fail is taken again in the next ones
+        good = result.times < result.time if goes_on else np.full(len(result.times), True)
         segments.append(
             Segment(
                 system=here,
                 plan=here_plan,
-                t=result.times,
-                states=result.states,
-                inputs=result.inputs,
+                t=result.times[good],
+                states=result.states[good],
+                inputs=result.inputs[good],
             )
         )
-        done += len(result.times)
+        done += int(np.sum(good))
         t, h = result.time, result.step
-        following = _other_basis(here, result, values) if result.code == loop.SINGULAR else None
-        if following is None or (following is here and is_best):
+        if following is None or not goes_on:
             break
         # the same motion in other speeds: carried over through v
         u = _inputs_at(here_plan, t, result.state)

@@ -250,3 +250,40 @@ def test_steered_vehicles_follow_through_their_steering():
     )
     assert result.tracking_error < 1e-7
     assert np.ptp(result.trajectory[steered]) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "fix"),
+    [
+        (
+            {"limits": {"tork": 1.0}, "controller": PoseTracking()},
+            "no force input 'tork'",
+            "torque1",
+        ),
+        ({"period": -1.0, "controller": PoseTracking()}, "the period is -1.0 s", "positive time"),
+        ({"limits": {"torque1": 1.0}}, "belong to a controller, and there is none", "give a"),
+        (
+            {"inputs": ("torque1", "torque2"), "controller": PoseTracking()},
+            "choice of inputs",
+            "leave `inputs`",
+        ),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(agv, options, what, fix):
+    with pytest.raises(ns.SimulationError, match=what) as caught:
+        track(agv, Circle(radius=2.0), timing=ConstantSpeed(0.3), **AXLE, **options)
+    assert "agv" in caught.value.where and fix in caught.value.fix
+
+
+def test_pose_tracking_is_refused_where_it_cannot_work():
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    with pytest.raises(ns.SimulationError, match="needs two freedoms driven by forces") as caught:
+        track(
+            tractor,
+            Line(start=(0.0, 0.0), end=(9.0, 0.0)),
+            timing=ConstantSpeed(1.0),
+            steering="steer.angle",
+            wheelbase="l1",
+            controller=PoseTracking(),
+        )
+    assert "tractor-trailer" in caught.value.where and "steered vehicles" in caught.value.fix

@@ -301,7 +301,7 @@ def test_what_cannot_be_steered_is_refused(systems):
     steering, _, _ = VEHICLES["tractor-trailer"]
     options = {"timing": ConstantSpeed(1.0), "duration": 1.0}
     wrong = SteeredTracking(steering="ster.angle", wheelbase="l1")
-    with pytest.raises(ns.SimulationError, match="no coordinate 'ster.angle'") as caught:
+    with pytest.raises(ns.SimulationError, match=r"no coordinate 'ster\.angle'") as caught:
         track(tractor, Circle(radius=15.0), controller=wrong, **steering, **options)
     assert "tractor-trailer" in caught.value.where and "steer.angle" in caught.value.fix
     lhd = ns.compile(ns.derive(ns.load("lhd")))

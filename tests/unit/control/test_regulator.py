@@ -13,7 +13,7 @@ from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.scenario import start_on_motion
 from noslip.control.controllers import PoseTracking, Tracking
 from noslip.control.path_motion import PathMotion
-from noslip.control.paths_curves import Circle, Sine
+from noslip.control.paths_curves import Circle, Line, Sine
 from noslip.control.regulator import linear_quadratic, linearize_along
 from noslip.control.timing import ConstantSpeed
 from noslip.model.forces import Motor
@@ -151,12 +151,11 @@ def test_the_cost_is_that_of_the_riccati_equation_and_less_than_others(agv):
 def test_saturated_torques_take_longer(agv):
     motion, begin = on_path(agv, Circle(radius=2.0))
     controller = regulator(agv, motion, begin, 30.0)
-    off = {"platform.x": 0.15, "platform.angle": 0.3}
+    off = {"platform.x": 0.15, "platform.y": -0.2, "platform.angle": 0.3}
     for limit in (math.inf, 0.2):
         limits = {"torque1": limit, "torque2": limit}
         run = drive(agv, motion, begin, controller, off, 30.0, limits)
         most = max(np.max(np.abs(run[name])) for name in TORQUES)
-        print(most, [e[-1] for e in pose_errors(run)])
         assert most > 0.2 if math.isinf(limit) else most == limit
         assert max(abs(e[-1]) for e in pose_errors(run)) < 1e-3
 
@@ -222,3 +221,26 @@ def test_quaternions_are_refused():
             input_weights={f"tau_{k}": 1.0 for k in "xyz"},
         )
     assert "'top'" in caught.value.where and "revolute or planar" in caught.value.fix
+
+
+def test_costs_without_bound_are_refused():
+    """Forces alone cannot keep a trailer from folding in reverse."""
+    system = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    motion = PathMotion(
+        path=Line((0.0, 0.0), (2000.0, 0.0)),
+        timing=ConstantSpeed(5.0),
+        reverse=True,
+        steering="steer.angle",
+        wheelbase="l1",
+    )
+    with pytest.raises(ns.SimulationError, match="no bounded solution") as caught:
+        linear_quadratic(
+            system,
+            motion,
+            reference_start=np.array([0.0, 0.0, math.pi, 0.0, 0.0]),
+            duration=400.0,
+            state_weights={"hinge.angle": 1.0},
+            input_weights={f"F_u{k}": 1e-6 for k in (1, 2, 3)},
+            samples=5,
+        )
+    assert "tractor-trailer" in caught.value.where and "inputs can move" in caught.value.fix
