@@ -157,6 +157,96 @@ from .analysis.scenario import (
     ScenarioRun as ScenarioRun,
     run_scenario as run_scenario,
 )
+from .analysis.both_ways import (
+    direct_kinematics as direct_kinematics,
+    inverse_dynamics as inverse_dynamics,
+    inverse_kinematics as inverse_kinematics,
+)
+from .analysis.audit import (
+    Audit as Audit,
+    audit as audit,
+)
+# 6 control
+from .control.paths_curves import (
+    Arc as Arc,
+    Catenary as Catenary,
+    Circle as Circle,
+    Ellipse as Ellipse,
+    FigureEight as FigureEight,
+    Line as Line,
+    Sine as Sine,
+)
+from .control.paths_clothoids import (
+    Clothoid as Clothoid,
+    Polyline as Polyline,
+)
+from .control.paths_splines import (
+    Nurbs as Nurbs,
+    Spline as Spline,
+)
+from .control.paths_expressions import (
+    Graph as Graph,
+    Parametric as Parametric,
+)
+from .control.paths_composite import (
+    Composite as Composite,
+    reversed_path as reversed_path,
+)
+from .control.paths_csv import (
+    path_from_csv as path_from_csv,
+)
+from .control.timing import (
+    ConstantEnergy as ConstantEnergy,
+    ConstantSpeed as ConstantSpeed,
+    Quintic as Quintic,
+)
+from .control.timing_ramps import (
+    SCurve as SCurve,
+    Trapezoidal as Trapezoidal,
+)
+from .control.timing_profiles import (
+    SpeedProfile as SpeedProfile,
+)
+from .control.timing_limits import (
+    Limits as Limits,
+)
+from .control.timing_fastest import (
+    fastest as fastest,
+)
+from .control.path_motion import (
+    PathMotion as PathMotion,
+)
+from .control.trailer_motion import (
+    TrailerMotion as TrailerMotion,
+)
+from .control.controllers import (
+    ComputedTorque as ComputedTorque,
+    CustomController as CustomController,
+    FeedForward as FeedForward,
+    PoseTracking as PoseTracking,
+    ProportionalDerivative as ProportionalDerivative,
+    Tracking as Tracking,
+)
+from .control.controllers_arm import (
+    AccelerationResolved as AccelerationResolved,
+    CartesianTracking as CartesianTracking,
+)
+from .control.controllers_steered import (
+    SteeredTracking as SteeredTracking,
+    TrailerTracking as TrailerTracking,
+)
+from .control.regulator import (
+    LinearQuadratic as LinearQuadratic,
+    linear_quadratic as linear_quadratic,
+)
+from .control.chaplygin import (
+    control_angle as control_angle,
+    gyration as gyration,
+)
+from .control.track import (
+    TrackResult as TrackResult,
+    track as track,
+)
 
 # show
 from .show.check import (

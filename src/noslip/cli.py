@@ -223,10 +223,8 @@ def run(
         data = summary(result, command, found) | {"folder": str(target)}
         click.echo(json.dumps(data, indent=2))
     else:
-        click.echo(summary_text(result))
+        click.echo(summary_text(result, audit=found))
         click.echo(f"  folder               {target}")
-        if found is not None:
-            click.echo(found.text())
     if not result.trajectory.success:
         raise SystemExit(1)
 
@@ -249,6 +247,7 @@ def run(
     show_default=True,
 )
 @click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
+@click.option("--friction", type=float, help="Friction coefficient of the ground, for a verdict.")
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @_set
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
@@ -268,6 +267,7 @@ def track(
     controller: str,
     period: float,
     duration: float | None,
+    friction: float | None,
     changes: tuple[str, ...],
     tolerance: float,
     output: Path | None,
@@ -283,6 +283,7 @@ def track(
     target = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-track")
     check_target(target, force=force)
 
+    from noslip.analysis.audit import audit
     from noslip.analysis.scenario import split_changes
     from noslip.control.controllers import ComputedTorque, PoseTracking
     from noslip.control.paths_text import parse_path
@@ -290,6 +291,7 @@ def track(
     from noslip.control.track import track as track_path
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
+    from noslip.model.contacts import Rolling
 
     path, timing = parse_path(path_text), parse_timing(timing_text)
     follower, ahead = _triple("--point", point), _triple("--direction", direction)
@@ -322,12 +324,14 @@ def track(
         )
         command = "noslip " + shlex.join(sys.argv[1:])
         as_run = result.as_scenario_run()
-        write_run(as_run, target, command=command, plots=plots, force=force)
+        rolls = any(isinstance(c, Rolling) for c in loaded.contacts) and len(result.along) > 0
+        found = audit(system, result.trajectory, friction) if rolls else None
+        write_run(as_run, target, command=command, plots=plots, force=force, audit=found)
     if as_json:
-        numbers = summary(as_run, command) | result.to_json() | {"folder": str(target)}
+        numbers = summary(as_run, command, found) | result.to_json() | {"folder": str(target)}
         click.echo(json.dumps(numbers, indent=2))
     else:
-        click.echo(summary_text(as_run))
+        click.echo(summary_text(as_run, audit=found))
         click.echo(f"  tracking             {result.summary()}")
         click.echo(f"  folder               {target}")
     if not result.trajectory.success:

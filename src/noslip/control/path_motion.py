@@ -18,13 +18,14 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.paths import length
+from noslip.control.paths import length, sample
 from noslip.control.paths_base import AbstractPath
 from noslip.control.timing import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
 from noslip.model.bodies import Placement
+from noslip.model.expressions import nominal
 from noslip.model.joints import Planar
 from noslip.model.quantities import ZERO, Scalar, Vector3
 
@@ -43,6 +44,7 @@ class PathMotion(AbstractMotion):
     steering : name of a steering coordinate; it is kept at atan(wheelbase · κ), the angle at which
         the point's path has the curvature asked for.
     wheelbase : from the point to the steered wheel, m.
+    largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
     """
 
     path: AbstractPath
@@ -52,12 +54,14 @@ class PathMotion(AbstractMotion):
     reverse: bool = False
     steering: str = ""
     wheelbase: Scalar = 0.0
+    largest_steering: float = math.pi / 2
 
     def trace(self, system: System) -> MotionTrace:
         """Coordinates of the base (and the steering) over time, along the path."""
         kin = system.kinematics
         t = kin.symbols.t
         base = planar_base(system)
+        self._check_curvature(system)
         p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
         r = self.path.position(p)
         r1 = ca.jacobian(r, p)
@@ -92,6 +96,24 @@ class PathMotion(AbstractMotion):
             parameters=ca.SX(0, 1),
             parameter_values=np.zeros(0),
         )
+
+    def _check_curvature(self, system: System) -> None:
+        """Refuse a path that turns more sharply than the steering can."""
+        if not self.steering:
+            return
+        reach = nominal(self.wheelbase, system.model.parameter_values())
+        points = sample(self.path, 400)
+        needed = np.abs(np.arctan(reach * points.curvature))
+        k = int(np.argmax(needed))
+        if not needed[k] <= self.largest_steering:
+            raise SimulationError(
+                f"the path has a curvature of {points.curvature[k]:.4g} 1/m "
+                f"{points.arc_length[k]:.4g} m "
+                f"along it, which needs a steering angle of {needed[k]:.4g} rad, more than "
+                f"{self.largest_steering:.4g}",
+                f"path for model '{system.model.name}'",
+                "choose a wider path, or blend its corners with a larger radius",
+            )
 
 
 def planar_base(system: System) -> Node:

@@ -28,6 +28,7 @@ from noslip.control.timing_ramps import SpeedSchedule
 from noslip.errors import SimulationError
 
 CUTTING_ROUNDS = 20
+MOST_CUTS = 50  # for each of the first segments
 TIGHTENING_ROUNDS = 60
 COARSE = 1e-4  # relative error of z between two cuts above which others are made
 EXCESS = 1e-7  # relative excess that is left
@@ -44,7 +45,7 @@ def fastest(
     *,
     start_speed: float = 0.0,
     end_speed: float = 0.0,
-    count: int = 200,
+    count: int = 500,
 ) -> SpeedSchedule:
     """The fastest motion along a path: from rest to rest, if no other speeds are given.
 
@@ -53,7 +54,8 @@ def fastest(
     path : what is driven along.
     limits : what is exceeded at no place and no time.
     start_speed, end_speed : at the ends of the path, m/s.
-    count : number of segments to begin with; more are made where they are needed.
+    count : number of segments to begin with; more are made where they are needed. With `rows` the
+        acceleration on a segment suits both its ends, so some part in `count` of the time is lost.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def fastest(
             _refuse(segments, free, "nothing limits the acceleration, or nothing the braking")
         z, u = _solve(segments, ends)
         finer = _merged(cuts, _more_cuts(segments, z, u))
-        if len(finer) == len(cuts):
+        if len(finer) == len(cuts) or len(finer) > MOST_CUTS * count:
             break
         cuts = finer
     segments = SegmentLimits.on(path, limits, cuts)
@@ -204,8 +206,10 @@ def _more_cuts(segments: SegmentLimits, z: Array, u: Array) -> Array:
     for part, height in corners:
         inside = (part > 0) & (part < 1)
         at = np.where(inside, part, 0.5)
-        highest, chord = (x[:, 0] for x in segments.heights(z, at[:, None]))
+        highest, chord = (x[:, 0] for x in segments.heights(z, u, at[:, None]))
         inside &= (height <= highest * (1 + 1e-9)) & (height > chord * (1 + SWITCH))
+        for hardest in (most, least):
+            inside &= segments.allows(at, np.where(inside, height, 0.0), hardest)
         cuts.append((left + at * h)[inside])
         switches |= inside
     error = np.where(switches, segments.excess(z, u), segments.error(z, u))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.control.paths_base import AbstractPath, Array, assign, positive
 from noslip.control.paths_panels import arc_table
@@ -191,24 +192,45 @@ class SegmentLimits:
 
     def error(self, z: Array, u: Array) -> Array:
         """Excess of each segment (N,), or what is missing to the highest possible, as a part."""
-        highest, chord = self.heights(z, np.broadcast_to(_DENSE, self.curvature.shape))
-        return np.maximum(self.excess(z, u), np.max(highest / chord, axis=1) - 1)
+        highest, chord = self.heights(z, u, np.broadcast_to(_DENSE, self.curvature.shape))
+        missing = np.max(highest - chord, axis=1) / np.maximum(np.maximum(z[1:], z[:-1]), 1e-300)
+        return np.maximum(self.excess(z, u), missing)
 
-    def heights(self, z: Array, part: Array) -> tuple[Array, Array]:
+    def heights(self, z: Array, u: Array, part: Array) -> tuple[Array, Array]:
         """The highest z that is possible, and the chord's, at parts (N, m) of each segment."""
         h, z0, z1 = np.diff(self.cuts)[:, None], z[:-1, None], z[1:, None]
         most, least = (x[:, None] for x in self.bounds(z))
         highest = np.minimum(z0 + 2 * most * h * part, z1 - 2 * least * h * (1 - part))
         if self.limits.speed is not None:
             highest = np.minimum(highest, self.limits.speed**2)
-        if self.limits.lateral_acceleration is not None:
-            x = part * (len(_DENSE) - 1)
-            k = np.clip(x.astype(int), 0, len(_DENSE) - 2)
-            near, far = (np.take_along_axis(self.curvature, i, axis=1) for i in (k, k + 1))
-            kappa = near + (x - k) * (far - near)
-            with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.limits.lateral_acceleration is not None:
+                x = part * (len(_DENSE) - 1)
+                k = np.clip(x.astype(int), 0, len(_DENSE) - 2)
+                near, far = (np.take_along_axis(self.curvature, i, axis=1) for i in (k, k + 1))
+                kappa = near + (x - k) * (far - near)
                 highest = np.minimum(highest, self.limits.lateral_acceleration / kappa)
+            if self.limits.rows is not None:
+                a, b, c = self._rows_within(part)
+                bound = np.where(b > 0, -(c + a * u[:, None, None]) / b, np.inf)
+                highest = np.minimum(highest, np.min(bound, axis=2))
         return highest, z0 + (z1 - z0) * part
+
+    def allows(self, part: Array, z: Array, u: Array) -> NDArray[np.bool_]:
+        """Whether the rows allow u and z (N,) at a part of each segment (N,)."""
+        if self.limits.rows is None:
+            return np.ones(len(z), dtype=bool)
+        terms = self._rows_within(part[:, None])
+        a, b, c = (x[:, 0, :] for x in terms)
+        value, size = a * u[:, None] + b * z[:, None] + c, np.abs(b * z[:, None]) + np.abs(c)
+        return np.all(value <= 1e-9 * size, axis=1)
+
+    def _rows_within(self, part: Array) -> tuple[Array, Array, Array]:
+        """a, b and c, each (N, m, number of rows), at parts (N, m) of each segment."""
+        assert self.limits.rows is not None
+        s = self.cuts[:-1, None] + np.diff(self.cuts)[:, None] * part
+        a, b, c = (x.reshape(*s.shape, -1) for x in self.limits.rows.at(s.ravel()))
+        return a, b, c
 
     def tops(self) -> Array:
         """The highest z that speed and curvature leave everywhere on each segment (N,)."""
@@ -219,15 +241,17 @@ class SegmentLimits:
         return top if self.limits.speed is None else np.minimum(top, self.limits.speed**2)
 
     def bounds(self, z: Array) -> tuple[Array, Array]:
-        """The highest u at the start of each segment, and the lowest at its end (each (N,))."""
+        """The highest and the lowest u that is possible at both ends of each segment (N,)."""
         most = np.full(len(z) - 1, self.limits.acceleration or np.inf)
         least = -most
         if self.limits.rows is not None:
             a, b, c = self.limits.rows.at(self.cuts)
             with np.errstate(divide="ignore", invalid="ignore"):
                 u = -(b * z[:, None] + c) / a
-            most = np.minimum(most, np.min(np.where(a > 0, u, np.inf), axis=1)[:-1])
-            least = np.maximum(least, np.max(np.where(a < 0, u, -np.inf), axis=1)[1:])
+            up = np.min(np.where(a > 0, u, np.inf), axis=1)
+            down = np.max(np.where(a < 0, u, -np.inf), axis=1)
+            most = np.minimum.reduce([most, up[:-1], up[1:]])
+            least = np.maximum.reduce([least, down[:-1], down[1:]])
         return most, least
 
     def tighten(self, z: Array, u: Array, tolerance: float) -> None:

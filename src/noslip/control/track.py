@@ -95,6 +95,7 @@ def track(
     reverse: bool = False,
     steering: str = "",
     wheelbase: Scalar = 0.0,
+    largest_steering: float = math.pi / 2,
     controller: AbstractController | None = None,
     inputs: tuple[str, ...] = (),
     limits: Mapping[str, float] | None = None,
@@ -116,7 +117,7 @@ def track(
     ----------
     system : compiled system with a planar base.
     path, timing : where and how fast.
-    point, direction, reverse, steering, wheelbase : what follows the path; see
+    point, direction, reverse, steering, wheelbase, largest_steering : what follows the path; see
         :class:`PathMotion`.
     controller : feedback; none by default (the forces of inverse dynamics alone).
     inputs : force inputs to use without feedback, all by default.
@@ -141,6 +142,7 @@ def track(
         reverse=reverse,
         steering=steering,
         wheelbase=wheelbase,
+        largest_steering=largest_steering,
     )
     values = system.parameters(parameters)
     follow = FollowMotion(

@@ -358,7 +358,7 @@ def _compile(
     # what depends on a speed that is given sees the value given here
     num_u = len(system.model.inputs)
     if system.model.speed_inputs:
-        given = ca.vertcat(*entries[num_u:])
+        given = ca.densify(ca.vertcat(*entries[num_u:]))
         expression = ca.substitute([expression], [inputs[num_u:]], [given])[0]
     return _native(system, "inputs", expression, generator)
 

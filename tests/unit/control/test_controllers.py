@@ -287,3 +287,15 @@ def test_pose_tracking_is_refused_where_it_cannot_work():
             controller=PoseTracking(),
         )
     assert "tractor-trailer" in caught.value.where and "steered vehicles" in caught.value.fix
+
+
+def test_a_path_too_sharp_for_the_steering_is_refused_with_its_place():
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    request = {"timing": ConstantSpeed(1.0), "steering": "steer.angle", "wheelbase": "l1"}
+    with pytest.raises(ns.SimulationError, match="m along it, which needs a steering") as caught:
+        path = Sine(amplitude=3.0, wave_number=0.5, extent=30.0)
+        track(tractor, path, largest_steering=0.5, inputs=("F_u2",), **request)
+    assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
+    straight = Line(start=(0.0, 0.0), end=(9.0, 0.0))
+    result = track(tractor, straight, inputs=("F_u2",), **request)
+    assert result.tracking_error < 1e-9
