@@ -22,11 +22,6 @@ import numpy as np
 
 import noslip as ns
 from noslip.control.paths import sample
-from noslip.control.paths_clothoids import Clothoid
-from noslip.control.paths_composite import Composite
-from noslip.control.paths_curves import Circle, Line
-from noslip.control.timing import ConstantSpeed
-from noslip.control.track import track
 
 model = ns.load("tractor-trailer")
 print(ns.check(model).text())
@@ -36,19 +31,19 @@ system = ns.compile(ns.derive(model))
 
 # %% The path: its curvature is continuous, so the steering has time to turn
 R = 12.0
-line = Line(start=(0.0, 0.0), end=(10.0, 0.0))
-entry = Clothoid(start_curvature=0.0, end_curvature=1 / R, length=15.0, start=(10.0, 0.0))
+line = ns.Line(start=(0.0, 0.0), end=(10.0, 0.0))
+entry = ns.Clothoid(start_curvature=0.0, end_curvature=1 / R, length=15.0, start=(10.0, 0.0))
 end = sample(entry, 2)
 x, y, heading = end.x[-1], end.y[-1], end.heading[-1]
 center = (x - R * math.sin(heading), y + R * math.cos(heading))
-ring = Circle(radius=R, center=center, start_angle=heading - math.pi / 2, turns=2.5)
-path = Composite(paths=(line, entry, ring), smooth_curvature=True)
+ring = ns.Circle(radius=R, center=center, start_angle=heading - math.pi / 2, turns=2.5)
+path = ns.Composite(paths=(line, entry, ring), smooth_curvature=True)
 
 # %% Drive: inverse kinematics, inverse dynamics and simulation in one call
-result = track(
+result = ns.track(
     system,
     path,
-    timing=ConstantSpeed(2.0),
+    timing=ns.ConstantSpeed(2.0),
     steering="steer.angle",
     wheelbase="l1",
     inputs=("F_u2",),

@@ -22,10 +22,6 @@ import math
 import numpy as np
 
 import noslip as ns
-from noslip.control.controllers import PoseTracking
-from noslip.control.paths_curves import Circle
-from noslip.control.timing import ConstantSpeed
-from noslip.control.track import track
 
 model = ns.load("lhd-noslip")
 print(ns.check(model).text())
@@ -49,14 +45,18 @@ print(f"front body turned on the spot by: {spot['front.angle'][-1]:.12f} rad")
 
 # %% On a circle: the pose of the front body is prescribed, and the waist follows from it
 R = 8.0
-on_circle = {"timing": ConstantSpeed(1.5), "rtol": 1e-11, "atol": 1e-11}
-ideal = track(system, Circle(radius=R, turns=1.5), **on_circle)
+on_circle = {"timing": ns.ConstantSpeed(1.5), "rtol": 1e-11, "atol": 1e-11}
+ideal = ns.track(system, ns.Circle(radius=R, turns=1.5), **on_circle)
 print(f"open loop: {ideal.summary()}")
 
 # %% From a wrong start, under feedback of the pose: what open loop leaves to drift is held
 start = {"front.x": 8.3, "front.y": -0.2}
-controlled = track(
-    system, Circle(radius=R, turns=1.5), controller=PoseTracking(kv=4.0), start=start, **on_circle
+controlled = ns.track(
+    system,
+    ns.Circle(radius=R, turns=1.5),
+    controller=ns.PoseTracking(kv=4.0),
+    start=start,
+    **on_circle,
 )
 run = controlled.trajectory
 print(f"feedback:  {controlled.summary()}")

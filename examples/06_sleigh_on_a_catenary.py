@@ -17,10 +17,6 @@ Reference     [AntunesSigaudMoraes2010], section 6
 import numpy as np
 
 import noslip as ns
-from noslip.control.chaplygin import control_angle, gyration
-from noslip.control.paths_curves import Catenary
-from noslip.control.timing import ConstantEnergy
-from noslip.control.track import track
 
 system = ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
 print(ns.check(system.model).text())
@@ -28,15 +24,15 @@ print(ns.check(system.model).text())
 # %% The reduced inertia: K = ½ M (ṡ² + b² φ̇²)
 v_T, x0 = 1.0, 1.0
 inertia = {"m": 1.0, "a": 0.5, "I": 0.75}
-b = gyration(system, parameters=inertia).radius
+b = ns.gyration(system, parameters=inertia).radius
 print(f"\nradius of gyration about the blade: {b:.12f} m")
 
 # %% Lead it: ṡ = v_T/√(1 + b²κ²) on the catenary from its vertex
-path = Catenary(x0=x0, extent=6.0)
-result = track(
+path = ns.Catenary(x0=x0, extent=6.0)
+result = ns.track(
     system,
     path,
-    timing=ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
+    timing=ns.ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
     inputs=("F_cs", "F_cphi"),
     parameters=inertia,
     duration=5.0,
@@ -54,7 +50,7 @@ print(f"largest work of the forces: {np.max(np.abs(run.work)):.1e} J")
 
 # %% Not vakonomic motion: that would have Ψ̈ = −(v_T²/2b²) sin 2Ψ for the control angle Ψ
 s = run["path.arc_length"]
-psi = control_angle(b, -x0 / (s**2 + x0**2))
+psi = ns.control_angle(b, -x0 / (s**2 + x0**2))
 second = np.gradient(np.gradient(psi, run.t), run.t)
 miss = np.abs(second + v_T**2 / (2 * b**2) * np.sin(2 * psi))[2:-2]
 print(f"vakonomic equation missed by up to {np.max(miss):.3f} rad/s²")

@@ -17,7 +17,6 @@ Reference     [DeSantis1994], section 7
 import numpy as np
 
 import noslip as ns
-from noslip.control.controllers import ProportionalDerivative, Tracking
 
 model = ns.load("manipulator-2r")
 print(ns.check(model).text())
@@ -31,8 +30,8 @@ kp, kd = (30.0, 20.0), (6.0, 4.0)
 
 def held(gravity, start, duration):
     """The arm under PD control."""
-    controller = ProportionalDerivative(kp=kp, kd=kd, gravity=gravity)
-    law = Tracking(motion=motion, controller=controller, reference_start=q, limits={})
+    controller = ns.ProportionalDerivative(kp=kp, kd=kd, gravity=gravity)
+    law = ns.Tracking(motion=motion, controller=controller, reference_start=q, limits={})
     options = {"samples": 20001, "rtol": 1e-11, "atol": 1e-11}
     return ns.simulate(system, duration=duration, start=start, inputs=law, **options)
 

@@ -131,6 +131,8 @@ PUBLIC = [
     "inverse_kinematics",
     "linear_quadratic",
     "load",
+    "parse_path",
+    "parse_timing",
     "path_from_csv",
     "plot",
     "reactions",

@@ -195,6 +195,12 @@ from .control.paths_composite import (
 from .control.paths_csv import (
     path_from_csv as path_from_csv,
 )
+from .control.paths_text import (
+    parse_path as parse_path,
+)
+from .control.timing_text import (
+    parse_timing as parse_timing,
+)
 from .control.timing import (
     ConstantEnergy as ConstantEnergy,
     ConstantSpeed as ConstantSpeed,

@@ -40,7 +40,7 @@ LENGTH_TOLERANCE = 1e-14  # of the last terms of a panel's series, as a part of 
 TURNING_TOLERANCE = 1e-12  # the same for ∫ κ ds, rad
 JOINT_TOLERANCE = 1e-9  # rad, between heading and ∫ κ ds over a panel; the same for r and ∫ r' dp
 JUMP = 2e-6  # rad, and part of the whole length, that is taken for rounding in a path's data
-STEEPEST = 1e5  # times the mean for |r'|, times the inverse length for κ: more has no bound
+STEEPEST = 1e6  # times the mean for |r'|, times the inverse length for κ: more has no bound
 STANDSTILL = 1e-6  # |r'| below this part of its mean is a cusp
 
 _X, _W = legendre.leggauss(NODES)
@@ -143,7 +143,10 @@ def arc_table(path: AbstractPath) -> ArcTable:
     a = np.concatenate(edges)
     b = np.append(a[1:], breaks[-1])
     kept: list[tuple[Array, Array, Array]] = []
-    whole, narrow, num_panels = 0.0, NARROWEST * (breaks[-1] - breaks[0]), len(a)
+    # a parameter far from zero is itself rounded
+    rounding = 16 * np.spacing(np.max(np.abs(breaks))) / (breaks[-1] - breaks[0])
+    narrow = max(NARROWEST, rounding) * (breaks[-1] - breaks[0])
+    whole, num_panels = 0.0, len(a)
     while len(a):
         series, values = _series(rates, a, b)
         _refuse_gaps(path, values[0], a, b)
@@ -156,7 +159,8 @@ def arc_table(path: AbstractPath) -> ArcTable:
         turn = np.abs(wrap(at_b[2] - at_a[2] - change[1]))
         gap = np.hypot(*(at_b[:2] - at_a[:2] - change[2:]))
         smooth = (turn <= JOINT_TOLERANCE) & (gap <= JOINT_TOLERANCE * scale)
-        smooth &= (tail <= LENGTH_TOLERANCE * scale) & (turning_tail <= TURNING_TOLERANCE)
+        smooth &= tail <= max(LENGTH_TOLERANCE, rounding) * scale
+        smooth &= turning_tail <= max(TURNING_TOLERANCE, rounding)
         split = ~smooth
         for k in np.flatnonzero(split & (width <= narrow)):
             rate, bend = values[0][:, k], np.abs(values[1][:, k] / values[0][:, k])

@@ -34,12 +34,14 @@ class Item:
     compiled : traced, by the formulation's own route; what it must equal.
     label : symbol that later items may use for it, if it is long.
     is_free : whether it must be equal for speeds that break the constraints too.
+    is_motion : whether it belongs to the equations of motion, which are written first of all.
     """
 
     shown: ca.SX
     compiled: ca.SX
     label: sympy.Symbol | None = None
     is_free: bool = False
+    is_motion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ class Alphabet:
 
 
 class Evaluator:
-    """Values of what is shown, with its parts and labels, at the states of an alphabet."""
+    """Values of what is shown, with its parts and labels, at the states of an alphabet.
+
+    An item that is not written out is a dummy symbol, and has the value of what is compiled.
+    """
 
     def __init__(
         self,
@@ -78,6 +83,11 @@ class Evaluator:
         parts: Parts,
     ) -> None:
         self.places = {s: k for k, s in enumerate(alphabet.symbols)}
+        self.splits = np.cumsum([c.shape[0] for c in alphabet.columns])[:-1]
+        compiled = [ca.densify(item.compiled) for item in items]
+        whole = ca.vertcat(*compiled) if compiled else ca.SX(0, 1)
+        self.compiled = ca.Function("compiled", list(alphabet.columns), [whole])
+        self.dummies = {e: k for k, e in enumerate(expressions) if e.is_Dummy}
         self.steps: list[tuple[sympy.Symbol, sympy.Expr]] = []
         for item, expression, new in zip(items, expressions, parts, strict=True):
             self.steps += new
@@ -85,10 +95,18 @@ class Evaluator:
             if item.label is not None and item.label not in self.places:
                 self.steps.append((item.label, expression))
 
+    def references(self, states: Array) -> Array:
+        """Compiled values of all items, one row for each state."""
+        rows = [np.array(self.compiled(*np.split(s, self.splits))).ravel() for s in states]
+        return np.array(rows).reshape(len(states), -1)
+
     def __call__(self, expressions: list[sympy.Expr], states: Array) -> Array:
         """Values of the expressions, one row for each state; nan where they have none."""
         with np.errstate(all="ignore"):
             known: dict[sympy.Expr, Any] = {s: states[:, k] for s, k in self.places.items()}
+            if self.dummies:
+                references = self.references(states)
+                known |= {dummy: references[:, k] for dummy, k in self.dummies.items()}
             for s, meaning in self.steps:
                 known[s] = evaluate(meaning, known)
             rows = [np.broadcast_to(evaluate(e, known), len(states)) for e in expressions]
@@ -143,26 +161,17 @@ def _function(kind: Any, num: int) -> Any:
 
 
 def worst_difference(
-    items: Sequence[Item],
-    alphabet: Alphabet,
-    expressions: list[sympy.Expr],
-    parts: Parts,
+    items: Sequence[Item], alphabet: Alphabet, expressions: list[sympy.Expr], parts: Parts
 ) -> float:
     """Largest difference between what is shown and what is compiled, relative to the latter."""
     if not items:
         return 0.0
-    compiled = ca.Function(
-        "compiled",
-        list(alphabet.columns),
-        [ca.vertcat(*[ca.densify(item.compiled) for item in items])],
-    )
-    splits = np.cumsum([c.shape[0] for c in alphabet.columns])[:-1]
-    found = Evaluator(items, alphabet, expressions, parts)
+    evaluator = Evaluator(items, alphabet, expressions, parts)
     is_free = np.array([item.is_free for item in items])
     worst = math.nan
     for states, mine in ((alphabet.states, ~is_free), (alphabet.free_states, is_free)):
-        for state, values in zip(states, found(expressions, states), strict=True):
-            reference = np.array(compiled(*np.split(state, splits))).ravel()
+        found, references = evaluator(expressions, states), evaluator.references(states)
+        for values, reference in zip(found, references, strict=True):
             if not (np.all(np.isfinite(values)) and np.all(np.isfinite(reference)) and mine.any()):
                 continue
             scale = np.abs(reference) + FLOOR * max(1.0, float(np.max(np.abs(reference))))

@@ -238,7 +238,8 @@ class Finisher:
             cells: list[Node] = []
             for j in range(n):
                 expression, label = next(expressions), block.label(i, j)
-                if label is None or measure(expression) <= ENTRY_SIZE:
+                is_short = measure(expression) <= ENTRY_SIZE and not expression.is_Dummy
+                if label is None or is_short:
                     cells.append(self.arrange(expression))
                 else:
                     cells.append(label)
@@ -295,7 +296,7 @@ class Finisher:
     def _side(self, side: list[tuple[Term, sympy.Expr]], is_short: bool) -> list[sympy.Expr]:
         terms: list[sympy.Expr] = []
         for term, expression in side:
-            is_long = not is_short and measure(expression) > ENTRY_SIZE
+            is_long = expression.is_Dummy or (not is_short and measure(expression) > ENTRY_SIZE)
             coefficient = term.label if is_long and term.label is not None else expression
             if expression == 0:
                 continue

@@ -140,7 +140,8 @@ def _motion(subject: Subject, blocks: Blocks) -> Drafted:
     }
 
     def term(shown: ca.SX, compiled: ca.SX, letter: str, i: int, j: int = 0, **more: Any) -> Term:
-        return Term(Item(shown, compiled), symbol_or_none(letters[letter].label(i, j)), **more)
+        item = Item(shown, compiled, is_motion=True)
+        return Term(item, symbol_or_none(letters[letter].label(i, j)), **more)
 
     for i, entry in enumerate(notation.speeds):
         left = [

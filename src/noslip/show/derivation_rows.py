@@ -41,18 +41,18 @@ def reduced_motion(
     for i, entry in enumerate(subject.notation.independent_speeds):
         left = [
             Term(
-                Item(shown.reduced_mass[i, j], own.reduced_mass[i, j]),
+                Item(shown.reduced_mass[i, j], own.reduced_mass[i, j], is_motion=True),
                 symbol_or_none(mass.label(i, j)),
                 factor,
             )
             for j, factor in enumerate(accelerations)
         ]
         label = None if bias_labels is None else bias_labels[i]
-        left.append(Term(Item(h[0][i], h[1][i]), label))
+        left.append(Term(Item(h[0][i], h[1][i], is_motion=True), label))
         right = []
         for letters, ours, theirs in forces:
             named = column_block(Glyph(letters), letters, ours, theirs).label(i, 0)
-            right.append(Term(Item(ours[i], theirs[i]), symbol_or_none(named)))
+            right.append(Term(Item(ours[i], theirs[i], is_motion=True), symbol_or_none(named)))
         rows.append((tuple(left), tuple(right), entry.name))
     return "Equations of motion", [Motion(tuple(rows))]
 

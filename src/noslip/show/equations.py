@@ -168,12 +168,14 @@ def _residual(
 
 
 def _closing(written: Written, residual: float) -> Section:
-    count = len(written.expressions)
     said = []
     if not written.is_simplified:
         said.append("The simplified forms did not pass the check, so nothing is simplified here.")
     if written.is_late:
         said.append("The time limit ended the simplification before it was done.")
+    omitted = sum(e.is_Dummy for e in written.expressions)
+    if omitted:
+        said.append(f"{omitted} expressions are too long to be written out.")
     if any(e.atoms(sympy.Float) for e in written.expressions):
         said.append(f"Numbers are printed with {DIGITS} digits.")
     worst = max(written.worst, residual)
@@ -181,7 +183,7 @@ def _closing(written: Written, residual: float) -> Section:
         said.append("Nothing could be evaluated at random states, so nothing is confirmed.")
     elif worst <= TOLERANCE:
         said.append(
-            f"All {count} expressions above were evaluated at random states and agree with the "
+            f"All {len(written.expressions) - omitted} expressions above were evaluated at random states and agree with the "
             f"compiled functions, and the equations of motion hold at the compiled accelerations, "
             f"to a relative {TOLERANCE:.0e}."
         )

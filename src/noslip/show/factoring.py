@@ -135,7 +135,7 @@ class Writer:
             return None
         if min(powers) < 0 or max(powers) > FACTORED_DEGREE:
             return None
-        if max(abs(c) for c in a.values()) > FACTORED_NUMBER:
+        if any(not -FACTORED_NUMBER < c < FACTORED_NUMBER for c in a.values()):
             return None
         try:
             self.algebra.budget.spend(100 * len(a))

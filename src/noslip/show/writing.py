@@ -24,6 +24,8 @@ from noslip.show.sums import Budget
 
 #: Largest closed and labeled forms; what is longer is written with shared parts.
 CLOSED_SIZE, LABELED_SIZE = 90, 110
+#: Operations that are written with shared parts, in all items together.
+WRITTEN_OPERATIONS = 5000
 #: Factors in all terms of a sum beyond which it is not even tried.
 LONGEST = 200
 #: A part that is used once is written where it is used, up to this size.
@@ -98,6 +100,8 @@ def simplified(
         known |= {value_symbol(v): label for v, (own, label) in labels.items() if own == k}
     # what is too long is written with parts, first with all that are used again in the program,
     # then with those that are still used again after what cancels has gone
+    for k, count in _too_long(program, items, chosen).items():
+        chosen[k] = sympy.Dummy(f"[{count} operations]")
     long = [place for place, e in zip(program.outputs, chosen, strict=True) if e is None]
     ways = [closed, labeled]
     share = used_again(program)
@@ -108,6 +112,31 @@ def simplified(
     expressions, parts = _inlined(expressions, definitions)
     is_late = any(way.forms.algebra.budget.is_late for way in ways)
     return *_numbered(expressions, _first_uses(expressions, parts), alphabet.letter), is_late
+
+
+def _too_long(
+    program: Program, items: Sequence[Item], chosen: list[sympy.Expr | None]
+) -> dict[int, int]:
+    """Items that are not written out, because all together would be too long to read.
+
+    The equations of motion come first, then the others in their order; → number of operations.
+    """
+    seen: set[int] = set()
+    omitted: dict[int, int] = {}
+    missing = [k for k, e in enumerate(chosen) if e is None]
+    for k in sorted(missing, key=lambda k: (not items[k].is_motion, k)):
+        needed: set[int] = set()
+        wanted = [program.outputs[k]]
+        while wanted:
+            place = wanted.pop()
+            if place >= program.num_given and place not in seen and place not in needed:
+                needed.add(place)
+                wanted += program.operations[place - program.num_given].operands
+        if len(seen) + len(needed) > WRITTEN_OPERATIONS:
+            omitted[k] = len(needed)
+        else:
+            seen |= needed
+    return omitted
 
 
 def _labels(program: Program, items: Sequence[Item]) -> dict[int, tuple[int, sympy.Expr]]:
