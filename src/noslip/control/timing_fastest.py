@@ -30,7 +30,7 @@ from noslip.errors import SimulationError
 CUTTING_ROUNDS = 20
 MOST_CUTS = 50  # for each of the first segments
 TIGHTENING_ROUNDS = 60
-COARSE = 1e-4  # relative error of z between two cuts above which others are made
+COARSE = 1e-3  # relative error of z between two cuts above which others are made
 EXCESS = 1e-7  # relative excess that is left
 SWITCH = 1e-10  # relative gain of z for which a switch is made a cut
 CLOSEST = 1e-7  # distance of two cuts, as a part of the length
