@@ -132,7 +132,7 @@ def test_lateral_limit_as_a_row_is_the_same():
     one = fastest(SINE, Limits(acceleration=0.8, rows=rows))
     other = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
     assert_limits_hold(one, SINE, Limits(acceleration=0.8, rows=rows))
-    assert one.times[-1] == pytest.approx(other.times[-1], rel=3e-4)
+    assert one.times[-1] == pytest.approx(other.times[-1], rel=5e-4)
 
 
 # a second way
@@ -160,7 +160,7 @@ def test_limits_hold_and_no_time_is_lost(name):
     timing = fastest(path, limits)
     assert_limits_hold(timing, path, limits)
     end = timing.duration(path)
-    assert end == pytest.approx(forward_and_backward(path, limits), rel=3e-4)
+    assert end == pytest.approx(forward_and_backward(path, limits), rel=5e-4)
     # a trapezoid within the same limits is not faster
     sharpest = np.max(np.abs(sample(path, 5001).curvature))
     even = Trapezoidal(speed=min(2.0, math.sqrt(0.5 / sharpest)), acceleration=0.8)
