@@ -61,12 +61,11 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class MatrixBlock:
-    """A matrix with a name, and what its rows and columns belong to."""
+    """A matrix with a name, and what its rows belong to."""
 
     left: Node
     grid: Grid
     row_names: tuple[Node, ...]
-    column_names: tuple[Node, ...]
 
 
 Block = Paragraph | Table | Lines | MatrixBlock
@@ -93,62 +92,6 @@ class Scalars:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """A drafted matrix or vector, with a label for each entry.
-
-    Parameters
-    ----------
-    name : left of the equals sign.
-    letter : of the entries; they are called by it and their indices. None for no labels.
-    shown, compiled : (m, n) traced, as in `Item`.
-    row_names, column_names : what they belong to; may be empty.
-    is_free : as in `Item`.
-    is_symmetric : whether entries below the diagonal go by the label of those above.
-    """
-
-    name: Node
-    letter: Glyph | None
-    shown: ca.SX
-    compiled: ca.SX
-    row_names: tuple[Node, ...] = ()
-    column_names: tuple[Node, ...] = ()
-    is_free: bool = False
-    is_symmetric: bool = False
-
-    def label(self, i: int, j: int) -> Glyph | None:
-        """The glyph of an entry."""
-        if self.letter is None:
-            return None
-        m, n = self.shown.shape
-        if self.is_symmetric:
-            i, j = min(i, j), max(i, j)
-        places = [i + 1] if n == 1 else [i + 1, j + 1]
-        index = ("," if max(m, n) > 9 else "").join(map(str, places))
-        return Glyph(self.letter.base, f"{self.letter.index},{index}".lstrip(","))
-
-    def items(self) -> list[Item]:
-        """All entries, row by row."""
-        result = []
-        for i in range(self.shown.shape[0]):
-            for j in range(self.shown.shape[1]):
-                glyph = self.label(i, j)
-                repeated = self.is_symmetric and i > j
-                label = None if glyph is None or repeated else symbol(glyph)
-                result.append(
-                    Item(self.shown[i, j], self.compiled[i, j], label, is_free=self.is_free)
-                )
-        return result
-
-
-@dataclass(frozen=True, slots=True)
-class ItemTable:
-    """A drafted table; a cell with several items is a tuple (a, b, c)."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str | Node | tuple[Item, ...], ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Term:
     """A piece of a row of motion: an item, its label in the matrices above, and what it multiplies.
 
@@ -166,12 +109,72 @@ class Term:
     sign: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """A drafted matrix or column, with a label for each entry.
+
+    Parameters
+    ----------
+    name : left of the equals sign.
+    letter : of the entries; they are called by it and their indices. None for no labels.
+    shown, compiled : (m, n) traced, as in `Item`.
+    row_names : what the rows belong to; may be empty.
+    is_column : whether its entries have one index.
+    is_symmetric : whether entries below the diagonal go by the label of those above.
+    taken : names that are in use already.
+    """
+
+    name: Node
+    letter: Glyph | None
+    shown: ca.SX
+    compiled: ca.SX
+    row_names: tuple[Node, ...] = ()
+    is_column: bool = False
+    is_symmetric: bool = False
+    taken: frozenset[str] = frozenset()
+
+    def label(self, i: int, j: int = 0) -> Glyph | None:
+        """The glyph of an entry; its index is in brackets where it would look like another."""
+        if self.letter is None:
+            return None
+        if self.is_symmetric:
+            i, j = min(i, j), max(i, j)
+        places = [i + 1] if self.is_column else [i + 1, j + 1]
+        index = ("," if max(self.shown.shape) > 9 else "").join(map(str, places))
+        parts = [self.letter.index, index] if self.letter.index else [index]
+        glyph = Glyph(self.letter.base, ",".join(parts))
+        if glyph.text in self.taken:
+            glyph = Glyph(self.letter.base, ",".join([*parts[:-1], f"({index})"]))
+        return glyph
+
+    def items(self) -> list[Item]:
+        """All entries, row by row."""
+        m, n = self.shown.shape
+        return [self._item(i, j) for i in range(m) for j in range(n)]
+
+    def _item(self, i: int, j: int) -> Item:
+        glyph = None if self.is_symmetric and i > j else self.label(i, j)
+        label = None if glyph is None else symbol(glyph)
+        return Item(self.shown[i, j], self.compiled[i, j], label)
+
+    def term(self, i: int, j: int = 0, factor: sympy.Symbol | None = None, sign: int = 1) -> Term:
+        """An entry as a piece of a row of motion."""
+        item = Item(self.shown[i, j], self.compiled[i, j], is_motion=True)
+        glyph = self.label(i, j)
+        return Term(item, None if glyph is None else symbol(glyph), factor, sign)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTable:
+    """A drafted table; a cell with several items is a tuple (a, b, c)."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Node | tuple[Item, ...], ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Drafted equations of motion: terms on the left and on the right, and a note, for each row.
-
-    A term that is named by its label moves to the other side if `label` says so by its sign.
-    """
+    """Drafted equations of motion: terms on the left and on the right, and a note, for each row."""
 
     rows: tuple[tuple[tuple[Term, ...], tuple[Term, ...], str], ...]
 
@@ -249,7 +252,7 @@ class Finisher:
             grid.append(tuple(cells))
         if all(cell == Number("0") for cells in grid for cell in cells):
             return [Lines((Line(block.name, Number("0")),))]
-        whole = MatrixBlock(block.name, Grid(tuple(grid)), block.row_names, block.column_names)
+        whole = MatrixBlock(block.name, Grid(tuple(grid)), block.row_names)
         return [whole, Lines(tuple(long))] if long else [whole]
 
     def _table(

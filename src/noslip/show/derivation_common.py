@@ -150,10 +150,10 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
     if kin.num_independent_speeds and kin.kept:
         S = ca.densify(kin.S)
         blocks.append(words("All speeds that they allow are"))
+        rows = glyphs(notation.speeds)
+        taken = notation.taken
         blocks.append(
-            Matrix(
-                letter, letter, S, S, glyphs(notation.speeds), glyphs(notation.independent_speeds)
-            )
+            Matrix(name=letter, letter=letter, shown=S, compiled=S, row_names=rows, taken=taken)
         )
     dependent = [
         (e.glyph, Item(kin.v[k], kin.v[k], symbol(e.glyph)), "")

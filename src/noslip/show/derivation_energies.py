@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
-import sympy
 
 from noslip.formulations.boltzmann_hamel import hamel_term
 from noslip.formulations.forces import GRAVITY, SPRING
@@ -14,14 +13,13 @@ from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
 from noslip.show.confirming import Item
-from noslip.show.derivation import Draft, Matrix, Scalars, words
+from noslip.show.derivation import Draft, Scalars, words
 from noslip.show.derivation_common import Drafted
-from noslip.show.derivation_rows import column_block, mass_block, reduced_motion
+from noslip.show.derivation_rows import column, matrix, reduced_mass, reduced_motion
 from noslip.show.derivation_subject import Subject
 from noslip.show.glyphs import Glyph
 from noslip.show.hamel import turning_term
 from noslip.show.layout import Fenced, Word, formula, row
-from noslip.show.notation import symbol
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +76,8 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
         (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(k, kept))
         for k in range(num)
     ]
-    momenta = [
-        (Glyph("P", str(k + 1)), Item(p, p, symbol(Glyph("P", str(k + 1)))), rows[k])
-        for k, p in enumerate(ca.vertsplit(lagrangian.P))
-    ]
+    P = column(subject, Glyph("P"), lagrangian.P, lagrangian.P)
+    momenta = [(P.label(k), item, rows[k]) for k, item in enumerate(P.items())]
     Gamma = [matrix[independent, :] for matrix in lagrangian.Gamma]
     slope, drift = lagrangian.slope[independent], lagrangian.drift[independent]
     constant = row(Glyph("P", dots=1), Word(" at constant "), Glyph("w"))
@@ -106,18 +102,11 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
             formula("Γ = βᵀγ"),
             ":",
         ),
-        Matrix(
-            Glyph("Γ"),
-            Glyph("Γ"),
-            Gamma[0],
-            Gamma[1],
-            tuple(names[k] for k in independent),
-            tuple(names),
-        ),
+        matrix(subject, Glyph("Γ"), Gamma[0], Gamma[1], tuple(names[k] for k in independent)),
         words("What the Lagrangian gives by its coordinates:"),
-        column_block(Fenced(formula("βᵀ∂L / ∂q")), None, slope, slope),
+        column(subject, None, slope, slope, name=Fenced(formula("βᵀ∂L / ∂q"))),
         words("The rate of ", Glyph("P"), " at constant quasi-velocities:"),
-        column_block(constant, None, drift, drift),
+        column(subject, None, drift, drift, name=constant),
     ]
     together, motion = _collected(subject)
     return [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
@@ -137,6 +126,8 @@ def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:
     given = ca.mtimes(kin.S.T, other)
     h = [e.reduced_bias - e.reduced_forces + given for e in routes]
     N = [given + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    mass = reduced_mass(subject, Glyph("M"))
+    bias, forces = column(subject, Glyph("h"), h[0], h[1]), column(subject, Glyph("N"), N[0], N[1])
     blocks: list[Draft] = [
         words(
             "Together, ",
@@ -145,18 +136,10 @@ def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:
             "quasi-velocities, h all terms above without accelerations, and N the generalized "
             "forces that have no potential:",
         ),
-        mass_block(subject, Glyph("M")),
-        column_block(Glyph("h"), "h", h[0], h[1]),
-        column_block(Glyph("N"), "N", N[0], N[1]),
+        *(mass, bias, forces),
     ]
-    right = [("N", N[0], N[1])]
-    return blocks, reduced_motion(
-        subject, Glyph("M"), _labels(subject), routes, right, bias=(h[0], h[1])
-    )
-
-
-def _labels(subject: Subject) -> list[sympy.Expr]:
-    return [symbol(Glyph("h", str(i + 1))) for i in range(subject.kin.num_independent_speeds)]
+    rows = [bias.term(i) for i in range(kin.num_independent_speeds)]
+    return blocks, reduced_motion(subject, mass, rows, [forces])
 
 
 def gibbs_appell(subject: Subject) -> list[Drafted]:
@@ -165,9 +148,12 @@ def gibbs_appell(subject: Subject) -> list[Drafted]:
     etadot = subject.etadot
     G = acceleration_energy(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
     rest = ca.substitute([G], [etadot], [ca.SX.zeros(etadot.shape)])[0]
-    mass, bias = routes[0].reduced_mass, routes[0].reduced_bias
-    shown = ca.dot(etadot, ca.mtimes(mass, etadot)) / 2 + ca.dot(etadot, bias)
+    M, h = routes[0].reduced_mass, routes[0].reduced_bias
+    shown = ca.dot(etadot, ca.mtimes(M, etadot)) / 2 + ca.dot(etadot, h)
     Q = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
+    mass = reduced_mass(subject, Glyph("G"), formula("∂²G / ∂η̇∂η̇"))
+    bias = column(subject, Glyph("h"), h, routes[1].reduced_bias)
+    forces = column(subject, Glyph("Q"), Q[0], Q[1])
     blocks: list[Draft] = [
         words(
             "The acceleration energy of all bodies, ",
@@ -175,13 +161,12 @@ def gibbs_appell(subject: Subject) -> list[Drafted]:
             ", is quadratic in the independent accelerations. Its second derivatives are the "
             "reduced mass matrix, its gradient at zero accelerations the velocity terms:",
         ),
-        mass_block(subject, Glyph("G"), formula("∂²G / ∂η̇∂η̇")),
-        column_block(Glyph("h"), "h", bias, routes[1].reduced_bias),
+        *(mass, bias),
         words("so that, up to terms without accelerations,"),
         Scalars(((Glyph("G"), Item(shown, G - rest), ""),)),
         words("The equations of motion are ", formula("∂G / ∂η̇ = Q"), " with the forces"),
-        column_block(Glyph("Q"), "Q", Q[0], Q[1]),
+        forces,
     ]
-    right = [("Q", Q[0], Q[1])]
-    motion = reduced_motion(subject, Glyph("G"), _labels(subject), routes, right)
+    rows = [bias.term(i) for i in range(kin.num_independent_speeds)]
+    motion = reduced_motion(subject, mass, rows, [forces])
     return [("The acceleration energy", blocks), motion]

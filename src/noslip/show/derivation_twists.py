@@ -9,9 +9,10 @@ from noslip.formulations.complement import unit_speed_twists
 from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
 from noslip.formulations.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.kinematics.linear import symmetric_solve
-from noslip.show.derivation import Draft, Matrix, words
+from noslip.show.confirming import Item
+from noslip.show.derivation import Draft, Matrix, Term, words
 from noslip.show.derivation_common import Drafted, glyphs
-from noslip.show.derivation_rows import column_block, mass_block, reduced_motion, symbol_or_none
+from noslip.show.derivation_rows import column, matrix, reduced_mass, reduced_motion
 from noslip.show.derivation_subject import Subject
 from noslip.show.glyphs import Glyph
 from noslip.show.layout import Fenced, formula
@@ -26,7 +27,6 @@ INVERTED = 3
 def complement(subject: Subject) -> list[Drafted]:
     """T, I = TᵀMT, C η, τ, γ and δ of the natural orthogonal complement."""
     kin, routes = subject.kin, (subject.simplest, subject.equations)
-    eta = glyphs(subject.notation.independent_speeds)
     blocks: list[Draft] = [
         words(
             "Column j of ",
@@ -41,10 +41,12 @@ def complement(subject: Subject) -> list[Drafted]:
     columns = unit_speed_twists(kin)
     for k, node in enumerate(kin.tree.nodes):
         share = ca.horzcat(*[ca.vertcat(*column[k]) for column in columns])
-        name = Glyph("T", node.body.name)
         if columns:
-            blocks.append(Matrix(name, name, share, share, _ANGULAR_FIRST, eta))
-    bias = [-e.reduced_bias for e in routes]
+            letter = Glyph("T", node.body.name)
+            blocks.append(matrix(subject, letter, share, share, _ANGULAR_FIRST))
+    mass = reduced_mass(subject, Glyph("I"))
+    velocity = [-e.reduced_bias for e in routes]
+    bias = column(subject, Glyph("(C η)"), velocity[0], velocity[1], name=Fenced(formula("C η")))
     blocks += [
         words(
             "Constraint wrenches do no work on these twists, so the equations of Newton and Euler "
@@ -56,16 +58,14 @@ def complement(subject: Subject) -> list[Drafted]:
             formula("I = TᵀM T"),
             " and the velocity terms from the twists at zero independent accelerations.",
         ),
-        mass_block(subject, Glyph("I")),
-        column_block(Fenced(formula("C η")), "(C η)", bias[0], bias[1]),
+        *(mass, bias),
     ]
-    shares = _shares(subject)
-    for letter, meaning, force in shares:
-        blocks.append(words(f"Generalized forces of {meaning}:"))
-        blocks.append(column_block(Glyph(letter), letter, force, force))
-    forces = [(letter, force, force) for letter, _, force in shares]
-    labels = [-symbol(Glyph("(C η)", str(i + 1))) for i in range(kin.num_independent_speeds)]
-    motion = reduced_motion(subject, Glyph("I"), labels, routes, forces)
+    forces = []
+    for name, meaning, force in _shares(subject):
+        forces.append(column(subject, Glyph(name), force, force))
+        blocks += [words(f"Generalized forces of {meaning}:"), forces[-1]]
+    rows = [bias.term(i, sign=-1) for i in range(kin.num_independent_speeds)]
+    motion = reduced_motion(subject, mass, rows, forces)
     return [("The natural orthogonal complement", blocks), motion]
 
 
@@ -111,9 +111,11 @@ def desantis(subject: Subject) -> list[Drafted]:
         )
     ]
     for k, node in enumerate(kin.tree.nodes):
-        rows = slice(6 * k, 6 * k + 6)
-        name = Glyph("J", node.body.name)
-        blocks.append(Matrix(name, name, J[rows, :], compiled.J[rows, :], _LINEAR_FIRST, eta))
+        own, letter = slice(6 * k, 6 * k + 6), Glyph("J", node.body.name)
+        blocks.append(matrix(subject, letter, J[own, :], compiled.J[own, :], _LINEAR_FIRST))
+    mass = reduced_mass(subject, Glyph("D"))
+    velocity = matrix(subject, Glyph("C"), C, compiled.C, eta)
+    forces = column(subject, Glyph("τ", "a"), tau[0], tau[1])
     blocks += [
         words(
             "With M the masses and inertias of the bodies and ",
@@ -128,18 +130,14 @@ def desantis(subject: Subject) -> list[Drafted]:
             formula("τ_a = Jᵀω_a"),
             ".",
         ),
-        mass_block(subject, Glyph("D")),
-        Matrix(Glyph("C"), Glyph("C"), C, compiled.C, eta, eta),
-        column_block(Glyph("τ", "a"), "τ,a", tau[0], tau[1]),
+        *(mass, velocity, forces),
     ]
     if _moves(subject):
         blocks.append(
             words("Constraints that move add ", formula("v = J_{nh} α + s"), " to both; see below.")
         )
     blocks += _state_model(subject, C)
-    labels = None if _moves(subject) else _sums(subject, C)
-    right = [("τ,a", tau[0], tau[1])]
-    motion = reduced_motion(subject, Glyph("D"), labels, routes, right)
+    motion = reduced_motion(subject, mass, _bias(subject, velocity), [forces])
     return [("DeSantis' procedure", blocks), motion]
 
 
@@ -157,14 +155,17 @@ def _velocity_matrix(subject: Subject, J_h: ca.SX, J: ca.SX) -> ca.SX:
     return ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J)))
 
 
-def _sums(subject: Subject, C: ca.SX) -> list[sympy.Expr]:
-    """C α of each row in the labels of C."""
+def _bias(subject: Subject, C: Matrix) -> list[Term]:
+    """C α of each row; with moving constraints also what those add, which has no label."""
+    shown, own = subject.simplest.reduced_bias, subject.equations.reduced_bias
     alpha = [symbol(e.glyph) for e in subject.notation.independent_speeds]
-    letters = Matrix(Glyph("C"), Glyph("C"), C, C)
-    places = range(len(alpha))
-    return [
-        sympy.Add(*[symbol_or_none(letters.label(i, j)) * alpha[j] for j in places]) for i in places
-    ]
+    terms = []
+    for i in range(len(alpha)):
+        labels = [C.term(i, j).label for j in range(len(alpha))]
+        whole = sympy.Add(*[label * speed for label, speed in zip(labels, alpha, strict=True)])
+        item = Item(shown[i], own[i], is_motion=True)
+        terms.append(Term(item, None if _moves(subject) else whole))
+    return terms
 
 
 def _state_model(subject: Subject, C: ca.SX) -> list[Draft]:
@@ -190,11 +191,10 @@ def _state_model(subject: Subject, C: ca.SX) -> list[Draft]:
     drift = -ca.mtimes(inverse, bias)
     own_drift, _ = symmetric_solve(own.reduced_mass, -own.reduced_bias)
     own_inverse, _ = symmetric_solve(own.reduced_mass, ca.SX.eye(num))
-    name = Glyph("g", "wa")
     return [
         *blocks,
-        Matrix(name, name, inverse, own_inverse, eta, eta, is_symmetric=True),
-        column_block(Glyph("g", "0"), "g,0", drift, own_drift),
+        matrix(subject, Glyph("g", "wa"), inverse, own_inverse, eta, is_symmetric=True),
+        column(subject, Glyph("g", "0"), drift, own_drift),
     ]
 
 

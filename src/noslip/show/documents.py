@@ -160,7 +160,7 @@ def _latex_block(block: Block) -> str:
             return "\n".join(
                 [r"\begin{align*}", " \\\\\n".join(_latex_line(x) for x in lines), r"\end{align*}"]
             )
-        case MatrixBlock(left, grid, row_names, _):
+        case MatrixBlock(left, grid, row_names):
             names = ", ".join(to_latex(n) for n in row_names)
             rows_ = rf" \quad \text{{rows }} {names}" if names else ""
             return rf"\[ {to_latex(left)} = {to_latex(grid)}{rows_} \]"
@@ -275,7 +275,7 @@ def _html_block(block: Block) -> str:
         case Lines(lines):
             body = "\n".join(_html_line(line) for line in lines)
             return f'<div class="scroll"><table>\n{body}\n</table></div>'
-        case MatrixBlock(left, grid, row_names, _):
+        case MatrixBlock(left, grid, row_names):
             whole = _math(Row((left, Operator("="), grid)))
             names = ", ".join(_math(n) for n in row_names)
             beside = f' <span class="note">rows {names}</span>' if names else ""

@@ -183,9 +183,9 @@ def _closing(written: Written, residual: float) -> Section:
         said.append("Nothing could be evaluated at random states, so nothing is confirmed.")
     elif worst <= TOLERANCE:
         said.append(
-            f"All {len(written.expressions) - omitted} expressions above were evaluated at random states and agree with the "
-            f"compiled functions, and the equations of motion hold at the compiled accelerations, "
-            f"to a relative {TOLERANCE:.0e}."
+            f"All {len(written.expressions) - omitted} expressions above were evaluated at random "
+            "states and agree with the compiled functions, and the equations of motion hold at the "
+            f"compiled accelerations, to a relative {TOLERANCE:.0e}."
         )
     else:
         said.append(

@@ -159,6 +159,11 @@ class Notation:
         self._used.add(glyph.text)
         return glyph
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """How the symbols are written."""
+        return frozenset(self._used)
+
     @cached_property
     def legend(self) -> list[Entry]:
         """All entries, coordinates first, each symbol once."""

@@ -215,7 +215,7 @@ def _mathml_glyph(glyph: Glyph) -> str:
 
     base = letters(glyph.base)
     if glyph.dots:
-        base = f'<mover>{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>'
+        base = f"<mover>{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>"
     if not glyph.index:
         return base
     parts = [letters(part) for part in glyph.index.split(",")]

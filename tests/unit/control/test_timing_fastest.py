@@ -325,3 +325,14 @@ def test_length_of_the_schedule_is_that_of_the_path():
     timing = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
     t, v = np.array(timing.times), np.array(timing.speeds)
     assert np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2) == pytest.approx(length(SINE), rel=1e-12)
+
+
+def test_excess_that_stays(refuses, monkeypatch):
+    monkeypatch.setattr("noslip.control.timing_fastest.TIGHTENING_ROUNDS", 0)
+    with refuses(
+        SimulationError,
+        "limits are still exceeded between ",
+        "fastest motion on Sine",
+        "fastest(path, limits, count=80)",
+    ):
+        fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)

@@ -1,0 +1,49 @@
+"""The fastest motion under motor limits uses all of some motor, and more than all of none."""
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.control.motor_limits import motor_limits
+
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+
+
+@pytest.fixture(scope="module")
+def agv():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
+    path = ns.Circle(radius=1.5)
+    limits = {"torque1": 0.3, "torque2": 0.3}
+    rows = motor_limits(agv, path, limits, **AXLE)
+    timing = ns.fastest(path, ns.Limits(speed=2.0, rows=rows))
+    result = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
+    run = result.trajectory
+    most = max(np.max(np.abs(run[name])) for name in limits)
+    assert most < 0.3 * 1.02
+    assert most > 0.3 * 0.9
+    slow = ns.Quintic(1.5 * timing.duration(path))
+    easier = ns.track(agv, path, timing=slow, **AXLE).trajectory
+    assert max(np.max(np.abs(easier[n])) for n in limits) < most
+
+
+def test_on_a_line_it_is_bang_bang(agv):
+    """Both wheels push: a(s) is the inertia seen by each, so the time has a closed form."""
+    path = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
+    limit = 0.2
+    rows = motor_limits(agv, path, {"torque1": limit, "torque2": limit}, **AXLE)
+    inertia = np.abs(rows.inertia[:, :2])
+    assert np.ptp(inertia[50:], axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert np.max(np.abs(rows.squared[50:])) < 1e-9
+    acceleration = limit / inertia[-1].max()
+    timing = ns.fastest(path, ns.Limits(rows=rows))
+    assert timing.duration(path) == pytest.approx(2 * np.sqrt(4.0 / acceleration), rel=1e-3)
+
+
+def test_unknown_inputs_are_refused(agv):
+    path = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
+    with pytest.raises(ns.SimulationError, match="no force input 'tork' to limit") as caught:
+        motor_limits(agv, path, {"tork": 1.0}, **AXLE)
+    assert "agv" in caught.value.where and "torque1" in caught.value.fix
