@@ -131,6 +131,7 @@ PUBLIC = [
     "inverse_kinematics",
     "linear_quadratic",
     "load",
+    "motor_limits",
     "parse_path",
     "parse_timing",
     "path_from_csv",

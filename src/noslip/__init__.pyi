@@ -245,6 +245,9 @@ from .control.regulator import (
     LinearQuadratic as LinearQuadratic,
     linear_quadratic as linear_quadratic,
 )
+from .control.motor_limits import (
+    motor_limits as motor_limits,
+)
 from .control.chaplygin import (
     control_angle as control_angle,
     gyration as gyration,

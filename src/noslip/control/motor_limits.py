@@ -78,12 +78,26 @@ def motor_limits(
                 f"motor limits of model '{system.model.name}'",
                 nearest(name, names),
             )
-    frame = {"point": point, "direction": direction, "reverse": reverse}
     slow = track(
-        system, path, timing=ConstantSpeed(1.0), parameters=parameters, samples=count, **frame
+        system,
+        path,
+        timing=ConstantSpeed(1.0),
+        point=point,
+        direction=direction,
+        reverse=reverse,
+        parameters=parameters,
+        samples=count,
+        rtol=1e-11,
+        atol=1e-11,
     ).trajectory
     pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
-    motion = PathMotion(path=path, timing=_Pace(pace=pace, change=change), **frame)
+    motion = PathMotion(
+        path=path,
+        timing=_Pace(pace=pace, change=change),
+        point=point,
+        direction=direction,
+        reverse=reverse,
+    )
     reference = trace_reference(system, motion)
     symbols = system.kinematics.symbols
     forces = ca.Function(
