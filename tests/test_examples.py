@@ -194,6 +194,19 @@ def test_formulations_agree_and_vakonomic_mechanics_does_not(tmp_path):
     assert number(line(lines, "forward speed")) == pytest.approx(speed, abs=1e-9)
 
 
+def test_backing_up_unfolds_the_trailer(tmp_path):
+    lines = run("09_backing_up.py", tmp_path)
+    assert number(line(lines, "largest fold with FeedForward")) > 150.0
+    assert number(line(lines, "largest fold with TrailerTracking")) < 60.0
+    assert number(lines[-1]) < 1e-3
+
+
+def test_a_nut_spins_down_its_screw(tmp_path):
+    m, J, g, lead = 0.2, 5e-5, 9.81, 0.01
+    lines = run("10_your_own_joint.py", tmp_path)
+    assert number(lines[-1]) == pytest.approx(-m * g * lead / (J + m * lead**2), abs=1e-8)
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

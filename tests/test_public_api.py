@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractJointType",
     "AccelerationResolved",
     "Angles",
     "Arc",
@@ -142,6 +143,7 @@ PUBLIC = [
     "save_model",
     "simulate",
     "stacked_matrices",
+    "start_on_motion",
     "trace",
     "track",
     "verify",

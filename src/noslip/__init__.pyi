@@ -24,6 +24,7 @@ from .model.bodies import (
     Ring as Ring,
 )
 from .model.joints import (
+    AbstractJointType as AbstractJointType,
     Joint as Joint,
     Fixed as Fixed,
     Revolute as Revolute,
@@ -156,6 +157,7 @@ from .analysis.inverse import (
 from .analysis.scenario import (
     ScenarioRun as ScenarioRun,
     run_scenario as run_scenario,
+    start_on_motion as start_on_motion,
 )
 from .analysis.both_ways import (
     direct_kinematics as direct_kinematics,
@@ -166,6 +168,7 @@ from .analysis.audit import (
     Audit as Audit,
     audit as audit,
 )
+
 # 6 control
 from .control.paths_curves import (
     Arc as Arc,

@@ -145,7 +145,15 @@ def run_scenario(
 def start_on_motion(
     system: System, law: FollowMotion, start: dict[str, float], values: Array
 ) -> Start:
-    """The state at the start that is on the prescribed motion, in place and speed."""
+    """The state at the start that is on the prescribed motion, in place and speed.
+
+    Parameters
+    ----------
+    system : compiled system.
+    law : the motion to be on.
+    start : coordinates that the motion leaves open.
+    values : (np,) parameter vector.
+    """
     guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
     on_motion, _ = law.start(system, guess, values)
     begin = complete_start(system, {**on_motion, **start}, parameters=values)

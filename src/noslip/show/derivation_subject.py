@@ -167,7 +167,8 @@ class Subject:
             from noslip.formulations.vakonomic import curl_force
 
             f = f - curl_force(self.kin, self.mu)
-        return ca.mtimes(self.kin.P.T, block_solve(self.kin.K.T, f)[0][:num])
+        inverse, _ = block_solve(self.kin.K, ca.SX.eye(self.kin.num_speeds))
+        return ca.mtimes(self.kin.P.T, ca.mtimes(inverse[:, :num].T, f))
 
     def _states(self, *, break_rows: bool = False) -> Array:
         """Values of all columns at random states: consistent ones, or with any tree speeds."""

@@ -134,7 +134,13 @@ def desantis(subject: Subject) -> list[Drafted]:
     ]
     if _moves(subject):
         blocks.append(
-            words("Constraints that move add ", formula("v = J_{nh} α + s"), " to both; see below.")
+            words(
+                "Constraints that move make this ",
+                formula("v = J_{nh} α + s"),
+                ", and add terms of their own to ",
+                formula("C α"),
+                " in what follows.",
+            )
         )
     blocks += _state_model(subject, C)
     motion = reduced_motion(subject, mass, _bias(subject, velocity), [forces])

@@ -68,14 +68,23 @@ def _padded(text: str, width: int, right: bool = False) -> str:
 
 def _text_line(line: Line) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
-    head = f"  {to_text(line.left)} {line.sign} "
-    rows = broken(line.right, WIDTH - _wide(head) - 6)
-    found = _wrapped(to_text(rows[0]), head, "        ")
-    for row in rows[1:]:
-        found += _wrapped(to_text(row), "      ", "        ")
+    *before, left = broken(line.left, WIDTH - 8)
+    found = [x for k, r in enumerate(before) for x in _wrapped(to_text(r), _indent(k), _HANGING)]
+    head = f"{_indent(len(before))}{to_text(left)} {line.sign} "
+    first, *rest = broken(line.right, WIDTH - _wide(head) - 6)
+    found += _wrapped(to_text(first), head, _HANGING)
+    for row in rest:
+        found += _wrapped(to_text(row), _indent(1), _HANGING)
     if _wide(found[-1]) + len(note) <= WIDTH:
         return [*found[:-1], found[-1] + note]
     return [*found, f"    {note.strip()}"]
+
+
+_HANGING = "        "
+
+
+def _indent(row: int) -> str:
+    return "      " if row else "  "
 
 
 def _columns(rows: list[tuple[str, ...]]) -> list[str]:
@@ -168,10 +177,13 @@ def _latex_block(block: Block) -> str:
 
 
 def _latex_line(line: Line) -> str:
-    rows = [to_latex(r) for r in broken(line.right)]
+    *before, left = [to_latex(r) for r in broken(line.left)]
+    first, *rest = [to_latex(r) for r in broken(line.right)]
     note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
-    first = rf"{to_latex(line.left)} &{line.sign} {rows[0]}{note}"
-    return " \\\\\n".join([first, *[rf"&\quad {r}" for r in rows[1:]]])
+    rows = [rf"&{' ' if k == 0 else chr(92) + 'quad '}{r}" for k, r in enumerate(before)]
+    head = rf"&\quad {left} {line.sign}" if before else f"{left} &{line.sign}"
+    rows.append(f"{head} {first}{note}")
+    return " \\\\\n".join([*rows, *[rf"&\quad {r}" for r in rest]])
 
 
 def markdown_document(title: str, sections: list[Section]) -> str:
@@ -220,6 +232,8 @@ _PARTS_STYLE = """
 .noslip thead th { border-bottom: 1px solid; font-weight: 600; }
 .noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
+.noslip .side { text-align: right; }
+.noslip .more { padding-left: 1.5rem; }
 .noslip math { font-size: 1.05em; }
 """.strip()
 
@@ -288,10 +302,17 @@ def _html_cell(cell: str | Node) -> str:
 
 
 def _html_line(line: Line) -> str:
-    rows = broken(line.right)
+    *before, left = broken(line.left)
+    first, *rest = broken(line.right)
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
     sign: Node = Operator(line.sign)
-    left = f'<td style="text-align:right">{_math(line.left)}</td>'
-    first = f"<tr>{left}<td>{_math(Row((sign, *rows[0].items)))}</td>{note}</tr>"
-    more = [f'<tr><td></td><td style="padding-left:1.5rem">{_math(r)}</td></tr>' for r in rows[1:]]
-    return "\n".join([first, *more])
+    indented = '<tr><td></td><td class="more">{}</td>{}</tr>'
+    rows = [f"<tr><td></td><td>{_math(r)}</td></tr>" for r in before[:1]]
+    rows += [indented.format(_math(r), "") for r in before[1:]]
+    if before:
+        rows.append(indented.format(_math(Row((*left.items, sign, *first.items))), note))
+    else:
+        side = f'<td class="side">{_math(left)}</td>'
+        rows.append(f"<tr>{side}<td>{_math(Row((sign, *first.items)))}</td>{note}</tr>")
+    rows += [indented.format(_math(r), "") for r in rest]
+    return "\n".join(rows)

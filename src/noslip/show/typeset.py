@@ -88,7 +88,7 @@ def _text_row(items: tuple[Node, ...]) -> str:
         tight = slash or after_tight or sign in (",", ";")
         if not text or tight or isinstance(before, Word | None):
             text += piece
-        elif isinstance(item, Word):
+        elif isinstance(item, Word) and not isinstance(before, Operator):
             text += piece
         else:
             text += f" {piece}"

@@ -20,14 +20,14 @@ from noslip.engines.sympy import apply_kind, to_sympy
 from noslip.show.closed_forms import Forms, forms_of, length, used_again, values_in
 from noslip.show.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
 from noslip.show.factoring import Factors, Writer, size
-from noslip.show.sums import Budget
+from noslip.show.sums import Budget, Sum
 
 #: Largest closed and labeled forms; what is longer is written with shared parts.
 CLOSED_SIZE, LABELED_SIZE = 90, 110
 #: Operations that are written with shared parts, in all items together.
 WRITTEN_OPERATIONS = 5000
-#: Factors in all terms of a sum beyond which it is not even tried.
-LONGEST = 200
+#: Factors in all terms of a sum beyond which it is not even tried, and where parts take more.
+LONGEST, LONGEST_CLOSED = 200, 400
 #: A part that is used once is written where it is used, up to this size.
 INLINED_SIZE = 60
 #: Operations that each of the three ways may cost.
@@ -108,6 +108,10 @@ def simplified(
     for _ in range(2 if long else 0):
         ways.append(_Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
         share = ways[-1].written_again(long)
+    for k, place in enumerate(program.outputs):
+        # a long sum may still be shorter than all the parts that would share it
+        if chosen[k] is None and closed.factors(place) < ways[-1].factors_with_parts(place):
+            chosen[k] = closed.short(place, LONGEST_CLOSED)
     expressions, definitions = _filled(program, items, chosen, ways[-1], labels, of_state)
     expressions, parts = _inlined(expressions, definitions)
     is_late = any(way.forms.algebra.budget.is_late for way in ways)
@@ -222,13 +226,41 @@ class _Way:
             self.forms.algebra, alphabet.symbols, value_symbol, alphabet.leading, factors
         )
 
-    def short(self, place: int) -> sympy.Expr | None:
+    def factors(self, place: int) -> float:
+        """Number of factors in all terms of a value; infinite if it needs others."""
+        forms = self.forms
+        form = forms.definitions.get(place, forms.values[place])
+        if place in forms.unexpanded or values_in(forms.algebra, form):
+            return math.inf
+        return length(forms.algebra, form)
+
+    def factors_with_parts(self, place: int) -> int:
+        """Number of factors in a value and in all parts that it needs."""
+        forms, total = self.forms, 0
+        seen, wanted = {place}, [place]
+        while wanted:
+            k = wanted.pop()
+            for a in self._sums(k):
+                total += length(forms.algebra, a)
+                new = set(values_in(forms.algebra, a)) - seen
+                seen |= new
+                wanted += new
+        return total
+
+    def short(self, place: int, longest: int = LONGEST) -> sympy.Expr | None:
         """A value, unless it is sure to be too long."""
         forms = self.forms
         form = forms.definitions.get(place, forms.values[place])
-        if place in forms.unexpanded or length(forms.algebra, form) > LONGEST:
+        if place in forms.unexpanded or length(forms.algebra, form) > longest:
             return None
         return self.expression(place)
+
+    def _sums(self, place: int) -> list[Sum]:
+        """What a value is written with."""
+        forms = self.forms
+        if place in forms.unexpanded:
+            return forms.unexpanded[place][1]
+        return [forms.definitions.get(place, forms.values[place])]
 
     def written_again(self, places: list[int]) -> frozenset[int]:
         """Values that are written more than once to write the given ones."""
@@ -241,9 +273,7 @@ class _Way:
             if place in seen:
                 continue
             seen.add(place)
-            own = forms.definitions.get(place, forms.values[place])
-            sums = forms.unexpanded[place][1] if place in forms.unexpanded else [own]
-            found = [v for a in sums for v in values_in(forms.algebra, a)]
+            found = [v for a in self._sums(place) for v in values_in(forms.algebra, a)]
             counts.update(found)
             wanted += found
         return frozenset(k for k, count in counts.items() if count > 1)
