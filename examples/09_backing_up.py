@@ -30,10 +30,11 @@ start |= {"tractor.vx": float(begin.eta[0]), "hinge.angle": start["hinge.angle"]
 
 # %% With feedback and without
 folded = {}
-for controller in (ns.FeedForward(), ns.TrailerTracking(**joints)):
+laws = {"FeedForward": ns.FeedForward(), "TrailerTracking": ns.TrailerTracking(**joints)}
+for name, controller in laws.items():
     law = ns.Tracking(motion=motion, controller=controller, reference_start=begin.q, limits={})
     run = ns.simulate(system, duration=60.0, start=start, inputs=law)
-    folded[type(controller).__name__] = math.degrees(np.max(np.abs(run["hinge.angle"])))
+    folded[name] = math.degrees(np.max(np.abs(run["hinge.angle"])))
 
 # %% Look
 for name, angle in folded.items():

@@ -89,6 +89,8 @@ def simplified(
     named = frozenset(labels)
     budget = Budget(OPERATIONS, seconds)
     factors = Factors()
+    # an output that is the negative of something is written with that, not with its name
+    named -= {p for p in program.outputs if _negative_of(program, p) in named}
     closed = _Way(program, alphabet, budget, factors)
     labeled = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []
@@ -150,10 +152,18 @@ def _labels(program: Program, items: Sequence[Item]) -> dict[int, tuple[int, sym
         if item.label is None or place < program.num_given:
             continue
         labels.setdefault(place, (k, item.label))
-        kind, operands = program.operations[place - program.num_given]
-        if kind == "neg" and operands[0] >= program.num_given:
-            labels.setdefault(operands[0], (k, -item.label))
+        operand = _negative_of(program, place)
+        if operand is not None:
+            labels.setdefault(operand, (k, -item.label))
     return labels
+
+
+def _negative_of(program: Program, place: int) -> int | None:
+    """The operation whose negative a value is, if it is one."""
+    if place < program.num_given:
+        return None
+    kind, operands = program.operations[place - program.num_given]
+    return operands[0] if kind == "neg" and operands[0] >= program.num_given else None
 
 
 def _usable(
