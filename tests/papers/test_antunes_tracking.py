@@ -166,3 +166,16 @@ def test_radius_of_gyration_of_the_sleigh(sleigh):
     with pytest.raises(ns.SimulationError, match="kinetic energy is not") as caught:
         gyration(agv)
     assert "agv" in caught.value.where and "another timing law" in caught.value.fix
+
+
+def test_vertical_disk_on_a_sine():
+    """Appendix A: the same machinery with the torques about the axle and the vertical."""
+    system = ns.compile(ns.derive(ns.load("vertical-disk")))
+    p = system.model.parameter_values()
+    radius = p["R"] * math.sqrt(p["I2"] / (p["I1"] + p["m"] * p["R"] ** 2))
+    path = Sine(amplitude=-1.0, wave_number=1.0, extent=9.0)
+    timing = ConstantEnergy(total_speed=1.0, radius_of_gyration=radius)
+    run, _ = led(system, path, timing, {}, [5.0, 10.0], inputs=())
+    assert np.ptp(run.kinetic_energy) < 1e-11
+    base = next(j.name for j in system.model.joints if j.parent == "world")
+    assert run[f"{base}.y"] == pytest.approx(-np.sin(run[f"{base}.x"]), abs=TABLE)

@@ -26,6 +26,7 @@ from noslip.errors import SimulationError
 from noslip.kinematics.linear import symmetric_solve
 from noslip.model.quantities import ZERO, Vector3
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.simulation.trajectory import Trajectory
 
 
 class AbstractController(abc.ABC):
@@ -178,6 +179,17 @@ class ProportionalDerivative(AbstractController):
     kp: tuple[float, ...]
     kd: tuple[float, ...]
     gravity: bool = False
+
+    def lyapunov(self, run: Trajectory, set_point: Array) -> Array:
+        """V = ½ eᵀKp e + K along a run to a set point; it only falls where gravity is compensated.
+
+        Parameters
+        ----------
+        run : a motion under this law, of a model whose coordinates are its independent ones.
+        set_point : (nq,) where it should come to rest.
+        """
+        error = run.q - set_point
+        return 0.5 * (error**2 @ np.array(self.kp)) + run.kinetic_energy
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u whose generalized forces are the PD law's."""

@@ -85,39 +85,52 @@ def simplified(
     program: Program, items: Sequence[Item], alphabet: Alphabet, seconds: float
 ) -> tuple[list[sympy.Expr], Parts, bool]:
     """All expressions, the parts that each is the first to need, and whether time ran out."""
-    labels = _labels(program, items)
+    outputs = [_signed(program, place) for place in program.outputs]
+    labels = _labels(program, items, outputs)
     named = frozenset(labels)
     budget = Budget(OPERATIONS, seconds)
     factors = Factors()
-    # an output that is the negative of something is written with that, not with its name
-    named -= {p for p in program.outputs if _negative_of(program, p) in named}
     closed = _Way(program, alphabet, budget, factors)
     labeled = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []
     known: dict[sympy.Symbol, sympy.Expr] = {}
     of_state = set(alphabet.symbols)
-    for k, place in enumerate(program.outputs):
+    for k, (place, _) in enumerate(outputs):
         usable = _usable(known, of_state) if items[k].is_free else known
-        chosen.append(_shortest(closed.short(place), labeled.short(place), usable))
-        known |= {value_symbol(v): label for v, (own, label) in labels.items() if own == k}
+        # what has been shown already goes by its name; the equations of motion are written out
+        own = value_symbol(place)
+        is_known = own in usable and not items[k].is_motion
+        chosen.append(
+            _shortest(closed.short(place), own if is_known else labeled.short(place), usable)
+        )
+        known |= {value_symbol(v): label for v, (item, label) in labels.items() if item == k}
     # what is too long is written with parts, first with all that are used again in the program,
     # then with those that are still used again after what cancels has gone
     for k, count in _too_long(program, items, chosen).items():
         chosen[k] = sympy.Dummy(f"[{count} operations]")
-    long = [place for place, e in zip(program.outputs, chosen, strict=True) if e is None]
+    long = [place for (place, _), e in zip(outputs, chosen, strict=True) if e is None]
     ways = [closed, labeled]
     share = used_again(program)
     for _ in range(2 if long else 0):
         ways.append(_Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
         share = ways[-1].written_again(long)
-    for k, place in enumerate(program.outputs):
+    for k, (place, _) in enumerate(outputs):
         # a long sum may still be shorter than all the parts that would share it
         if chosen[k] is None and closed.factors(place) < ways[-1].factors_with_parts(place):
             chosen[k] = closed.short(place, LONGEST_CLOSED)
-    expressions, definitions = _filled(program, items, chosen, ways[-1], labels, of_state)
+    expressions, definitions = _filled(outputs, items, chosen, ways[-1], labels, of_state)
     expressions, parts = _inlined(expressions, definitions)
     is_late = any(way.forms.algebra.budget.is_late for way in ways)
     return *_numbered(expressions, _first_uses(expressions, parts), alphabet.letter), is_late
+
+
+def _signed(program: Program, place: int) -> tuple[int, int]:
+    """A value as another one and its sign, where it is the negative of that."""
+    if place >= program.num_given:
+        kind, operands = program.operations[place - program.num_given]
+        if kind == "neg" and operands[0] >= program.num_given:
+            return operands[0], -1
+    return place, 1
 
 
 def _too_long(
@@ -145,25 +158,15 @@ def _too_long(
     return omitted
 
 
-def _labels(program: Program, items: Sequence[Item]) -> dict[int, tuple[int, sympy.Expr]]:
+def _labels(
+    program: Program, items: Sequence[Item], outputs: list[tuple[int, int]]
+) -> dict[int, tuple[int, sympy.Expr]]:
     """Value → the item that it is, and how it is written from then on."""
     labels: dict[int, tuple[int, sympy.Expr]] = {}
-    for k, (item, place) in enumerate(zip(items, program.outputs, strict=True)):
-        if item.label is None or place < program.num_given:
-            continue
-        labels.setdefault(place, (k, item.label))
-        operand = _negative_of(program, place)
-        if operand is not None:
-            labels.setdefault(operand, (k, -item.label))
+    for k, (item, (place, sign)) in enumerate(zip(items, outputs, strict=True)):
+        if item.label is not None and place >= program.num_given:
+            labels.setdefault(place, (k, sign * item.label))
     return labels
-
-
-def _negative_of(program: Program, place: int) -> int | None:
-    """The operation whose negative a value is, if it is one."""
-    if place < program.num_given:
-        return None
-    kind, operands = program.operations[place - program.num_given]
-    return operands[0] if kind == "neg" and operands[0] >= program.num_given else None
 
 
 def _usable(
@@ -174,7 +177,7 @@ def _usable(
 
 
 def _filled(
-    program: Program,
+    outputs: list[tuple[int, int]],
     items: Sequence[Item],
     chosen: list[sympy.Expr | None],
     shared: _Way,
@@ -185,9 +188,10 @@ def _filled(
     known: dict[sympy.Symbol, sympy.Expr] = {}
     expressions: list[sympy.Expr] = []
     definitions: dict[int, sympy.Expr] = {}
-    for k, (place, short) in enumerate(zip(program.outputs, chosen, strict=True)):
+    for k, ((place, sign), short) in enumerate(zip(outputs, chosen, strict=True)):
         usable = _usable(known, of_state) if items[k].is_free else known
-        expression = (shared.expression(place) if short is None else short).xreplace(usable)
+        whole = shared.expression(place) if short is None else short
+        expression = whole if whole.is_Dummy else (sign * whole).xreplace(usable)
         expressions.append(expression)
         wanted = _values(expression)
         while wanted:

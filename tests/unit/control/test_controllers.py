@@ -172,8 +172,8 @@ def test_pd_with_gravity_compensation_is_lyapunov_stable(arm, gravity):
         rtol=1e-12,
         atol=1e-12,
     )
-    error = run.q - q
-    V = 0.5 * (error**2 @ np.array(kp)) + run.kinetic_energy
+    V = controller.lyapunov(run, q)
+    assert V == pytest.approx(0.5 * ((run.q - q) ** 2 @ np.array(kp)) + run.kinetic_energy)
     assert V[0] == pytest.approx(59.4389696122762, rel=1e-12)
     assert np.all(np.diff(V) < 1e-12)
     dissipated = simpson((run.v**2) @ np.array(kd), x=run.t)
@@ -299,3 +299,27 @@ def test_a_path_too_sharp_for_the_steering_is_refused_with_its_place():
     straight = Line(start=(0.0, 0.0), end=(9.0, 0.0))
     result = track(tractor, straight, inputs=("F_u2",), **request)
     assert result.tracking_error < 1e-9
+
+
+def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
+    """The other path of [SahaAngeles1991, section 6], open loop."""
+    corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
+    path = ns.Polyline(points=corners, radius=0.6, blend="clothoid")
+    result = track(agv, path, timing=Quintic(40.0), rtol=1e-11, atol=1e-11, **AXLE)
+    run = result.trajectory
+    assert result.tracking_error < 1e-7
+    assert run["platform.y"][0] == pytest.approx(0.0, abs=1e-12)
+    assert run["platform.y"][-1] == pytest.approx(2.0, abs=1e-7)
+    assert run["platform.angle"][-1] == pytest.approx(run["platform.angle"][0], abs=1e-7)
+
+
+def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
+    """Backwards the mass center trails the axle: a disturbance grows, pose tracking kills it."""
+    circle = Circle(radius=2.0)
+    request = {"timing": ConstantSpeed(0.3), "reverse": True, "duration": 25.0, **AXLE}
+    rest = {"reference": {"bracket.angle": math.pi - 0.14}}
+    nudged = {"wheel1.rate": 5.0}
+    open_loop = track(agv, circle, start=nudged, **request, **rest)
+    held = track(agv, circle, start=nudged, controller=PoseTracking(), **request, **rest)
+    assert open_loop.tracking_error > 0.1
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-3
