@@ -223,8 +223,10 @@ def run(
         data = summary(result, command, found) | {"folder": str(target)}
         click.echo(json.dumps(data, indent=2))
     else:
-        click.echo(summary_text(result, audit=found))
+        click.echo(summary_text(result))
         click.echo(f"  folder               {target}")
+        if found is not None:
+            click.echo(found.text())
     if not result.trajectory.success:
         raise SystemExit(1)
 
@@ -331,9 +333,11 @@ def track(
         numbers = summary(as_run, command, found) | result.to_json() | {"folder": str(target)}
         click.echo(json.dumps(numbers, indent=2))
     else:
-        click.echo(summary_text(as_run, audit=found))
+        click.echo(summary_text(as_run))
         click.echo(f"  tracking             {result.summary()}")
         click.echo(f"  folder               {target}")
+        if found is not None:
+            click.echo(found.text())
     if not result.trajectory.success:
         raise SystemExit(1)
 

@@ -205,11 +205,11 @@ def _check_options(
 ) -> None:
     """Refuse options that would be ignored."""
     where = f"track of model '{system.model.name}'"
-    known = [i.name for i in system.model.inputs]
+    known = [i.name for i in (*system.model.inputs, *system.model.speed_inputs)]
     for name in limits:
         if name not in known:
             raise SimulationError(
-                f"there is no force input '{name}' to limit", where, nearest(name, known)
+                f"there is no input '{name}' to limit", where, nearest(name, known)
             )
     if not (period >= 0 and math.isfinite(period)):
         raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")

@@ -69,18 +69,26 @@ def _padded(text: str, width: int, right: bool = False) -> str:
 def _text_line(line: Line) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
     *before, left = broken(line.left, WIDTH - 8)
-    found = [x for k, r in enumerate(before) for x in _wrapped(to_text(r), _indent(k), _HANGING)]
-    head = f"{_indent(len(before))}{to_text(left)} {line.sign} "
+    found = [x for k, r in enumerate(before) for x in _wrapped(_row(r, k), _indent(k), _HANGING)]
+    head = f"{_indent(len(before))}{_row(left, len(before))} {line.sign} "
     first, *rest = broken(line.right, WIDTH - _wide(head) - 6)
     found += _wrapped(to_text(first), head, _HANGING)
     for row in rest:
-        found += _wrapped(to_text(row), _indent(1), _HANGING)
+        found += _wrapped(_row(row, 1), _indent(1), _HANGING)
     if _wide(found[-1]) + len(note) <= WIDTH:
         return [*found[:-1], found[-1] + note]
     return [*found, f"    {note.strip()}"]
 
 
 _HANGING = "        "
+
+
+def _row(row: Row, number: int) -> str:
+    """A row of a broken line; the sign that it begins with belongs to the row before."""
+    if number == 0:
+        return to_text(row)
+    sign, *rest = row.items
+    return f"{to_text(sign)} {to_text(Row(tuple(rest)))}"
 
 
 def _indent(row: int) -> str:
@@ -147,6 +155,11 @@ def latex_document(title: str, sections: list[Section]) -> str:
         for block in section.blocks:
             lines += ["", _latex_block(block)]
     return "\n".join(lines)
+
+
+def latex_blocks(section: Section) -> str:
+    """What is below a section's heading."""
+    return "\n".join(_latex_block(block) for block in section.blocks)
 
 
 def _latex_block(block: Block) -> str:
@@ -258,17 +271,23 @@ def html_document(title: str, sections: list[Section]) -> str:
     )
 
 
-def html_fragment(title: str, sections: list[Section]) -> str:
-    """The same for a page that is already there, such as a notebook."""
+def html_fragment(title: str, sections: list[Section], folded: list[Section] | None = None) -> str:
+    """The same for a page that is already there, such as a notebook; `folded` opens on a click."""
     lines = [
         '<div class="noslip">',
         f"<style>\n{_PARTS_STYLE}\n</style>",
         f"<h1>{escape(title)}</h1>",
     ]
-    for section in sections:
-        lines.append(f"<h2>{escape(section.title)}</h2>")
-        lines += [_html_block(block) for block in section.blocks]
+    lines += [_html_section(section) for section in sections]
+    if folded:
+        lines += ["<details>", "<summary>Derivation</summary>"]
+        lines += [*[_html_section(section) for section in folded], "</details>"]
     return "\n".join([*lines, "</div>"])
+
+
+def _html_section(section: Section) -> str:
+    blocks = [_html_block(block) for block in section.blocks]
+    return "\n".join([f"<h2>{escape(section.title)}</h2>", *blocks])
 
 
 def _math(node: Node, display: bool = False) -> str:

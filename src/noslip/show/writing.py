@@ -8,7 +8,6 @@ if anything differs, all of it is written again as the plain list of operations 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,18 +15,21 @@ import casadi as ca
 import sympy
 
 from noslip.engines.program import Program, trace_program
-from noslip.engines.sympy import apply_kind, to_sympy
-from noslip.show.closed_forms import Forms, forms_of, length, used_again, values_in
+from noslip.engines.sympy import to_sympy
+from noslip.show.closed_forms import used_again
 from noslip.show.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
-from noslip.show.factoring import Factors, Writer, size
-from noslip.show.sums import Budget, Sum
+from noslip.show.factoring import Factors, size
+from noslip.show.sums import Budget
+from noslip.show.ways import Way, place_of, value_symbol, values_of
 
 #: Largest closed and labeled forms; what is longer is written with shared parts.
 CLOSED_SIZE, LABELED_SIZE = 90, 110
 #: Operations that are written with shared parts, in all items together.
 WRITTEN_OPERATIONS = 5000
-#: Factors in all terms of a sum beyond which it is not even tried, and where parts take more.
-LONGEST, LONGEST_CLOSED = 200, 400
+#: Factors in all terms of a closed form that is shorter than what it would share.
+LONGEST_CLOSED = 400
+#: What is not longer than this is written itself wherever its label could be.
+SHORTER_THAN_LABEL = 5
 #: A part that is used once is written where it is used, up to this size.
 INLINED_SIZE = 60
 #: Operations that each of the three ways may cost.
@@ -90,8 +92,8 @@ def simplified(
     named = frozenset(labels)
     budget = Budget(OPERATIONS, seconds)
     factors = Factors()
-    closed = _Way(program, alphabet, budget, factors)
-    labeled = _Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
+    closed = Way(program, alphabet, budget, factors)
+    labeled = Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []
     known: dict[sympy.Symbol, sympy.Expr] = {}
     of_state = set(alphabet.symbols)
@@ -103,7 +105,7 @@ def simplified(
         chosen.append(
             _shortest(closed.short(place), own if is_known else labeled.short(place), usable)
         )
-        known |= {value_symbol(v): label for v, (item, label) in labels.items() if item == k}
+        known |= _made_known(labels, k, place, chosen[-1])
     # what is too long is written with parts, first with all that are used again in the program,
     # then with those that are still used again after what cancels has gone
     for k, count in _too_long(program, items, chosen).items():
@@ -112,7 +114,7 @@ def simplified(
     ways = [closed, labeled]
     share = used_again(program)
     for _ in range(2 if long else 0):
-        ways.append(_Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
+        ways.append(Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
         share = ways[-1].written_again(long)
     for k, (place, _) in enumerate(outputs):
         # a long sum may still be shorter than all the parts that would share it
@@ -169,6 +171,18 @@ def _labels(
     return labels
 
 
+def _made_known(
+    labels: dict[int, tuple[int, sympy.Expr]], k: int, place: int, whole: sympy.Expr | None
+) -> dict[sympy.Symbol, sympy.Expr]:
+    """How the value of item k is written once that is shown: by its label, unless it is short."""
+    item, label = labels.get(place, (-1, None))
+    if item != k or label is None:
+        return {}
+    if whole is None or whole.is_Dummy or size(whole) > SHORTER_THAN_LABEL or values_of(whole):
+        return {value_symbol(place): label}
+    return {value_symbol(place): whole}
+
+
 def _usable(
     known: dict[sympy.Symbol, sympy.Expr], of_state: set[sympy.Symbol]
 ) -> dict[sympy.Symbol, sympy.Expr]:
@@ -180,7 +194,7 @@ def _filled(
     outputs: list[tuple[int, int]],
     items: Sequence[Item],
     chosen: list[sympy.Expr | None],
-    shared: _Way,
+    shared: Way,
     labels: dict[int, tuple[int, sympy.Expr]],
     of_state: set[sympy.Symbol],
 ) -> tuple[list[sympy.Expr], dict[sympy.Symbol, sympy.Expr]]:
@@ -193,15 +207,14 @@ def _filled(
         whole = shared.expression(place) if short is None else short
         expression = whole if whole.is_Dummy else (sign * whole).xreplace(usable)
         expressions.append(expression)
-        wanted = _values(expression)
+        wanted = values_of(expression)
         while wanted:
             part = place_of(wanted.pop())
             if part not in definitions:
                 definitions[part] = shared.expression(part).xreplace(usable)
-                wanted |= _values(definitions[part])
-        for value, (own, label) in labels.items():
-            if own == k and value not in definitions:
-                known[value_symbol(value)] = label
+                wanted |= values_of(definitions[part])
+        if place not in definitions:
+            known |= _made_known(labels, k, place, whole)
     return expressions, {value_symbol(k): definitions[k] for k in sorted(definitions)}
 
 
@@ -211,8 +224,8 @@ def _shortest(
     known: dict[sympy.Symbol, sympy.Expr],
 ) -> sympy.Expr | None:
     """The closed form if it is short, the labeled one if it is much shorter, or none."""
-    closed_size = math.inf if closed is None or _values(closed) else size(closed)
-    unknown = labeled is None or _values(labeled) - set(known)
+    closed_size = math.inf if closed is None or values_of(closed) else size(closed)
+    unknown = labeled is None or values_of(labeled) - set(known)
     labeled_size = math.inf if unknown else size(labeled)
     if labeled_size <= LABELED_SIZE and closed_size > 16 and 2 * labeled_size < closed_size:
         return labeled
@@ -221,109 +234,13 @@ def _shortest(
     return labeled if labeled_size <= LABELED_SIZE else None
 
 
-class _Way:
-    """One of the three ways to write a program."""
-
-    def __init__(
-        self,
-        program: Program,
-        alphabet: Alphabet,
-        budget: Budget,
-        factors: Factors,
-        labeled: frozenset[int] = frozenset(),
-        share: frozenset[int] = frozenset(),
-    ) -> None:
-        self.forms: Forms = forms_of(
-            program, budget, labeled=labeled, share=share, quaternions=alphabet.quaternions
-        )
-        self.writer = Writer(
-            self.forms.algebra, alphabet.symbols, value_symbol, alphabet.leading, factors
-        )
-
-    def factors(self, place: int) -> float:
-        """Number of factors in all terms of a value; infinite if it needs others."""
-        forms = self.forms
-        form = forms.definitions.get(place, forms.values[place])
-        if place in forms.unexpanded or values_in(forms.algebra, form):
-            return math.inf
-        return length(forms.algebra, form)
-
-    def factors_with_parts(self, place: int) -> int:
-        """Number of factors in a value and in all parts that it needs."""
-        forms, total = self.forms, 0
-        seen, wanted = {place}, [place]
-        while wanted:
-            k = wanted.pop()
-            for a in self._sums(k):
-                total += length(forms.algebra, a)
-                new = set(values_in(forms.algebra, a)) - seen
-                seen |= new
-                wanted += new
-        return total
-
-    def short(self, place: int, longest: int = LONGEST) -> sympy.Expr | None:
-        """A value, unless it is sure to be too long."""
-        forms = self.forms
-        form = forms.definitions.get(place, forms.values[place])
-        if place in forms.unexpanded or length(forms.algebra, form) > longest:
-            return None
-        return self.expression(place)
-
-    def _sums(self, place: int) -> list[Sum]:
-        """What a value is written with."""
-        forms = self.forms
-        if place in forms.unexpanded:
-            return forms.unexpanded[place][1]
-        return [forms.definitions.get(place, forms.values[place])]
-
-    def written_again(self, places: list[int]) -> frozenset[int]:
-        """Values that are written more than once to write the given ones."""
-        forms = self.forms
-        counts: Counter[int] = Counter()
-        wanted = list(places)
-        seen: set[int] = set()
-        while wanted:
-            place = wanted.pop()
-            if place in seen:
-                continue
-            seen.add(place)
-            found = [v for a in self._sums(place) for v in values_in(forms.algebra, a)]
-            counts.update(found)
-            wanted += found
-        return frozenset(k for k, count in counts.items() if count > 1)
-
-    def expression(self, place: int) -> sympy.Expr:
-        """A value, not by its own name."""
-        if place in self.forms.unexpanded:
-            kind, operands = self.forms.unexpanded[place]
-            return apply_kind(kind, [self.writer.expression(a) for a in operands])
-        return self.writer.expression(self.forms.definitions.get(place, self.forms.values[place]))
-
-
-_VALUE = "value "
-
-
-def value_symbol(place: int) -> sympy.Symbol:
-    """A stand-in for a value of the program until it has its number."""
-    return sympy.Symbol(f"{_VALUE}{place}")
-
-
-def place_of(stand_in: sympy.Symbol) -> int:
-    """The value's place in the program."""
-    return int(stand_in.name.removeprefix(_VALUE))
-
-
-def _values(expression: sympy.Expr) -> set[sympy.Symbol]:
-    return {s for s in expression.free_symbols if s.name.startswith(_VALUE)}
-
-
 def _counts(
     expressions: list[sympy.Expr], definitions: dict[sympy.Symbol, sympy.Expr]
 ) -> dict[sympy.Symbol, int]:
     """How often each part is written."""
     uses = dict.fromkeys(definitions, 0)
     for expression in (*expressions, *definitions.values()):
-        for s in _values(expression):
+        for s in values_of(expression):
             uses[s] += expression.count(s)
     return uses
 

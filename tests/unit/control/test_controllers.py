@@ -257,7 +257,7 @@ def test_steered_vehicles_follow_through_their_steering():
     [
         (
             {"limits": {"tork": 1.0}, "controller": PoseTracking()},
-            "no force input 'tork'",
+            "no input 'tork'",
             "torque1",
         ),
         ({"period": -1.0, "controller": PoseTracking()}, "the period is -1.0 s", "positive time"),

@@ -5,7 +5,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noslip.control.paths import curvature, length, parameter_at, sample
@@ -193,13 +193,19 @@ def test_motors_of_a_vehicle_with_two_wheels():
     assert np.mean(busy) > 0.95
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     st.floats(0.2, 3.0), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 1.0)
 )  # fmt: skip
 def test_limits_hold_for_any_numbers(speed, pull, lateral, entry):
     path = WINDING["circular corners"]
     limits = Limits(speed=speed, acceleration=pull, lateral_acceleration=lateral)
-    timing = fastest(path, limits, start_speed=entry * speed, count=40)
+    try:
+        timing = fastest(path, limits, start_speed=entry * speed, count=40)
+    except SimulationError as error:
+        # too fast to brake for the first corner: it says so, and a start from rest is possible
+        assert "start speed" in error.what and entry > 0
+        timing, entry = fastest(path, limits, count=40), 0.0
     assert timing.speeds[0] == pytest.approx(entry * speed, abs=1e-12)
     assert_limits_hold(timing, path, limits)
     gentler = Limits(speed=speed, acceleration=0.9 * pull, lateral_acceleration=lateral)

@@ -1,0 +1,239 @@
+"""What is shown is right: closed forms, agreement with what is compiled, and the limits of both."""
+
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+import sympy
+from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
+
+import noslip as ns
+from noslip.show import writing
+from noslip.show.confirming import Alphabet, Item, worst_difference
+from noslip.show.equations import derivation, equations_text
+from noslip.show.writing import write
+
+
+@cache
+def derived(name: str, method: str):
+    return derivation(ns.derive(model(name), METHODS[method]))
+
+
+def residuals(done) -> list[sympy.Expr]:
+    """Left minus right of the rows, with all labels and parts put in."""
+    rows = [left - right for left, right in done.motion]
+    for symbol, meaning in reversed(done.meanings.items()):
+        rows = [row.xreplace({symbol: meaning}) for row in rows]
+    return rows
+
+
+def sled_rows(done) -> tuple[sympy.Expr, ...]:
+    """The published equations in the symbols of a derivation."""
+    s = done.symbols
+    m1, m2, length, I1, I2 = (s[name] for name in ("m1", "m2", "l", "I1", "I2"))
+    v, turn = s["sled.vx"], s["sled.rate"]
+    vdot, turning, spinning = s["sled.vx'"], s["sled.rate'"], s["rotor.rate'"]
+    return (
+        (m1 + m2) * vdot + m1 * length * turn**2 - s["F"],
+        (I1 + I2) * turning + I2 * spinning - m1 * length * turn * v - s["tau1"],
+        I2 * (turning + spinning) - s["tau2"],
+    )
+
+
+@pytest.mark.parametrize("method", [f.word for f in REDUCED])
+def test_the_sled_comes_out_as_published(method):
+    done = derived("sled", method)
+    for found, published in zip(residuals(done), sled_rows(done), strict=True):
+        assert sympy.simplify(found - published) == 0
+    assert "(m1 + m2) v̇_x + m1 l φ̇² = F" in equations_text(
+        ns.derive(sled_with_rotor(), METHODS[method])
+    )
+
+
+def test_the_sled_with_multipliers_is_the_same_and_has_the_blade_force():
+    """On the rows' solution v_y = v̇_y = 0 the full equations are the reduced ones and N."""
+    done = derived("sled", "multipliers")
+    s = done.symbols
+    at_rest = {s["sled.vy"]: 0, s["sled.vy'"]: 0}
+    rows = [sympy.expand(row.xreplace(at_rest)) for row in residuals(done)]
+    first, second, third = sled_rows(done)
+    turn, v = s["sled.rate"], s["sled.vx"]
+    blade = s["m1"] * (turn * v - s["l"] * s["sled.rate'"]) + s["m2"] * turn * v
+    expected = [first, blade - s["blade.lateral"], second, third, 0]
+    for found, published in zip(rows, expected, strict=True):
+        assert sympy.simplify(found - published) == 0
+
+
+def test_the_vakonomic_sled_adds_the_curl_force():
+    done = derived("sled", "vakonomic")
+    s = done.symbols
+    rows = residuals(done)
+    plain = residuals(derived("sled", "multipliers"))
+    mu, turn, v = s["costate.blade.lateral"], s["sled.rate"], s["sled.vx"]
+    added = [-mu * turn, 0, mu * v, 0, 0]
+    for found, dalembert, extra in zip(rows, plain, added, strict=True):
+        assert sympy.expand(found - dalembert - extra) == 0
+
+
+@pytest.mark.parametrize("name", ["sled", "agv", "rolling-disk"])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_shown_has_the_values_of_what_is_compiled(name, method):
+    done = derived(name, method)
+    assert done.written.is_simplified and not done.written.is_late
+    assert done.written.worst < 1e-9
+    assert done.residual < 1e-9
+    assert done.is_confirmed
+
+
+@pytest.mark.parametrize("method", [f.word for f in REDUCED])
+@pytest.mark.parametrize("name", ["sled", "agv", "rolling-disk"])
+def test_shown_equations_give_the_compiled_accelerations(name, method, rng):
+    """Solved by SymPy's own evaluation, at states that the derivation has not seen."""
+    equations = ns.derive(model(name), METHODS[method])
+    done, kin = derived(name, method), equations.kinematics
+    rates = [done.symbols[f"{s.name}'"] for s in kin.independent_speeds]
+    accelerations = ca.Function(
+        "a",
+        [kin.symbols.t, kin.symbols.q, kin.eta, kin.symbols.u, kin.symbols.params],
+        [equations.accelerations, kin.v],
+    )
+    names = [*(q.name for q in kin.coordinates), *(i.name for i in kin.model.inputs)]
+    names += [p.name for p in kin.model.parameters]
+    for t, q in kin.probe.configurations(9)[-2:]:
+        eta, u = rng.normal(size=len(rates)), rng.normal(size=len(kin.model.inputs))
+        expected, v = accelerations(t, q, eta, u, kin.probe.params)
+        names_now = [*names, *(s.name for s in kin.speeds)]
+        numbers = [*q, *u, *kin.probe.params, *np.array(v).ravel()]
+        at = {
+            done.symbols[n]: sympy.Float(float(x), 20)
+            for n, x in zip(names_now, numbers, strict=True)
+        }
+        for symbol, meaning in done.meanings.items():
+            if symbol not in at and not meaning.has(*rates):
+                at[symbol] = meaning.xreplace(at).evalf()
+        rows = [(left - right).xreplace(at) for left, right in done.motion]
+        matrix, column = sympy.linear_eq_to_matrix(rows, rates)
+        found = np.array(matrix.LUsolve(column), dtype=float).ravel()
+        assert found == pytest.approx(np.array(expected).ravel(), rel=1e-8, abs=1e-9)
+
+
+def test_every_method_gives_the_same_reduced_equations():
+    """The four reduced forms of the AGV have the same mass matrix, whatever their letters."""
+    masses = []
+    for formulation in REDUCED:
+        done = derived("agv", formulation.word)
+        rates = [done.symbols[f"wheel{k}.rate'"] for k in (1, 2)]
+        row = residuals(done)[0]
+        masses.append(row.coeff(rates[0]))
+    s = derived("agv", "complement").symbols
+    values = {s[p.name]: p.value * 1.1 for p in ns.load("agv").parameters}
+    values[s["bracket.angle"]] = 0.7
+    numbers = [float(mass.xreplace(values).evalf()) for mass in masses]
+    assert numbers == pytest.approx([numbers[0]] * 4, rel=1e-12)
+
+
+def big_model() -> ns.Model:
+    """A wrench whose powers of sums would have far more terms than anyone can read."""
+    b = ns.ModelBuilder(name="big", gravity=(0.0, 0.0, 0.0))
+    names = [b.parameter(f"p{k}", 0.1 + 0.01 * k, "1") for k in range(12)]
+    b.body("sled", mass=1.0, moment=0.5)
+    b.joint("sled", ns.Planar(), parent="world", child="sled")
+    linear = " + ".join(f"{n}*sled.x*sin({k + 1}*sled.angle)" for k, n in enumerate(names))
+    power = f"(1 + {linear})^8"
+    b.force(
+        ns.Wrench(
+            name="field", body="sled", force=(f"{power}/(1 + {power})", f"sqrt({power})", 0.0)
+        )
+    )
+    return b.build()
+
+
+#: Guards against hanging, s; not a measure of speed.
+PATIENCE = 60.0
+
+
+def test_a_big_expression_is_shown_with_parts():
+    began = time.monotonic()
+    done = derivation(ns.derive(big_model()))
+    assert time.monotonic() - began < PATIENCE
+    assert done.is_confirmed
+    assert max(writing.size(e) for e in done.written.expressions) < 2000
+
+
+def test_the_time_limit_ends_the_simplification_and_says_so():
+    equations = ns.derive(big_model())
+    began = time.monotonic()
+    done = derivation(equations, seconds=0.0)
+    assert time.monotonic() - began < PATIENCE
+    assert done.written.is_late
+    assert done.is_confirmed
+    text = equations_text(equations, seconds=0.0)
+    assert "The time limit ended the simplification before it was done." in text
+
+
+def wrong(program, items, alphabet, seconds):
+    expressions, parts, is_late = writing_simplified(program, items, alphabet, seconds)
+    return [expressions[0] + sympy.Rational(1, 10**6), *expressions[1:]], parts, is_late
+
+
+writing_simplified = writing.simplified
+
+
+def test_a_wrong_simplification_is_found_and_the_plain_form_shown(monkeypatch):
+    monkeypatch.setattr(writing, "simplified", wrong)
+    equations = ns.derive(sled_with_rotor())
+    done = derivation(equations)
+    assert not done.written.is_simplified
+    assert done.is_confirmed
+    assert "did not pass the check" in equations_text(equations)
+
+
+def test_a_label_is_not_used_where_the_rows_are_broken():
+    """A row v_y − f(η) must not become v_y − v_y because f(η) has been called v_y since."""
+    x, y, t = ca.SX.sym("x"), ca.SX.sym("y"), ca.SX.sym("t")
+    symbols = [sympy.Symbol(n, real=True) for n in ("t", "x", "y")]
+    consistent = np.array([[0.0, 0.3, 4 * np.sin(0.3) ** 3 + 0.09]])
+    free = np.array([[0.0, 0.3, 5.0]])
+    alphabet = Alphabet([t, ca.vertcat(x, y), ca.SX(0, 1), ca.SX(0, 1)], symbols, consistent, free)
+    f = 4 * ca.sin(x) ** 3 + x * x
+    items = [Item(f, f, symbols[2]), Item(y - f, y - f, is_free=True)]
+    done = write(items, alphabet, seconds=5.0)
+    assert done.is_simplified and done.is_confirmed
+    assert done.expressions[1] != 0
+
+
+def test_a_difference_is_measured_relative_to_what_is_compiled():
+    x, t = ca.SX.sym("x"), ca.SX.sym("t")
+    symbols = [sympy.Symbol(n, real=True) for n in ("t", "x")]
+    states = np.array([[0.0, 2.0], [0.0, 3.0]])
+    alphabet = Alphabet([t, x, ca.SX(0, 1), ca.SX(0, 1)], symbols, states, states)
+    shown = [symbols[1] ** 2 * (1 + sympy.Float(1e-6))]
+    items = [Item(x * x, x * x)]
+    assert worst_difference(items, alphabet, shown, [[]]) == pytest.approx(1e-6, rel=1e-3)
+    assert worst_difference(items, alphabet, [symbols[1] ** 2], [[]]) == 0.0
+
+
+@pytest.mark.parametrize("name", ["agv", "rolling-disk"])
+def test_two_runs_are_the_same_to_the_byte(name):
+    """Whatever the seed of Python's hashes is, in every format."""
+    code = (
+        "import noslip as ns; from noslip.show.equations import *; "
+        f"e = ns.derive(ns.load({name!r})); d = derivation(e); "
+        "print(*[f(d.title, d.sections) for f in FORMATS.values()])"
+    )
+    texts = []
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(ns.__file__).parent.parent)},
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout)
+    assert texts[0] == texts[1]
