@@ -205,7 +205,7 @@ def _check_options(
 ) -> None:
     """Refuse options that would be ignored."""
     where = f"track of model '{system.model.name}'"
-    known = [i.name for i in (*system.model.inputs, *system.model.speed_inputs)]
+    known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
     for name in limits:
         if name not in known:
             raise SimulationError(
