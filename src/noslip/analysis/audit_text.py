@@ -60,6 +60,8 @@ def _demand_lines(audit: Audit) -> list[str]:
     (load, k), wheel = max(((largest(-w.normal), w) for w in wheels), key=lambda x: x[0][0])
     load = 0.0 if abs(load) <= audit.rounding[k] else load
     least = f"{-load:.4g} N at least ({wheel.name}, t = {audit.t[k]:.4g} s)"
+    if any(np.any(np.isnan(w.normal)) for w in wheels):
+        text, least = (f"{part}, where loads are known" for part in (text, least))
     return [_line("friction demand", text), _line("normal load", least)]
 
 
@@ -104,6 +106,12 @@ def _slip_lines(audit: Audit) -> list[str]:
             f"in the best one {required:.3g} is needed"
             for slip in slips
         ]
+    elif audit.verdict == "unknown":
+        partly = [w.name for w in audit.loaded if np.any(np.isnan(w.normal))]
+        texts.append(
+            f"no verdict: the loads of {', '.join(partly or without)} are not known for part of "
+            "the run"
+        )
     else:
         margin = audit.friction - max(largest(w.demand)[0] for w in audit.loaded)
         widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.loaded)

@@ -65,6 +65,11 @@ class Instant:
             lines += table(f"reaction of '{owner}' [N, N*m; points in m]", parts)
         for owner, parts in self.joint_reactions.items():
             lines += table(f"joint '{owner}' on its child [N, N*m; points in m]", parts)
+        if any("normal" not in parts for parts in self.reactions.values()):
+            lines.append(
+                "contacts without a normal row carry no weight here: the joint that holds their "
+                "height does; `noslip run` tells the loads of the wheels"
+            )
         lines.append(
             f"constraint residual {self.speed_residual:.1e} (speeds) "
             f"{self.position_residual:.1e} (positions)"

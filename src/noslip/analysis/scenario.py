@@ -156,8 +156,23 @@ def start_on_motion(
     """
     guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
     on_motion, _ = law.start(system, guess, values)
+    wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
+    if wrong:
+        raise SimulationError(
+            f"the motion puts '{wrong[0]}' at a number that is not finite at the start",
+            f"motion of model '{system.model.name}'",
+            "check its definitions and parameters: a root of a negative number, a zero divisor?",
+        )
     begin = complete_start(system, {**on_motion, **start}, parameters=values)
     _, eta = law.start(system, begin.q, values)
+    names = [s.name for s in system.independent_speeds]
+    free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]
+    if free:
+        raise SimulationError(
+            f"the motion does not determine {', '.join(free)}",
+            f"motion of model '{system.model.name}'",
+            "prescribe more coordinates; for a steered vehicle name its steering and wheelbase",
+        )
     speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
     places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
     return complete_start(system, {**places, **speeds}, parameters=values)

@@ -249,6 +249,7 @@ class PoseTracking(AbstractController):
             )
         q = kin.symbols.q
         base = planar_base(system)
+        self._check_turning(system)
         at = base.coordinates.start
         reader = kin.reader
         ahead = self.direction or (1.0, 0.0, 0.0)
@@ -275,6 +276,24 @@ class PoseTracking(AbstractController):
         eta_d = self._independent(system, q, v_d, w_d, x, y, offset)
         rate = along_motion(system, reference, eta_d)
         return accelerate(system, rate + self.kv * (eta_d - kin.eta))
+
+    def _check_turning(self, system: System) -> None:
+        """The base must be free to move ahead and to turn, each by itself."""
+        kin = system.kinematics
+        at = planar_base(system).speeds.start
+        moves = ca.Function(
+            "moves", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [kin.S[at : at + 3, :]]
+        )
+        ranks = [
+            np.linalg.matrix_rank(np.array(moves(t, q, kin.probe.params)), tol=1e-9)
+            for t, q in kin.probe.configurations(2)
+        ]
+        if max(ranks) < 2:
+            raise SimulationError(
+                "the base cannot turn by itself: it turns through its steering",
+                f"controller of model '{system.model.name}'",
+                "use SteeredTracking, which steers",
+            )
 
     def _frame_speeds(
         self, system: System, q: ca.SX, eta: ca.SX, x: ca.SX, y: ca.SX, offset: ca.SX

@@ -12,6 +12,7 @@ Every function is compiled when it is first needed and never again: parameters a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +30,7 @@ from noslip.formulations.reactions import joint_wrenches
 from noslip.formulations.tree import mass_matrix
 from noslip.kinematics.kinematics import Health, Kinematics, trace
 from noslip.kinematics.linear import symmetric_solve
+from noslip.model.checks import check_model
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 
@@ -130,7 +132,16 @@ class System:
                     f"model '{self.model.name}', parameters",
                     nearest(name, result),
                 )
-            result[name] = float(value)
+            try:
+                result[name] = float(value)
+            except (TypeError, ValueError):
+                raise SimulationError(
+                    f"parameter '{name}' is {value!r}, which is not a number",
+                    f"model '{self.model.name}', parameters",
+                    "give a number in the parameter's unit",
+                ) from None
+        if values:
+            _check_values(self.model, tuple(result.items()))
         return np.array(list(result.values()), dtype=float)
 
     @cached_property
@@ -274,10 +285,19 @@ def compile(equations: Equations) -> System:
     System : whose right-hand side is compiled; its other functions are when first used.
     """
     if not isinstance(equations, Equations):
-        raise TypeError(f"compile takes Equations, got {equations!r}: derive them first")
+        raise TypeError(
+            f"compile takes Equations, got {type(equations).__name__}: derive them first"
+        )
     system = System(equations=equations)
     _ = system.rates
     return system
+
+
+def _check_values(model: Model, values: tuple[tuple[str, float], ...]) -> None:
+    """Refuse parameter values that the model's own checks refuse, such as a negative mass."""
+    known = dict(values)
+    changed = tuple(dataclasses.replace(p, value=known[p.name]) for p in model.parameters)
+    check_model(dataclasses.replace(model, parameters=changed, scenario=None))
 
 
 def _mass_health(equations: Equations) -> tuple[Health, ...]:

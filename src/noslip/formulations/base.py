@@ -160,7 +160,9 @@ def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equa
     from noslip.formulations.complement import NaturalComplement
 
     if not isinstance(model, Model):
-        raise TypeError(f"derive takes a Model, got {model!r}: load or build one first")
+        raise TypeError(
+            f"derive takes a Model, got {type(model).__name__}: load one, or build() it"
+        )
     if formulation is not None and not isinstance(formulation, AbstractFormulation):
         raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
     equations = (formulation or NaturalComplement()).fill(trace(model))

@@ -123,7 +123,7 @@ def build() -> Model:
                 Parameter(name="T", value=60.0, unit="s", description="time for one turn"),
             ),
             definitions={
-                "progress": "t/T",
+                "progress": "min(t/T, 1)",
                 "beta": "2*pi*(10*progress^3 - 15*progress^4 + 6*progress^5)",
                 "rho": "sqrt(R^2 - a^2)",
             },

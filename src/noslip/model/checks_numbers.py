@@ -22,7 +22,6 @@ from noslip.model.vocabulary import Vocabulary
 POSITIVE = {
     (Disk, "radius"),
     (Ball, "radius"),
-    (Torus, "radius"),
     (Cylinder, "radius"),
     (Sphere, "radius"),
     (Ring, "radius"),
@@ -32,6 +31,7 @@ POSITIVE = {
 
 #: Fields that must not be below zero.
 NOT_NEGATIVE = {
+    (Torus, "radius"),  # a torus without a ring is a ball
     (Torus, "tube_radius"),
     (Ring, "tube_radius"),
     (Box, "size"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from noslip.model.bodies import Body, Placement, Shape
 from noslip.model.contacts import Contact
 from noslip.model.forces import Force, ForceInput, SpeedInput
-from noslip.model.joints import Joint, JointType
+from noslip.model.joints import AbstractJointType, Joint, JointType
 from noslip.model.quantities import ZERO, Parameter, Scalar, Vector3
 from noslip.model.rows import Row
 from noslip.model.scenario import Scenario
@@ -113,7 +113,7 @@ class ModelBuilder:
     def joint(
         self,
         name: str,
-        type: JointType,
+        type: AbstractJointType,
         *,
         parent: str,
         child: str,
@@ -123,11 +123,21 @@ class ModelBuilder:
         description: str = "",
     ) -> None:
         """Add a joint; see :class:`Joint`."""
+        if not isinstance(type, AbstractJointType):
+            raise TypeError(
+                f"joint '{name}' has the type {type!r}: pass an object, such as Planar() or "
+                "Revolute(axis=(0.0, 0.0, 1.0))"
+            )
+        for frame in (parent_frame, child_frame):
+            if not isinstance(frame, Placement):
+                raise TypeError(
+                    f"joint '{name}' has the frame {frame!r}: write Placement(position=(x, y, z))"
+                )
         self._add(
             "joints",
             Joint(
                 name=name,
-                type=type,
+                type=cast(JointType, type),
                 parent=parent,
                 child=child,
                 parent_frame=parent_frame,
@@ -139,14 +149,17 @@ class ModelBuilder:
 
     def contact(self, contact: Contact) -> None:
         """Add a rolling contact or a knife edge."""
+        _expect(contact, Contact, "contact", "Rolling(…) or KnifeEdge(…)")
         self._add("contacts", contact)
 
     def row(self, row: Row) -> None:
         """Add a general constraint row."""
+        _expect(row, Row, "row", "VelocityRow(…) or PositionRow(…)")
         self._add("rows", row)
 
     def force(self, force: Force) -> None:
         """Add a motor, spring, damper, friction or given wrench."""
+        _expect(force, Force, "force", "Motor(…), Spring(…), Wrench(…) and so on")
         self._add("forces", force)
 
     def input(self, name: str, unit: str, description: str = "") -> str:
@@ -191,3 +204,8 @@ class ModelBuilder:
 
     def _add(self, kind: str, part: Any) -> None:
         self._parts.setdefault(kind, []).append(part)
+
+
+def _expect(part: Any, kinds: Any, what: str, wanted: str) -> None:
+    if not isinstance(part, kinds):
+        raise TypeError(f"a {what} is {part!r}: pass {wanted}")

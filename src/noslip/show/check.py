@@ -28,6 +28,7 @@ class CheckReport:
     speed_inputs: tuple[tuple[str, str], ...]
     start_names: tuple[str, ...]
     parameters: tuple[tuple[str, float, str, str], ...]
+    scenario: str
     warnings: tuple[Fault, ...]
 
     def text(self) -> str:
@@ -67,6 +68,8 @@ class CheckReport:
         ]
         if angles:
             lines.append(f"  also for the start   {', '.join(angles)}")
+        if self.scenario:
+            lines.append(f"  scenario             {self.scenario}")
         for warning in self.warnings:
             first, *rest = warning.text().splitlines()
             lines += [f"  warning: {first}", *(f"  {line}" for line in rest)]
@@ -94,6 +97,7 @@ class CheckReport:
                 {"name": n, "value": v, "unit": u, "description": d}
                 for n, v, u, d in self.parameters
             ],
+            "scenario": self.scenario,
             "warnings": [{"what": w.what, "where": w.where, "fix": w.fix} for w in self.warnings],
         }
 
@@ -108,6 +112,8 @@ def check(model: Model) -> CheckReport:
     from noslip.engines.system import System
     from noslip.simulation.start import start_names
 
+    if not isinstance(model, Model):
+        raise TypeError(f"check takes a Model, got {type(model).__name__}: load or build one first")
     warnings = check_model(model)
     equations = derive(model)
     kin = equations.kinematics
@@ -129,5 +135,16 @@ def check(model: Model) -> CheckReport:
         speed_inputs=tuple((i.name, units[i.speed]) for i in model.speed_inputs),
         start_names=tuple(start_names(System(equations=equations))),
         parameters=tuple((p.name, p.value, p.unit, p.description) for p in model.parameters),
+        scenario=_scenario(model),
         warnings=warnings,
     )
+
+
+def _scenario(model: Model) -> str:
+    """What `noslip run` does, and what of it can be set."""
+    scenario = model.scenario
+    if scenario is None:
+        return ""
+    numbers = ", ".join(f"{p.name} = {p.value:g} {p.unit}" for p in scenario.parameters)
+    text = f"{scenario.duration:g} s; {scenario.description}"
+    return f"{text} (with {numbers})" if numbers else text

@@ -245,8 +245,15 @@ _PARTS_STYLE = """
 .noslip thead th { border-bottom: 1px solid; font-weight: 600; }
 .noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
-.noslip .side { text-align: right; }
+.noslip .side { text-align: right; padding-right: 0.3rem; }
 .noslip .more { padding-left: 1.5rem; }
+.noslip mrow.matrix > mo { display: none; }
+.noslip mrow.matrix > mtable { border: 0 solid; border-width: 0 0.08em; margin: 0.2em;
+  padding: 0.1em 0.3em; background:
+    linear-gradient(currentColor, currentColor) 0 0 / 0.35em 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 100% 0 / 0.35em 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
+    linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
 .noslip math { font-size: 1.05em; }
 """.strip()
 
@@ -291,7 +298,7 @@ def _html_section(section: Section) -> str:
 
 
 def _math(node: Node, display: bool = False) -> str:
-    kind = ' display="block"' if display else ""
+    kind = ' displaystyle="true"' if display else ""
     return f"<math{kind}>{to_mathml(node)}</math>"
 
 
@@ -309,7 +316,7 @@ def _html_block(block: Block) -> str:
             body = "\n".join(_html_line(line) for line in lines)
             return f'<div class="scroll"><table>\n{body}\n</table></div>'
         case MatrixBlock(left, grid, row_names):
-            whole = _math(Row((left, Operator("="), grid)))
+            whole = _math(Row((left, Operator("="), grid)), display=True)
             names = ", ".join(_math(n) for n in row_names)
             beside = f' <span class="note">rows {names}</span>' if names else ""
             return f'<div class="scroll">{whole}{beside}</div>'
@@ -326,12 +333,12 @@ def _html_line(line: Line) -> str:
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
     sign: Node = Operator(line.sign)
     indented = '<tr><td></td><td class="more">{}</td>{}</tr>'
-    rows = [f"<tr><td></td><td>{_math(r)}</td></tr>" for r in before[:1]]
-    rows += [indented.format(_math(r), "") for r in before[1:]]
+    rows = [f"<tr><td></td><td>{_math(r, True)}</td></tr>" for r in before[:1]]
+    rows += [indented.format(_math(r, True), "") for r in before[1:]]
     if before:
-        rows.append(indented.format(_math(Row((*left.items, sign, *first.items))), note))
+        rows.append(indented.format(_math(Row((*left.items, sign, *first.items)), True), note))
     else:
-        side = f'<td class="side">{_math(left)}</td>'
-        rows.append(f"<tr>{side}<td>{_math(Row((sign, *first.items)))}</td>{note}</tr>")
-    rows += [indented.format(_math(r), "") for r in rest]
+        side = f'<td class="side">{_math(left, True)}</td>'
+        rows.append(f"<tr>{side}<td>{_math(Row((sign, *first.items)), True)}</td>{note}</tr>")
+    rows += [indented.format(_math(r, True), "") for r in rest]
     return "\n".join(rows)

@@ -189,8 +189,8 @@ class Arranger:
         base = factor.base if factor.is_Pow and factor.exp.is_Integer else factor
         if base.is_Symbol:
             return (*self.ranks.get(base, (1, 0)), base.name)
-        if base.is_Number:
-            return (-1, 0, "")
+        if base.is_Number or base.is_NumberSymbol:
+            return (-1, 0 if base.is_Number else 1, "")
         if base not in self._names:
             # what it is made of; equal names leave the order as it is
             self._names[base] = ",".join(sorted(s.name for s in base.free_symbols))

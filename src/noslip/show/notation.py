@@ -15,6 +15,7 @@ The joint's name joins the index where two things would look alike.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -154,10 +155,12 @@ class Notation:
 
     def _unique(self, glyph: Glyph, name: str) -> Glyph:
         """The glyph, or the whole name as a word where something else is already written so."""
-        if glyph.text in self._used:
-            glyph = Glyph(name)
-        self._used.add(glyph.text)
-        return glyph
+        others = (Glyph(name, str(k)) for k in itertools.count(2))
+        found = next(
+            g for g in itertools.chain((glyph, Glyph(name)), others) if g.text not in self._used
+        )
+        self._used.add(found.text)
+        return found
 
     @property
     def taken(self) -> frozenset[str]:

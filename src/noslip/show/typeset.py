@@ -31,6 +31,7 @@ _LATEX_SIGNS = {
     "−": "-", "·": r"\cdot", "∂": r"\partial", "Σ": r"\sum", "≥": r"\ge", "≤": r"\le",
     "≠": r"\ne", "×": r"\times", "→": r"\to", "|": r"\vert",
 }  # fmt: skip
+_THIN = ' rspace="0.1667em"'
 _LATEX_FUNCTIONS = {"sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh", "min", "max"}
 
 
@@ -183,7 +184,8 @@ def to_mathml(node: Node) -> str:
         case Call(name, arguments, power):
             return _mathml_call(name, arguments, power)
         case Grid(rows):
-            return f"<mrow><mo>[</mo>{_mathml_table(rows)}<mo>]</mo></mrow>"
+            # a page may draw the brackets itself, where the font's cannot grow
+            return f'<mrow class="matrix"><mo>[</mo>{_mathml_table(rows)}<mo>]</mo></mrow>'
         case Cases(cases):
             rows = tuple(
                 (value, Word("otherwise") if c is None else Row((Word("if "), c)))
@@ -199,7 +201,8 @@ def _mathml_items(items: tuple[Node, ...]) -> str:
     for k, item in enumerate(items):
         quiet = (Operator, Word)
         if k and not isinstance(item, quiet) and not isinstance(items[k - 1], quiet):
-            pieces.append("<mo>&#x2062;</mo>")
+            is_function = isinstance(item, Call) or isinstance(items[k - 1], Call)
+            pieces.append(f"<mo{_THIN if is_function else ''}>&#x2062;</mo>")
         pieces.append(to_mathml(item))
     return "".join(pieces)
 
@@ -231,7 +234,7 @@ def _mathml_call(name: str, arguments: tuple[Node, ...], power: Node | None) -> 
     if power is not None:
         head = f"<msup>{head}{to_mathml(power)}</msup>"
     if len(arguments) == 1 and isinstance(arguments[0], Glyph):
-        return f"<mrow>{head}<mo>&#x2061;</mo>{to_mathml(arguments[0])}</mrow>"
+        return f"<mrow>{head}<mo{_THIN}>&#x2061;</mo>{to_mathml(arguments[0])}</mrow>"
     inside = "<mo>,</mo>".join(to_mathml(a) for a in arguments)
     return f"<mrow>{head}<mo>&#x2061;</mo><mrow><mo>(</mo>{inside}<mo>)</mo></mrow></mrow>"
 

@@ -91,7 +91,10 @@ def simulate(
         ``"return"``.
     """
     if not isinstance(system, System):
-        raise TypeError(f"simulate takes a System, got {system!r}: compile the equations first")
+        raise TypeError(
+            f"simulate takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    _check_arguments(system, duration, method, rtol, atol, step, on_failure)
     _check_arguments(system, duration, method, rtol, atol, step, on_failure)
     times = _sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)
@@ -352,7 +355,8 @@ def _check_arguments(
     on_failure: str,
 ) -> None:
     where = f"simulation of model '{system.model.name}'"
-    if not (np.isfinite(duration) and duration > 0):
+    is_number = isinstance(duration, int | float | np.number)
+    if not (is_number and np.isfinite(duration) and duration > 0):
         raise SimulationError(f"the duration is {duration} s", where, "give a positive time in s")
     if method not in _METHODS:
         raise SimulationError(

@@ -142,7 +142,7 @@ def _check_names(
                 f"start of model '{system.model.name}'",
                 nearest(name, known),
             )
-        if not np.isfinite(value):
+        if not (isinstance(value, int | float | np.number) and np.isfinite(value)):
             raise SimulationError(
                 f"'{name}' starts at {value}",
                 f"start of model '{system.model.name}'",

@@ -166,10 +166,11 @@ class Trajectory:
         if name == "time":
             return self.t
         if name not in self.columns:
+            fix = nearest(str(name), ["time", *self.columns])
+            if str(name).startswith("reaction.") and self.multipliers is None:
+                fix = "simulate with reactions=True"
             raise SimulationError(
-                f"there is no column '{name}'",
-                f"trajectory of model '{self.model.name}'",
-                nearest(name, self.columns),
+                f"there is no column '{name}'", f"trajectory of model '{self.model.name}'", fix
             )
         return self.columns[name][1]
 
@@ -195,6 +196,7 @@ class Trajectory:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write the dataset as NetCDF, all or nothing."""
+        _check_folder(Path(path))
         dataset = self.to_xarray()
         write_atomically(
             Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
@@ -202,6 +204,7 @@ class Trajectory:
 
     def to_csv(self, path: str | Path) -> None:
         """Write all columns as CSV, the unit after each name, all or nothing."""
+        _check_folder(Path(path))
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
@@ -222,6 +225,14 @@ class Trajectory:
         return (
             f"Trajectory of '{self.model.name}': {len(self.t)} samples, {span}\n{self.summary()}\n"
             "next: run['column'], run.to_xarray(), run.to_netcdf(path), run.to_csv(path)"
+        )
+
+
+def _check_folder(path: Path) -> None:
+    """A folder that does not exist is more often a typo than a wish."""
+    if not path.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{path.parent}'", str(path), "make it first, or mend the path"
         )
 
 

@@ -197,10 +197,10 @@ def test_a_label_is_not_used_where_the_rows_are_broken():
     """A row v_y − f(η) must not become v_y − v_y because f(η) has been called v_y since."""
     x, y, t = ca.SX.sym("x"), ca.SX.sym("y"), ca.SX.sym("t")
     symbols = [sympy.Symbol(n, real=True) for n in ("t", "x", "y")]
-    consistent = np.array([[0.0, 0.3, 4 * np.sin(0.3) ** 3 + 0.09]])
+    f = 4 * ca.sin(x) ** 3 + x * x * ca.cos(x) + ca.exp(x) + 3 * x**4 + 5 * x**3
+    consistent = np.array([[0.0, 0.3, float(ca.evalf(ca.substitute(f, x, 0.3)))]])
     free = np.array([[0.0, 0.3, 5.0]])
     alphabet = Alphabet([t, ca.vertcat(x, y), ca.SX(0, 1), ca.SX(0, 1)], symbols, consistent, free)
-    f = 4 * ca.sin(x) ** 3 + x * x
     items = [Item(f, f, symbols[2]), Item(y - f, y - f, is_free=True)]
     done = write(items, alphabet, seconds=5.0)
     assert done.is_simplified and done.is_confirmed

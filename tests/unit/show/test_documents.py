@@ -1,0 +1,172 @@
+"""The four formats: the same content, well formed, and nothing that needs a network."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from click.testing import CliRunner
+from sled_with_rotor import METHODS, model, sled_with_rotor
+
+import noslip as ns
+from noslip.cli import main
+from noslip.show.equations import FORMATS, derivation, equations_text
+
+#: What browsers show by themselves, without mfenced and its like.
+MATHML = {
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "msub", "msup", "mover", "mfrac", "msqrt"),
+    *("mtable", "mtr", "mtd"),
+}
+HTML = {
+    *("html", "head", "meta", "title", "style", "body", "div", "h1", "h2", "p", "table", "thead"),
+    *("tbody", "tr", "th", "td", "span", "details", "summary"),
+}
+CASES = [(name, method) for name in ("sled", "agv", "rolling-disk") for method in METHODS]
+
+
+@pytest.fixture(scope="module")
+def documents():
+    """(model, method) → the derivation and its four texts, each made once."""
+    made = {}
+
+    def get(name, method):
+        if (name, method) not in made:
+            done = derivation(ns.derive(model(name), METHODS[method]))
+            texts = {f: write(done.title, done.sections) for f, write in FORMATS.items()}
+            made[name, method] = done, texts
+        return made[name, method]
+
+    return get
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_html_is_one_page_of_well_formed_mathml(documents, name, method):
+    _, texts = documents(name, method)
+    page = texts["html"]
+    assert page.startswith("<!DOCTYPE html>")
+    root = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
+    assert {element.tag for element in root.iter()} <= MATHML | HTML
+    for math in root.iter("math"):
+        assert {element.tag for element in math.iter()} <= MATHML
+        assert len(math) == 1
+    two = [e for e in root.iter() if e.tag in ("msub", "msup", "mfrac", "mover")]
+    assert two and all(len(e) == 2 for e in two)
+    assert all(set(row) and {c.tag for c in row} == {"mtd"} for row in root.iter("mtr"))
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_html_needs_no_network_and_no_script(documents, name, method):
+    page = documents(name, method)[1]["html"]
+    assert "prefers-color-scheme: dark" in page
+    for word in ("http:", "https:", "//", "<script", "src=", "href=", "@import", "url("):
+        assert word not in page, word
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_latex_is_balanced(documents, name, method):
+    text = documents(name, method)[1]["latex"]
+    assert text.isascii()
+    opened = []
+    for kind, environment in re.findall(r"\\(begin|end)\{(\w+\*?)\}", text):
+        if kind == "begin":
+            opened.append(environment)
+        else:
+            assert opened.pop() == environment
+    assert not opened
+    bare = re.sub(r"\\[{}]", "", text)
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert text.count(r"\left") == text.count(r"\right")
+    assert text.count(r"\[") == text.count(r"\]")
+    # a blank line ends a formula too early
+    for inside in re.findall(r"\\begin\{align\*\}(.*?)\\end\{align\*\}", text, re.DOTALL):
+        assert "\n\n" not in inside and "&" in inside
+    assert re.sub(r"\\.", "", text).count("$") % 2 == 0
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_markdown_has_blocks_of_mathematics(documents, name, method):
+    text = documents(name, method)[1]["markdown"]
+    blocks = re.findall(r"^\$\$\n(.*?)\n\$\$$", text, re.DOTALL | re.MULTILINE)
+    assert blocks and text.count("$$") == 2 * len(blocks)
+    assert all("\n\n" not in block for block in blocks)
+    assert text.startswith("# Equations of motion of")
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_all_formats_have_the_same_headings(documents, name, method):
+    done, texts = documents(name, method)
+    titles = [section.title for section in done.sections]
+    assert titles[:6] == [
+        "Model and method",
+        "Frames and bodies",
+        "Symbols",
+        "Kinematics",
+        "Constraints",
+        "Admissible speeds",
+    ]
+    assert titles[-3:] == ["Equations of motion", "Constraint forces", "Check"]
+    patterns = {
+        "text": r"^(.+)\n-+$",
+        "markdown": r"^## (.+)$",
+        "latex": r"\\subsection\*\{(.+)\}",
+        "html": r"<h2>(.+)</h2>",
+    }
+    for format_, pattern in patterns.items():
+        found = re.findall(pattern, texts[format_], re.MULTILINE)
+        assert [f.replace("&#x27;", "'") for f in found] == titles, format_
+
+
+def test_text_keeps_to_its_width(documents):
+    for name, method in CASES:
+        lines = documents(name, method)[1]["text"].split("\n")
+        formulas = [x for x in lines if " = " in x and "[" not in x]
+        assert all(len(line) <= 110 for line in formulas)
+
+
+LETTERS = {
+    "complement": ("T_platform = ", "I = ", "(C η) = ", "τ = ", "γ = ", "δ = "),
+    "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τ_a = ", "g_wa = ", "g0 = "),
+    "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(βᵀ ∂L/∂q)", "M = ", "N = "),
+    "gibbs-appell": ("∂²G/∂η̇ ∂η̇ = ", "h = ", "G = ", "Q = "),
+    "multipliers": ("M[1,1] = ", "c = ", "Q = ", "B = ", "A = ", "b = ", "A M⁻¹ Aᵀ λ = "),
+    "vakonomic": ("F = ", "μ̇1 = −λ1", "M v̇ + c − F = Q + B u + Aᵀ λ"),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_is_shown_in_its_own_letters(documents, method):
+    text = documents("agv", method)[1]["text"]
+    for piece in LETTERS[method]:
+        assert piece in text, piece
+    assert METHODS[method].reference in text
+
+
+def test_vakonomic_is_said_to_be_another_mechanics(documents):
+    for format_ in FORMATS:
+        assert "another mechanics" in documents("sled", "vakonomic")[1][format_]
+        assert "another mechanics" not in documents("sled", "multipliers")[1][format_]
+
+
+def test_rows_are_equations_and_redundant_ones_are_named(documents):
+    text = documents("agv", "complement")[1]["text"]
+    assert "v_x + a φ̇ = 0   [wheel1.lateral, rolling]" in text
+    assert "[wheel2.lateral, rolling; follows from wheel1.lateral]" in text
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(ns.NoslipError) as caught:
+        equations_text(ns.derive(sled_with_rotor()), "docx")
+    for part in ("there is no format 'docx'", "equations_text, format", "text"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_command_prints_what_the_function_gives(format_):
+    words = ["derive", "agv", "--method", "multipliers", "--format", format_]
+    printed = CliRunner().invoke(main, words)
+    assert printed.exit_code == 0
+    expected = equations_text(ns.derive(ns.load("agv"), METHODS["multipliers"]), format_)
+    assert printed.output.rstrip("\n") == expected.rstrip("\n")

@@ -1,0 +1,85 @@
+"""Arranged mathematics in text, LaTeX and MathML."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import sympy
+
+from noslip.show.documents import broken
+from noslip.show.glyphs import Glyph
+from noslip.show.layout import Arranger, Row, formula
+from noslip.show.typeset import to_latex, to_mathml, to_text
+
+x, y, m, v = sympy.symbols("x y m v", real=True)
+RANKS = {m: (0, 0), x: (3, 0), y: (3, 1), v: (4, 0)}
+ARRANGE = Arranger({}, RANKS)
+
+CASES = [
+    (m * v**2 / 2, "m v²/2", r"\frac{m {v}^{2}}{2}"),
+    (x - y, "x − y", "x - y"),
+    (-x - y, "−x − y", "- x - y"),
+    (y - x, "y − x", "y - x"),
+    (m * (x + y) * v, "m (x + y) v", r"m \left(x + y\right) v"),
+    (sympy.sin(x) ** 2, "sin²(x)", r"\sin^{2} x"),
+    (sympy.sin(x + y), "sin(x + y)", r"\sin\left(x + y\right)"),
+    (v * sympy.cos(x), "v cos(x)", r"v \cos x"),
+    (1 / sympy.sqrt(x**2 + 1), "1/√(1 + x²)", r"\frac{1}{\sqrt{1 + {x}^{2}}}"),
+    (x / (y * m), "x/(m y)", r"\frac{x}{m y}"),
+    (m * (x + y) / 2, "m (x + y)/2", r"\frac{m \left(x + y\right)}{2}"),
+    (sympy.Rational(1, 2), "1/2", r"\frac{1}{2}"),
+    (sympy.Float(0.25), "0.25", "0.25"),
+    (sympy.Float(1.5e-9), "1.5 · 10⁻⁹", r"1.5 \cdot 10^{- 9}"),
+    (sympy.Abs(x), "abs(x)", r"\left\vert x\right\vert"),
+    (sympy.tanh(x), "tanh(x)", r"\tanh x"),
+    (sympy.pi * x, "π x", r"\pi x"),
+    (x ** sympy.Rational(3, 2), "x^(3/2)", r"{x}^{\frac{3}{2}}"),
+    (sympy.Max(x, y, evaluate=False), "max(x, y)", r"\max\left(x, y\right)"),
+    (sympy.atan2(x, y), "atan2(x, y)", r"\operatorname{atan2}\left(x, y\right)"),
+]
+
+
+@pytest.mark.parametrize(("expression", "text", "latex"), CASES, ids=[c[1] for c in CASES])
+def test_expressions(expression, text, latex):
+    node = ARRANGE(expression)
+    assert to_text(node) == text
+    assert to_latex(node) == latex
+    ElementTree.fromstring(f"<math>{to_mathml(node)}</math>")
+
+
+def test_choices():
+    node = ARRANGE(sympy.Piecewise((x, x < y), (-x, True), evaluate=False))
+    assert to_text(node) == "{x if x < y, −x otherwise}"
+    assert to_latex(node).startswith(r"\begin{cases} x & \text{if } x < y")
+    assert "<mo>&lt;</mo>" in to_mathml(node)
+
+
+def test_mathml_of_a_quotient():
+    assert to_mathml(ARRANGE(m * v / 2)) == (
+        "<mfrac><mrow><mi>m</mi><mo>&#x2062;</mo><mi>v</mi></mrow><mn>2</mn></mfrac>"
+    )
+
+
+def test_formulas_are_written_as_in_the_papers():
+    node = formula("I η̇ = C η + τ_a − D⁻¹C (M J̇)ᵀ")
+    assert to_text(node) == "I η̇ = C η + τ_a − D⁻¹ C (M J̇)ᵀ"
+    assert to_latex(node) == (
+        r"I \dot{\eta} = C \eta + \tau_{a} - {D}^{- 1} C \left(M \dot{J}\right)^{T}"
+    )
+    assert to_text(formula("∂G / ∂η̇ = Q")) == "∂G/∂η̇ = Q"
+    assert to_text(formula("ẋ = ½ y")) == "ẋ = 1/2 y"
+
+
+def test_the_order_of_equal_terms_does_not_depend_on_how_they_were_added():
+    a = ARRANGE(x * sympy.sin(y) + m * sympy.cos(y) + v)
+    b = ARRANGE(v + m * sympy.cos(y) + sympy.sin(y) * x)
+    assert to_text(a) == to_text(b)
+
+
+def test_long_sums_break_before_their_signs():
+    symbols = sympy.symbols("alpha0:40")
+    whole = ARRANGE(sympy.Add(*symbols))
+    rows = broken(whole, 60)
+    assert len(rows) > 3
+    assert all(len(to_text(r)) <= 70 for r in rows)
+    assert Row(tuple(i for r in rows for i in r.items)) == whole
+    assert broken(Glyph("x")) == [Row((Glyph("x"),))]
