@@ -7,10 +7,19 @@ Every public name is listed in ``__init__.pyi``, in the order data flows, and im
 first used, so that ``import noslip`` costs next to nothing.
 """
 
+import sys
+
 import lazy_loader
 
 __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-del lazy_loader
+# in a notebook, equations show as mathematics without anybody asking
+if "IPython" in sys.modules:
+    from noslip.show.notebook import install_displays
+
+    install_displays()
+    del install_displays
+
+del lazy_loader, sys

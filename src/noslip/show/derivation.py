@@ -15,7 +15,7 @@ import sympy
 
 from noslip.show.confirming import Item
 from noslip.show.glyphs import Glyph
-from noslip.show.layout import EQUALS, Arranger, Fenced, Grid, Node, Number, Operator, Row, joined
+from noslip.show.layout import Arranger, Fenced, Grid, Node, Number, Operator, joined
 from noslip.show.notation import symbol
 from noslip.show.writing import Written
 
@@ -311,8 +311,3 @@ class Finisher:
 def measure(expression: sympy.Expr) -> int:
     """How much there is to read."""
     return sum(1 for _ in sympy.preorder_traversal(expression))
-
-
-def equals(left: Node, right: Node) -> Row:
-    """left = right."""
-    return Row((left, EQUALS, right))

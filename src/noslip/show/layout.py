@@ -105,7 +105,7 @@ Node = (
 
 #: Digits of numbers that are not simple fractions.
 DIGITS = 10
-PLUS, MINUS, EQUALS = Operator("+"), Operator("−"), Operator("=")
+PLUS, MINUS = Operator("+"), Operator("−")
 _RELATIONS = {"Gt": ">", "Lt": "<", "Ge": "≥", "Le": "≤", "Eq": "=", "Ne": "≠"}
 _NAMES = {"Abs": "abs", "ceiling": "ceil", "Min": "min", "Max": "max"}
 

@@ -60,3 +60,22 @@ def test_without_ipython_nothing_happens(monkeypatch):
     assert not install_displays()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
     assert not install_displays()
+
+
+def test_a_notebook_that_imports_noslip_needs_no_call(tmp_path):
+    """In a process where IPython is loaded first, the import itself registers the display."""
+    import subprocess
+
+    script = (
+        "import sys, types\n"
+        "known = {}\n"
+        "class F:\n"
+        "    def for_type_by_name(self, module, name, function): known[module, name] = function\n"
+        "shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(\n"
+        "    formatters={'text/html': F(), 'text/latex': F()}))\n"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell)\n"
+        "import noslip\n"
+        "print(sorted(known))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "('noslip.formulations.base', 'Equations')" in done.stdout, done.stderr
