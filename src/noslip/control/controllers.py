@@ -378,12 +378,3 @@ def independent_coordinates(system: System) -> list[int]:
             )
         found.append(rows[0])
     return found
-
-
-def set_point(system: System, coordinates: dict[str, float]) -> np.ndarray:
-    """Reference configuration of a set point: rest positions, with the coordinates given."""
-    names = [c.name for c in system.coordinates]
-    q = np.array([r for n in system.kinematics.tree.nodes for r in n.joint.type.rest], dtype=float)
-    for name, value in coordinates.items():
-        q[names.index(name)] = value
-    return q
