@@ -21,10 +21,10 @@ import numpy as np
 import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.analysis.scenario import start_on_motion
-from noslip.control.controllers import ComputedTorque, PoseTracking, Tracking
-from noslip.control.path_motion import PathMotion
-from noslip.control.paths_curves import Circle
-from noslip.control.timing import Quintic
+from noslip.control.controllers.base import ComputedTorque, PoseTracking, Tracking
+from noslip.control.motions.path import PathMotion
+from noslip.control.paths.curves import Circle
+from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
 from noslip.simulation.inputs import AbstractInputLaw, InputPlan, plan_inputs
 from noslip.simulation.runner import IntegrationPlan, run_native

@@ -170,7 +170,7 @@ from .analysis.audit import (
 )
 
 # 6 control
-from .control.paths_curves import (
+from .control.paths.curves import (
     Arc as Arc,
     Catenary as Catenary,
     Circle as Circle,
@@ -179,56 +179,56 @@ from .control.paths_curves import (
     Line as Line,
     Sine as Sine,
 )
-from .control.paths_clothoids import (
+from .control.paths.clothoids import (
     Clothoid as Clothoid,
     Polyline as Polyline,
 )
-from .control.paths_splines import (
+from .control.paths.splines import (
     Nurbs as Nurbs,
     Spline as Spline,
 )
-from .control.paths_expressions import (
+from .control.paths.expressions import (
     Graph as Graph,
     Parametric as Parametric,
 )
-from .control.paths_composite import (
+from .control.paths.composite import (
     Composite as Composite,
     reversed_path as reversed_path,
 )
-from .control.paths_csv import (
+from .control.paths.csv import (
     path_from_csv as path_from_csv,
 )
-from .control.paths_text import (
+from .control.paths.text import (
     parse_path as parse_path,
 )
-from .control.timing_text import (
+from .control.timing.text import (
     parse_timing as parse_timing,
 )
-from .control.timing import (
+from .control.timing.laws import (
     ConstantEnergy as ConstantEnergy,
     ConstantSpeed as ConstantSpeed,
     Quintic as Quintic,
 )
-from .control.timing_ramps import (
+from .control.timing.ramps import (
     SCurve as SCurve,
     Trapezoidal as Trapezoidal,
 )
-from .control.timing_profiles import (
+from .control.timing.profiles import (
     SpeedProfile as SpeedProfile,
 )
-from .control.timing_limits import (
+from .control.timing.limits import (
     Limits as Limits,
 )
-from .control.timing_fastest import (
+from .control.timing.fastest import (
     fastest as fastest,
 )
-from .control.path_motion import (
+from .control.motions.path import (
     PathMotion as PathMotion,
 )
-from .control.trailer_motion import (
+from .control.motions.trailer import (
     TrailerMotion as TrailerMotion,
 )
-from .control.controllers import (
+from .control.controllers.base import (
     ComputedTorque as ComputedTorque,
     CustomController as CustomController,
     FeedForward as FeedForward,
@@ -236,19 +236,19 @@ from .control.controllers import (
     ProportionalDerivative as ProportionalDerivative,
     Tracking as Tracking,
 )
-from .control.controllers_arm import (
+from .control.controllers.arms import (
     AccelerationResolved as AccelerationResolved,
     CartesianTracking as CartesianTracking,
 )
-from .control.controllers_steered import (
+from .control.controllers.steered import (
     SteeredTracking as SteeredTracking,
     TrailerTracking as TrailerTracking,
 )
-from .control.regulator import (
+from .control.controllers.regulator import (
     LinearQuadratic as LinearQuadratic,
     linear_quadratic as linear_quadratic,
 )
-from .control.motor_limits import (
+from .control.timing.motor_limits import (
     motor_limits as motor_limits,
 )
 from .control.chaplygin import (

@@ -13,8 +13,8 @@ import pytest
 
 import noslip as ns
 from noslip.control.chaplygin import control_angle, gyration
-from noslip.control.paths_curves import Catenary, Circle, Line, Sine
-from noslip.control.timing import ConstantEnergy, ConstantSpeed
+from noslip.control.paths.curves import Catenary, Circle, Line, Sine
+from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed
 from noslip.control.track import track
 
 DATA = Path(__file__).parent / "data"

@@ -14,16 +14,16 @@ import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.scenario import ADMISSIBLE, ScenarioRun, start_on_motion
-from noslip.control.controllers import (
+from noslip.control.controllers.base import (
     AbstractController,
     FeedForward,
     PoseTracking,
     Tracking,
 )
-from noslip.control.path_motion import PathMotion, planar_base
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath
-from noslip.control.timing import AbstractTiming
+from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.path import length
+from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.expressions import nominal

@@ -9,15 +9,15 @@ from scipy.integrate import simpson
 
 import noslip as ns
 from noslip.analysis.motion import ExpressionMotion
-from noslip.control.controllers import (
+from noslip.control.controllers.base import (
     ComputedTorque,
     CustomController,
     PoseTracking,
     ProportionalDerivative,
     Tracking,
 )
-from noslip.control.paths_curves import Circle, Line, Sine
-from noslip.control.timing import ConstantSpeed, Quintic
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.laws import ConstantSpeed, Quintic
 from noslip.control.track import track
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}

@@ -10,12 +10,12 @@ import noslip as ns
 from noslip.analysis.inverse import FollowMotion, trace_reference
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.scenario import start_on_motion
-from noslip.control.controllers import AbstractSteeringController, FeedForward, Tracking
-from noslip.control.controllers_steered import SteeredTracking, TrailerTracking
-from noslip.control.paths_curves import Circle, Line, Sine
-from noslip.control.timing import ConstantSpeed
+from noslip.control.controllers.base import AbstractSteeringController, FeedForward, Tracking
+from noslip.control.controllers.steered import SteeredTracking, TrailerTracking
+from noslip.control.motions.trailer import TrailerMotion
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.laws import ConstantSpeed
 from noslip.control.track import track
-from noslip.control.trailer_motion import TrailerMotion
 
 #: Steering of each vehicle for `track`, and the scale of its errors, m.
 VEHICLES = {

@@ -7,13 +7,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from noslip.control.paths import curvature, length, parameter_at, sample
-from noslip.control.paths_clothoids import Clothoid, Polyline
-from noslip.control.paths_composite import Composite, reversed_path
-from noslip.control.paths_curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths_expressions import Graph, Parametric
-from noslip.control.paths_panels import integrate
-from noslip.control.paths_splines import Nurbs, Spline
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.composite import Composite, reversed_path
+from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
+from noslip.control.paths.expressions import Graph, Parametric
+from noslip.control.paths.panels import integrate
+from noslip.control.paths.path import curvature, length, parameter_at, sample
+from noslip.control.paths.splines import Nurbs, Spline
 
 #: Catenary with x0 = 1: s, x, y and Ψ = arccot κ (b = 1) [AntunesSigaudMoraes2010].
 CATENARY = (

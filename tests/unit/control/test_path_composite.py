@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from noslip.control.paths import curvature, length, sample, tangent
-from noslip.control.paths_clothoids import Clothoid, Polyline
-from noslip.control.paths_composite import Composite
-from noslip.control.paths_curves import Arc, Line
-from noslip.control.paths_expressions import Graph
-from noslip.control.paths_splines import Spline
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.composite import Composite
+from noslip.control.paths.curves import Arc, Line
+from noslip.control.paths.expressions import Graph
+from noslip.control.paths.path import curvature, length, sample, tangent
+from noslip.control.paths.splines import Spline
 from noslip.errors import SimulationError
 
 LINE = Line((0.0, 0.0), (2.0, 0.0))

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from noslip.control.paths import length, parameter_at, sample
-from noslip.control.paths_clothoids import Clothoid, Polyline
-from noslip.control.paths_curves import Arc, Circle, FigureEight, Line
-from noslip.control.paths_expressions import Graph, Parametric
-from noslip.control.paths_splines import Nurbs, Spline
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.curves import Arc, Circle, FigureEight, Line
+from noslip.control.paths.expressions import Graph, Parametric
+from noslip.control.paths.path import length, parameter_at, sample
+from noslip.control.paths.splines import Nurbs, Spline
 from noslip.errors import SimulationError
 
 SQUARE = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))

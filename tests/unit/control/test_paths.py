@@ -6,7 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.control.paths import (
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.composite import Composite, reversed_path
+from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
+from noslip.control.paths.expressions import Graph, Parametric
+from noslip.control.paths.path import (
     AbstractPath,
     curvature,
     curvature_rate,
@@ -17,12 +21,8 @@ from noslip.control.paths import (
     stretch,
     tangent,
 )
-from noslip.control.paths_clothoids import Clothoid, Polyline
-from noslip.control.paths_composite import Composite, reversed_path
-from noslip.control.paths_curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths_expressions import Graph, Parametric
-from noslip.control.paths_splines import Nurbs, Spline
-from noslip.control.paths_text import PATHS
+from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.paths.text import PATHS
 from noslip.engines.llvm import compile_native
 from noslip.engines.program import trace_program
 

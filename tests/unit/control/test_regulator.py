@@ -11,11 +11,11 @@ import noslip as ns
 from noslip.analysis.inverse import FollowMotion, trace_reference
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.scenario import start_on_motion
-from noslip.control.controllers import PoseTracking, Tracking
-from noslip.control.path_motion import PathMotion
-from noslip.control.paths_curves import Circle, Line, Sine
-from noslip.control.regulator import linear_quadratic, linearize_along
-from noslip.control.timing import ConstantSpeed
+from noslip.control.controllers.base import PoseTracking, Tracking
+from noslip.control.controllers.regulator import linear_quadratic, linearize_along
+from noslip.control.motions.path import PathMotion
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.laws import ConstantSpeed
 from noslip.model.forces import Motor
 from noslip.model.joints import Spherical
 

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from noslip.control.paths import curvature, curvature_rate, length, stretch
-from noslip.control.paths_curves import Catenary, Circle, Ellipse, Line, Sine
-from noslip.control.timing import (
+from noslip.control.paths.curves import Catenary, Circle, Ellipse, Line, Sine
+from noslip.control.paths.path import curvature, curvature_rate, length, stretch
+from noslip.control.timing.laws import (
     AbstractTiming,
     ConstantEnergy,
     ConstantSpeed,
     Quintic,
     acceleration,
 )
-from noslip.control.timing_profiles import SpeedProfile
-from noslip.control.timing_ramps import SCurve, SpeedSchedule, Trapezoidal
-from noslip.control.timing_text import TIMINGS
+from noslip.control.timing.profiles import SpeedProfile
+from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.timing.text import TIMINGS
 
 ELLIPSE = Ellipse(half_width=3.0, half_height=1.0)
 WHOLE = length(ELLIPSE)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noslip.control.paths import curvature, length, parameter_at, sample
-from noslip.control.paths_clothoids import Polyline
-from noslip.control.paths_curves import Circle, Ellipse, Line, Sine
-from noslip.control.paths_splines import Spline
-from noslip.control.timing_fastest import fastest
-from noslip.control.timing_limits import LimitRows, Limits
-from noslip.control.timing_ramps import Trapezoidal
+from noslip.control.paths.clothoids import Polyline
+from noslip.control.paths.curves import Circle, Ellipse, Line, Sine
+from noslip.control.paths.path import curvature, length, parameter_at, sample
+from noslip.control.paths.splines import Spline
+from noslip.control.timing.fastest import fastest
+from noslip.control.timing.limits import LimitRows, Limits
+from noslip.control.timing.ramps import Trapezoidal
 from noslip.errors import SimulationError
 
 TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere
@@ -334,7 +334,7 @@ def test_length_of_the_schedule_is_that_of_the_path():
 
 
 def test_excess_that_stays(refuses, monkeypatch):
-    monkeypatch.setattr("noslip.control.timing_fastest.TIGHTENING_ROUNDS", 0)
+    monkeypatch.setattr("noslip.control.timing.fastest.TIGHTENING_ROUNDS", 0)
     with refuses(
         SimulationError,
         "limits are still exceeded between ",

@@ -2,11 +2,11 @@
 
 import pytest
 
-from noslip.control.paths_curves import Circle
-from noslip.control.timing import ConstantEnergy, ConstantSpeed, Quintic
-from noslip.control.timing_profiles import SpeedProfile
-from noslip.control.timing_ramps import SCurve, SpeedSchedule, Trapezoidal
-from noslip.control.timing_text import parse_timing
+from noslip.control.paths.curves import Circle
+from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed, Quintic
+from noslip.control.timing.profiles import SpeedProfile
+from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.timing.text import parse_timing
 from noslip.errors import SimulationError
 
 FORMS = {

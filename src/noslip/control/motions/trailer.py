@@ -20,9 +20,9 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.path_motion import PathMotion, planar_base
-from noslip.control.paths_base import AbstractPath, curvature
-from noslip.control.timing import AbstractTiming
+from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.paths.base import AbstractPath, curvature
+from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.model.expressions import nominal

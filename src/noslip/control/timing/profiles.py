@@ -19,10 +19,10 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath, Array, assign, numbers
-from noslip.control.paths_selection import clamp, look_up, polynomial
-from noslip.control.timing import AbstractTiming
+from noslip.control.paths.base import AbstractPath, Array, assign, numbers
+from noslip.control.paths.path import length
+from noslip.control.paths.selection import clamp, look_up, polynomial
+from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.control.paths_base import AbstractPath, Point, assign, number, place, point, positive
+from noslip.control.paths.base import AbstractPath, Point, assign, number, place, point, positive
 from noslip.errors import SimulationError
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath, assign, curvature, heading, place
-from noslip.control.paths_panels import evaluate
-from noslip.control.paths_selection import choose
+from noslip.control.paths.base import AbstractPath, assign, curvature, heading, place
+from noslip.control.paths.panels import evaluate
+from noslip.control.paths.path import length
+from noslip.control.paths.selection import choose
 from noslip.errors import SimulationError
 
 TOLERANCE = 1e-6  # m, rad and 1/m, at the joints

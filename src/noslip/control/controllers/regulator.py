@@ -29,8 +29,8 @@ from scipy.interpolate import CubicSpline
 
 from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers import AbstractController
-from noslip.control.paths_selection import clamp, look_up, polynomial
+from noslip.control.controllers.base import AbstractController
+from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.joints import Planar

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.control.paths_base import AbstractPath, Array, assign, positive
-from noslip.control.paths_panels import arc_table
+from noslip.control.paths.base import AbstractPath, Array, assign, positive
+from noslip.control.paths.panels import arc_table
 from noslip.errors import SimulationError
 
 

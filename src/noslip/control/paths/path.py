@@ -13,14 +13,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.control.paths_base import AbstractPath as AbstractPath
-from noslip.control.paths_base import Array as Array
-from noslip.control.paths_base import curvature as curvature
-from noslip.control.paths_base import curvature_rate as curvature_rate
-from noslip.control.paths_base import heading as heading
-from noslip.control.paths_base import stretch as stretch
-from noslip.control.paths_base import tangent as tangent
-from noslip.control.paths_panels import arc_table, evaluate, where, wrap
+from noslip.control.paths.base import AbstractPath as AbstractPath
+from noslip.control.paths.base import Array as Array
+from noslip.control.paths.base import curvature as curvature
+from noslip.control.paths.base import curvature_rate as curvature_rate
+from noslip.control.paths.base import heading as heading
+from noslip.control.paths.base import stretch as stretch
+from noslip.control.paths.base import tangent as tangent
+from noslip.control.paths.panels import arc_table, evaluate, where, wrap
 from noslip.errors import SimulationError
 
 

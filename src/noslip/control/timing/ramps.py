@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath, assign, numbers, positive
-from noslip.control.paths_selection import look_up
-from noslip.control.timing import AbstractTiming
+from noslip.control.paths.base import AbstractPath, assign, numbers, positive
+from noslip.control.paths.path import length
+from noslip.control.paths.selection import look_up
+from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
 
 

@@ -15,12 +15,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from noslip.control.paths_base import AbstractPath
-from noslip.control.paths_clothoids import Clothoid, Polyline
-from noslip.control.paths_csv import path_from_csv
-from noslip.control.paths_curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths_expressions import Graph, Parametric
-from noslip.control.paths_splines import Nurbs, Spline
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.csv import path_from_csv
+from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
+from noslip.control.paths.expressions import Graph, Parametric
+from noslip.control.paths.splines import Nurbs, Spline
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 

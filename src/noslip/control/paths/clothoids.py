@@ -26,7 +26,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.control.paths_base import (
+from noslip.control.paths.base import (
     AbstractPath,
     Array,
     Point,
@@ -38,7 +38,7 @@ from noslip.control.paths_base import (
     points,
     positive,
 )
-from noslip.control.paths_selection import look_up
+from noslip.control.paths.selection import look_up
 from noslip.errors import SimulationError, nearest
 
 TURN = 0.8  # rad, from the middle of a piece to its end

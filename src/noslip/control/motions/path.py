@@ -18,9 +18,9 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.paths import length, sample
-from noslip.control.paths_base import AbstractPath
-from noslip.control.timing import AbstractTiming
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.path import length, sample
+from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node

@@ -5,10 +5,10 @@ The grammar is that of paths (``paths_text.py``): ``trapezoidal:speed=1;accelera
 
 from __future__ import annotations
 
-from noslip.control.paths_text import read_form
-from noslip.control.timing import AbstractTiming, ConstantEnergy, ConstantSpeed, Quintic
-from noslip.control.timing_profiles import SpeedProfile
-from noslip.control.timing_ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.paths.text import read_form
+from noslip.control.timing.laws import AbstractTiming, ConstantEnergy, ConstantSpeed, Quintic
+from noslip.control.timing.profiles import SpeedProfile
+from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
 
 #: Timing laws by the name they have in text.
 TIMINGS: dict[str, type[AbstractTiming]] = {

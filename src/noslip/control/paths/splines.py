@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from scipy.interpolate import BSpline, CubicSpline
 
-from noslip.control.paths_base import (
+from noslip.control.paths.base import (
     AbstractPath,
     Array,
     Point,
@@ -21,7 +21,7 @@ from noslip.control.paths_base import (
     points,
     positive,
 )
-from noslip.control.paths_selection import look_up, polynomial
+from noslip.control.paths.selection import look_up, polynomial
 from noslip.errors import SimulationError
 
 

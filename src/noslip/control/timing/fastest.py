@@ -20,11 +20,11 @@ from typing import NoReturn
 
 import numpy as np
 
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath, Array, number
-from noslip.control.paths_panels import arc_table, where
-from noslip.control.timing_limits import Limits, SegmentLimits
-from noslip.control.timing_ramps import SpeedSchedule
+from noslip.control.paths.base import AbstractPath, Array, number
+from noslip.control.paths.panels import arc_table, where
+from noslip.control.paths.path import length
+from noslip.control.timing.limits import Limits, SegmentLimits
+from noslip.control.timing.ramps import SpeedSchedule
 from noslip.errors import SimulationError
 
 CUTTING_ROUNDS = 20

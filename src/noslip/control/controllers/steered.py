@@ -19,9 +19,9 @@ import numpy as np
 from scipy.linalg import solve_continuous_are
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers import AbstractSteeringController, accelerate
-from noslip.control.feedback_rates import along_motion
-from noslip.control.path_motion import planar_base
+from noslip.control.controllers.base import AbstractSteeringController, accelerate
+from noslip.control.controllers.feedback_rates import along_motion
+from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve

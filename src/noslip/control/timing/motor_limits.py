@@ -18,10 +18,10 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import trace_reference
-from noslip.control.path_motion import PathMotion
-from noslip.control.paths_base import AbstractPath
-from noslip.control.timing import AbstractTiming, ConstantSpeed
-from noslip.control.timing_limits import LimitRows
+from noslip.control.motions.path import PathMotion
+from noslip.control.paths.base import AbstractPath
+from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
+from noslip.control.timing.limits import LimitRows
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.control.paths_base import AbstractPath, assign, number
+from noslip.control.paths.base import AbstractPath, assign, number
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.control.paths import length
-from noslip.control.paths_base import AbstractPath, assign, curvature, number, positive
-from noslip.control.paths_panels import integrate
-from noslip.control.paths_selection import clamp
+from noslip.control.paths.base import AbstractPath, assign, curvature, number, positive
+from noslip.control.paths.panels import integrate
+from noslip.control.paths.path import length
+from noslip.control.paths.selection import clamp
 from noslip.errors import SimulationError
 
 

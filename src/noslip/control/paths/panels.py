@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from noslip.control.paths_base import (
+from noslip.control.paths.base import (
     AbstractPath,
     Array,
     curvature,

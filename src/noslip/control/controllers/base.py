@@ -19,8 +19,8 @@ import numpy as np
 
 from noslip.analysis.inverse import Reference, reference_generator, solve_inputs, trace_reference
 from noslip.analysis.motion import AbstractMotion
-from noslip.control.feedback_rates import along_motion, speed_input_rates
-from noslip.control.path_motion import planar_base
+from noslip.control.controllers.feedback_rates import along_motion, speed_input_rates
+from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import symmetric_solve

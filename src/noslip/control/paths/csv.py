@@ -6,8 +6,8 @@ import csv
 import math
 from pathlib import Path
 
-from noslip.control.paths_base import Point, place
-from noslip.control.paths_splines import Spline
+from noslip.control.paths.base import Point, place
+from noslip.control.paths.splines import Spline
 from noslip.errors import SimulationError
 
 _EXAMPLE = "write the header x,y and then one point a line, in m, such as 0.5,1.2"

@@ -14,7 +14,7 @@ import casadi as ca
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers import AbstractController, accelerate
+from noslip.control.controllers.base import AbstractController, accelerate
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_solve

@@ -1,0 +1,5 @@
+"""`python -m noslip.cli`."""
+
+from noslip.cli.main import main
+
+main()

@@ -1,0 +1,21 @@
+"""`noslip check`: what a model is made of."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from noslip.cli.options import json_option
+
+
+@click.command()
+@click.argument("model")
+@json_option
+def check(model: str, as_json: bool) -> None:
+    """Check a model and show its bodies, coordinates, rows, freedoms and inputs."""
+    from noslip.library import load
+    from noslip.show.check import check as check_report
+
+    report = check_report(load(model))
+    click.echo(json.dumps(report.to_json(), indent=2) if as_json else report.text())

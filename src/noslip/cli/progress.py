@@ -1,0 +1,44 @@
+"""A bar for long work."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Progress:
+    """A bar on the terminal for anything longer than a second, the first compilation included."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.timer = threading.Timer(1.0, self._show)
+        self.timer.daemon = True
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Callable[[float], None]:
+        if sys.stderr.isatty():
+            self.timer.start()
+        return self.update
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        with self.lock:
+            self.bar = Bar(console=Console(stderr=True), transient=True)
+            self.task = self.bar.add_task("preparing", total=None)
+            self.bar.start()
+
+    def update(self, fraction: float) -> None:
+        with self.lock:
+            if self.bar is not None:
+                self.bar.update(self.task, description="simulating", total=1.0, completed=fraction)
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+        with self.lock:
+            if self.bar is not None:
+                self.bar.stop()

@@ -1,0 +1,25 @@
+"""`noslip verify`: five formulations, one answer."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from noslip.cli.options import json_option
+
+
+@click.command()
+@click.argument("model")
+@click.option("--states", type=click.IntRange(1), default=6, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@json_option
+def verify(model: str, states: int, seed: int, as_json: bool) -> None:
+    """Compare five formulations at random states and print the certificate."""
+    from noslip.formulations.verify import verify as verify_model
+    from noslip.library import load
+
+    certificate = verify_model(load(model), states=states, seed=seed)
+    click.echo(json.dumps(certificate.to_json(), indent=2) if as_json else certificate.text())
+    if not certificate.holds:
+        raise SystemExit(1)

@@ -1,0 +1,1 @@
+"""Laws that turn a deviation from the reference into inputs."""

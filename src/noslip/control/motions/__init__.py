@@ -1,0 +1,1 @@
+"""What a vehicle does on a timed path: its admissible reference."""

@@ -1,0 +1,1 @@
+"""How fast a point moves along its path."""
