@@ -1,7 +1,7 @@
 # Two commands: make run, make test. Each sets up everything it needs in .venv.
 #
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
-#   make test     lint, types and the whole test suite
+#   make test     lint, types and the whole test suite, the browser tests included
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make bench    speed, as ratios side by side
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run test install lint bench clean
+.PHONY: run test install lint bench chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -32,8 +32,21 @@ lint: install
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-test: lint
+test: lint chromium
 	$(BIN)/pytest -n 2
+
+# the browser that the browser tests drive; without it they are left out, and say so
+chromium:
+	@command -v chromium chromium-browser >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "installing Chromium for the browser tests"; \
+			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; } >/dev/null 2>&1; \
+		elif sudo -n true 2>/dev/null && command -v apt-get >/dev/null; then \
+			echo "installing Chromium for the browser tests"; \
+			{ sudo -n apt-get -qq update && sudo -n apt-get -qq install -y chromium; } >/dev/null 2>&1; \
+		fi; \
+		command -v chromium chromium-browser >/dev/null || \
+			echo "the browser tests are left out: there is no Chromium, and it could not be installed with apt"; }
 
 bench: install
 	$(BIN)/python benchmarks/run.py
