@@ -29,6 +29,7 @@ from noslip.simulation.inputs import (
 from noslip.simulation.runner import InputTable, IntegrationPlan, NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start, complete_start
+from noslip.simulation.tolerances import check_settings
 from noslip.simulation.trajectory import Ending, Trajectory
 
 _METHODS = {"dop853": loop.DOP853, "rk4": loop.RK4}
@@ -94,8 +95,17 @@ def simulate(
         raise TypeError(
             f"simulate takes a System, got {type(system).__name__}: compile the equations first"
         )
-    _check_arguments(system, duration, method, rtol, atol, step, on_failure)
-    _check_arguments(system, duration, method, rtol, atol, step, on_failure)
+    check_settings(
+        system.model.name,
+        rtol=rtol,
+        atol=atol,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
+        start_time=start_time,
+        samples=samples,
+    )
+    _check_arguments(system, duration, method, step, on_failure)
     times = _sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
@@ -349,8 +359,6 @@ def _check_arguments(
     system: System,
     duration: float,
     method: str,
-    rtol: float,
-    atol: float,
     step: float,
     on_failure: str,
 ) -> None:
@@ -364,9 +372,5 @@ def _check_arguments(
         )
     if method == "rk4" and not step > 0:
         raise SimulationError("rk4 has no step", where, "give step=…, in s")
-    if not (rtol > 0 and atol > 0):
-        raise SimulationError(
-            f"the tolerances are rtol = {rtol}, atol = {atol}", where, "give positive numbers"
-        )
     if on_failure not in ("raise", "return"):
         raise SimulationError(f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'")

@@ -1,0 +1,58 @@
+"""Settings of a run that are refused, and those at the edge that are not."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+START = {"disk.tilt": 1.2, "disk.spin_rate": -5.0, "disk.yaw_rate": 1.0}
+WHERE = "simulation of model 'rolling-disk'"
+
+
+@pytest.fixture(scope="module")
+def disk(system_of):
+    return system_of("rolling-disk")
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "fix"),
+    [
+        ({"rtol": 1e-20}, "rtol = 1e-20", "rtol from 1e-15 to 0.1"),
+        ({"rtol": 5}, "rtol = 5", "1e-9 usual"),
+        ({"rtol": math.nan}, "rtol = nan", "positive"),
+        ({"rtol": "tight"}, "rtol = tight", "positive"),
+        ({"rtol": True}, "rtol = True", "positive"),
+        ({"atol": -1e-9}, "atol = -1e-09", "positive"),
+        ({"atol": math.inf}, "atol = inf", "atol up to 0.1"),
+        ({"atol": 0}, "atol = 0", "positive"),
+        ({"step": -0.1}, "the step is -0.1 s", "0 to choose it"),
+        ({"step": math.nan}, "the step is nan s", "0 to choose it"),
+        ({"step": math.inf}, "the step is inf s", "0 to choose it"),
+        ({"max_step": 0.0}, "the largest step is 0.0 s", "max_step"),
+        ({"max_step": math.nan}, "the largest step is nan s", "max_step"),
+        ({"max_steps": 0}, "at most 0 steps", "1 or more"),
+        ({"start_time": math.inf}, "the run starts at inf s", "a finite time"),
+        ({"start_time": "now"}, "the run starts at now s", "a finite time"),
+        ({"samples": 10**12}, "1000000000000 samples are asked for", "10000000 or fewer"),
+        ({"samples": -3}, "-3 samples are asked for", "at least 2"),
+        ({"samples": "many"}, "the samples are 'many', which are not times", "whole number"),
+        ({"samples": [0.0, [0.1]]}, "which are not times", "whole number"),
+        ({"samples": [0.0, math.nan]}, "must increase", "give times between"),
+    ],
+)
+def test_settings_that_no_run_could_use(disk, refuses, given, what, fix):
+    with refuses(ns.SimulationError, what, WHERE, fix):
+        ns.simulate(disk, duration=0.1, start=START, **given)
+
+
+def test_a_scenario_is_refused_alike(disk, refuses):
+    with refuses(ns.SimulationError, "rtol = 1e-20", WHERE, "rtol from 1e-15"):
+        ns.run_scenario(disk, rtol=1e-20, atol=1e-20)
+
+
+@pytest.mark.parametrize(("rtol", "atol"), [(1e-15, 1e-15), (1e-9, 1e-300), (np.float32(0.1), 0.1)])
+def test_the_edges_are_allowed(disk, rtol, atol):
+    run = ns.simulate(disk, duration=0.1, start=START, rtol=rtol, atol=atol)
+    assert run.success and len(run.t) == 201
