@@ -1,0 +1,204 @@
+"""Shapes for bodies that have none, from their joints, contacts and mass.
+
+A body gets, as far as it has the parts: a wheel with a mark at each rolling contact, a blade at
+each knife edge, links from its joint to the joints and contacts it carries, and a box of its own
+mass and inertia about its mass center. Sizes follow from the distances in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from noslip.model.bodies import WORLD, Body, Box, Cylinder, Placement, Ring, Shape, Sphere
+from noslip.model.contacts import Ball, KnifeEdge, Rolling, Torus
+from noslip.model.joints import Joint, Prismatic, Revolute, Spherical
+from noslip.model.model import Model
+from noslip.model.quantities import Vector3
+from noslip.show.scene.geometry import Array, angles_of, number, numbers, placed, rotation_to
+
+METAL, DARK, MARK = "#9d9d9d", "#333333", "#f58518"
+COLORS = ("#4c78a8", "#72b7b2", "#e45756", "#54a24b", "#b279a2", "#eeca3b")
+
+
+def default_shapes(model: Model, body: Body, values: Mapping[str, float]) -> tuple[Shape, ...]:
+    """What a body without shapes looks like; at least one shape."""
+    color = COLORS[model.bodies.index(body) % len(COLORS)]
+    size = typical_length(model, values)
+    shapes: list[Shape] = []
+    for contact in model.contacts:
+        if contact.body != body.name:
+            continue
+        if isinstance(contact, Rolling):
+            shapes += _wheel(contact, values)
+        else:
+            shapes += _blade(contact, size, values)
+    shapes += _links(model, body, size, color, values)
+    is_wheel = any(c.body == body.name and isinstance(c, Rolling) for c in model.contacts)
+    if not is_wheel and (not shapes or number(body.mass, values) > 0):
+        shapes += _mass(body, size, color, values)
+    return tuple(shapes)
+
+
+def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]:
+    """Bearings of joints that tie bodies to places in the world, drawn where they stand."""
+    size = typical_length(model, values)
+    shapes: list[Shape] = []
+    for joint in model.joints:
+        if WORLD not in (joint.parent, joint.child) or isinstance(joint.type, Prismatic):
+            continue
+        frame = joint.parent_frame if joint.parent == WORLD else joint.child_frame
+        R, p = placed(frame, values)
+        if isinstance(joint.type, Spherical):
+            shapes.append(Sphere(radius=size / 14, frame=_at(p), color=METAL))
+        elif isinstance(joint.type, Revolute):
+            axis = R @ numbers(joint.type.axis, values)
+            shapes.append(_rod(p - axis * size / 10, p + axis * size / 10, size / 14, METAL))
+    return tuple(shapes)
+
+
+def typical_length(model: Model, values: Mapping[str, float]) -> float:
+    """The largest distance between places on one body, m; 1 where all of them coincide."""
+    lengths = [1e-300]
+    for body in model.bodies:
+        points = [p for _, p in _places(model, body, values)]
+        points.append(numbers(body.center_of_mass, values))
+        reach = [2 * _reach(c, values) for c in model.contacts if c.body == body.name]
+        apart = [float(np.linalg.norm(a - b)) for a in points for b in points]
+        lengths += [x for x in (*apart, *reach, 2 * _gyration(body, values)) if np.isfinite(x)]
+    longest = max(lengths)
+    return longest if longest > 1e-9 else 1.0
+
+
+def _wheel(contact: Rolling, values: Mapping[str, float]) -> Iterator[Shape]:
+    """The rolling surface, with a mark that shows how it turns."""
+    center = numbers(contact.center, values)
+    wheel = contact.wheel
+    radius = number(wheel.radius, values)
+    if isinstance(wheel, Ball):
+        yield Sphere(radius=radius, frame=_at(center), color=COLORS[0])
+        yield Ring(radius=radius, tube_radius=radius / 40, frame=_at(center), color=MARK)
+        return
+    R = rotation_to(numbers(wheel.axis, values))
+    if isinstance(wheel, Torus):
+        tube = number(wheel.tube_radius, values)
+        yield Ring(radius=radius, tube_radius=tube, frame=_at(center, R), color=DARK)
+        yield Cylinder(radius=radius, length=tube / 2, frame=_at(center, R), color=METAL)
+        width, reach = 0.6 * tube, radius
+    else:
+        width, reach = radius / 8, radius
+        yield Cylinder(radius=radius, length=width, frame=_at(center, R), color=DARK)
+    yield Box(
+        size=(0.85 * reach, reach / 7, 1.2 * width),
+        frame=_at(center + R[:, 0] * 0.45 * reach, R),
+        color=MARK,
+    )
+    yield Cylinder(radius=reach / 8, length=1.6 * width, frame=_at(center, R), color=METAL)
+
+
+def _blade(contact: KnifeEdge, size: float, values: Mapping[str, float]) -> Iterator[Shape]:
+    """A thin upright runner that touches with its lower edge, in the axes of its body."""
+    point, along = numbers(contact.point, values), numbers(contact.direction, values)
+    along = along / np.linalg.norm(along)
+    up = np.array([0.0, 0.0, 1.0])
+    if abs(along[2]) > 0.9:
+        up = np.array([1.0, 0.0, 0.0])
+    across = np.cross(up, along)
+    across /= np.linalg.norm(across)
+    R = np.column_stack([along, across, np.cross(along, across)])
+    height = 0.12 * size
+    yield Box(
+        size=(0.5 * size, 0.02 * size, height),
+        frame=_at(point + R[:, 2] * height / 2, R),
+        color=METAL,
+    )
+
+
+def _links(
+    model: Model, body: Body, size: float, color: str, values: Mapping[str, float]
+) -> Iterator[Shape]:
+    """Bars from the body's own joint to every other place on it, and a pin at each joint."""
+    places = _places(model, body, values)
+    ends = [p for _, p in places]
+    if len(places) < 2:
+        ends.append(numbers(body.center_of_mass, values))
+    start = ends[0] if ends else np.zeros(3)
+    for end in ends[1:]:
+        if np.linalg.norm(end - start) > 1e-9 * size:
+            yield _rod(start, end, size / 30, color)
+    for joint, p in places:
+        if isinstance(joint.type, Revolute):
+            R, _ = placed(
+                joint.child_frame if joint.child == body.name else joint.parent_frame, values
+            )
+            axis = R @ numbers(joint.type.axis, values)
+            axis = axis / np.linalg.norm(axis)
+            yield _rod(p - axis * size / 20, p + axis * size / 20, size / 20, DARK)
+
+
+def _mass(body: Body, size: float, color: str, values: Mapping[str, float]) -> Iterator[Shape]:
+    """The box of the body's own inertia about its mass center, within sensible proportions.
+
+    A box of edges a, b, c has Ixx = m (b² + c²)/12, so that a² = 6 (Iyy + Izz − Ixx)/m.
+    """
+    mass = number(body.mass, values)
+    moments = numbers(body.inertia_entries()[:3], values)
+    edges = np.full(3, 0.25 * size)
+    if mass > 0 and body.moment is None:
+        edges = np.sqrt(np.maximum(6 * (np.sum(moments) - 2 * moments) / mass, 0.0))
+    elif mass > 0:
+        edges = np.sqrt(6 * moments[2] / mass) * np.array([1.0, 1.0, 0.2])
+    edges = np.clip(np.nan_to_num(edges), 0.06 * size, 0.6 * size)
+    a, b, c = (float(e) for e in edges)
+    center = numbers(body.center_of_mass, values)
+    if body.moment is not None:
+        center = center + np.array([0.0, 0.0, 0.5 * c])
+    yield Box(size=(a, b, c), frame=_at(center), color=color)
+
+
+def _places(model: Model, body: Body, values: Mapping[str, float]) -> list[tuple[Joint, Array]]:
+    """The joints of a body and where they sit on it; the one that carries it first."""
+    found = []
+    for joint in model.joints:
+        if joint.child == body.name:
+            found.insert(0, (joint, placed(joint.child_frame, values)[1]))
+        elif joint.parent == body.name:
+            found.append((joint, placed(joint.parent_frame, values)[1]))
+    return found
+
+
+def _reach(contact: Rolling | KnifeEdge, values: Mapping[str, float]) -> float:
+    if isinstance(contact, KnifeEdge):
+        return 0.0
+    wheel = contact.wheel
+    tube = number(wheel.tube_radius, values) if isinstance(wheel, Torus) else 0.0
+    return number(wheel.radius, values) + tube
+
+
+def _gyration(body: Body, values: Mapping[str, float]) -> float:
+    """Largest radius of gyration, m."""
+    mass = number(body.mass, values)
+    moments = numbers(body.inertia_entries()[:3], values)
+    return float(np.sqrt(max(float(np.max(moments)), 0.0) / mass)) if mass > 0 else 0.0
+
+
+def _rod(start: Array, end: Array, radius: float, color: str) -> Cylinder:
+    along = end - start
+    return Cylinder(
+        radius=radius,
+        length=float(np.linalg.norm(along)),
+        frame=_at((start + end) / 2, rotation_to(along)),
+        color=color,
+    )
+
+
+def _at(position: Array, R: Array | None = None) -> Placement:
+    return Placement(
+        position=_vector(position), angles=_vector(np.zeros(3) if R is None else angles_of(R))
+    )
+
+
+def _vector(entries: Array) -> Vector3:
+    x, y, z = (float(e) for e in entries)
+    return x, y, z

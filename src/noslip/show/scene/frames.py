@@ -1,0 +1,229 @@
+"""`Frames`: the poses of all bodies along a run at the times of a film, evaluated natively.
+
+Between two samples of the run the coordinates follow the polynomial of fifth order that has their
+values, rates and second derivatives at both ends,
+
+    q̇ = N(q) v,     q̈ = N(q) v̇ + Ṅ v
+
+so that the error is of sixth order in the time between samples; quaternions are then normalized.
+The speeds follow the cubic of v and v̇. Poses, mass centers and contact points are functions of q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import trace_program
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.kinematics.tree import twists
+from noslip.show.scene.geometry import Array, quaternions_of, without_jumps
+from noslip.simulation.trajectory import Trajectory
+from noslip.spatial import cross
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Frames:
+    """A motion as a film needs it. Made by :func:`frames`.
+
+    Parameters
+    ----------
+    times : (k,) s.
+    bodies : names, in the order of the arrays.
+    positions : (k, bodies, 3) origin of each body frame in the world, m.
+    quaternions : (k, bodies, 4) R_WB, scalar first, of unit length and without jumps of sign.
+    centers : (k, bodies, 3) mass centers, m.
+    velocities : (k, bodies, 3) of the mass centers, m/s.
+    traces : name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass``
+        for the mass centers.
+    forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
+        unless asked for.
+    """
+
+    times: Array
+    bodies: tuple[str, ...]
+    positions: Array
+    quaternions: Array
+    centers: Array
+    velocities: Array
+    traces: dict[str, Array]
+    forces: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def frames(
+    system: System,
+    run: Trajectory,
+    *,
+    rate: float = 30.0,
+    times: Sequence[float] | Array | None = None,
+    forces: bool = False,
+) -> Frames:
+    """Poses of all bodies at equally spaced times of a run.
+
+    Parameters
+    ----------
+    system : that was simulated, or any other of the same model.
+    run : the motion.
+    rate : pictures a second; the last one is at the end of the run.
+    times : instead of `rate`, s; those outside the run are moved to its ends.
+    forces : also the forces of the ground at the contacts (slower).
+    """
+    if run.model != system.model:
+        raise SimulationError(
+            f"the run is of model '{run.model.name}' and the system of '{system.model.name}'",
+            "frames(system, run)",
+            "pass the system that was simulated",
+        )
+    if not len(run.t):
+        raise SimulationError(
+            "the run has no samples", f"frames of model '{run.model.name}'", "simulate first"
+        )
+    at = film_times(run.t, rate) if times is None else np.asarray(times, dtype=float)
+    at = np.clip(at, run.t[0], run.t[-1])
+    q, v = _between(system, run, at)
+    kin = system.kinematics
+    params = system.parameters(run.parameters)
+    names = tuple(node.body.name for node in kin.tree.nodes)
+    table = _picture(system).map(at, np.hstack([q, v]), np.empty((len(at), 0)), params)
+    bodies = table[:, : 18 * len(names)].reshape(len(at), len(names), 18)
+    order = [names.index(body.name) for body in system.model.bodies]
+    bodies = bodies[:, order]
+    rotations = bodies[:, :, :9].reshape(len(at), len(names), 3, 3)
+    points = table[:, 18 * len(names) :].reshape(len(at), -1, 3)
+    traces = {f"{c.contact.name}.contact": points[:, k] for k, c in enumerate(kin.contacts)}
+    traces |= {
+        f"{body.name}.center_of_mass": bodies[:, k, 12:15]
+        for k, body in enumerate(system.model.bodies)
+    }
+    return Frames(
+        times=at,
+        bodies=tuple(body.name for body in system.model.bodies),
+        positions=bodies[:, :, 9:12],
+        quaternions=without_jumps(quaternions_of(rotations)),
+        centers=bodies[:, :, 12:15],
+        velocities=bodies[:, :, 15:18],
+        traces=traces,
+        forces=_forces(system, run, at, traces) if forces else {},
+    )
+
+
+def film_times(t: Array, rate: float) -> Array:
+    """Times 1/rate apart from the start of a run, and its end."""
+    if not rate > 0 or not np.isfinite(rate):
+        raise SimulationError(
+            f"the rate is {rate:g}", "pictures a second", "give a positive number, such as 30"
+        )
+    num = int(np.floor((t[-1] - t[0]) * rate + 1e-9)) + 1
+    at = t[0] + np.arange(num) / rate
+    return at if t[-1] - at[-1] < 1e-6 / rate else np.append(at, t[-1])
+
+
+def _between(system: System, run: Trajectory, at: Array) -> tuple[Array, Array]:
+    """q and v of a run between its samples."""
+    if len(run.t) == 1:
+        return np.repeat(run.q, len(at), axis=0), np.repeat(run.v, len(at), axis=0)
+    k = np.clip(np.searchsorted(run.t, at, side="right") - 1, 0, len(run.t) - 2)
+    h = run.t[k + 1] - run.t[k]
+    s = np.divide(at - run.t[k], h, out=np.zeros_like(h), where=h > 0)[:, None]
+    h = h[:, None]
+    params = system.parameters(run.parameters)
+    nq = run.q.shape[1]
+    table = _rates(system).map(
+        run.t, np.hstack([run.q, run.v, run.vdot]), np.empty((len(run.t), 0)), params
+    )
+    q = _quintic(s, h, *((x[k], x[k + 1]) for x in (run.q, table[:, :nq], table[:, nq:])))
+    for j in system.kinematics.probe.quaternions:
+        q[:, j : j + 4] /= np.linalg.norm(q[:, j : j + 4], axis=1, keepdims=True)
+    v = _cubic(s, h, (run.v[k], run.v[k + 1]), (run.vdot[k], run.vdot[k + 1]))
+    return q, v
+
+
+Ends = tuple[Array, Array]
+
+
+def _cubic(s: Array, h: Array, x: Ends, dx: Ends) -> Array:
+    """Hermite polynomial of values and rates at both ends; s from 0 to 1 over h seconds."""
+    r = 1 - s
+    value = (1 + 2 * s) * r**2 * x[0] + (3 - 2 * s) * s**2 * x[1]
+    result: Array = value + h * (s * r**2 * dx[0] - r * s**2 * dx[1])
+    return result
+
+
+def _quintic(s: Array, h: Array, x: Ends, dx: Ends, ddx: Ends) -> Array:
+    """The same with second derivatives, of fifth order."""
+    r = 1 - s
+    value = (1 + 3 * s + 6 * s**2) * r**3 * x[0] + (1 + 3 * r + 6 * r**2) * s**3 * x[1]
+    slope = h * ((1 + 3 * s) * s * r**3 * dx[0] - (1 + 3 * r) * r * s**3 * dx[1])
+    result: Array = value + slope + h**2 / 2 * (s**2 * r**3 * ddx[0] + r**2 * s**3 * ddx[1])
+    return result
+
+
+@lru_cache(maxsize=16)
+def _rates(system: System) -> NativeFunction:
+    """[q̇; q̈] of (t, [q; v; v̇], parameters)."""
+    kin, s = system.kinematics, system.kinematics.symbols
+    vdot = ca.SX.sym("vdot", kin.num_speeds)
+    qdot = ca.mtimes(kin.N, s.v)
+    qddot = ca.mtimes(kin.N, vdot) + ca.jtimes(qdot, s.q, qdot)
+    inputs = (s.t, ca.vertcat(s.q, s.v, vdot), ca.SX(0, 1), s.params)
+    program = trace_program("film_rates", inputs, ca.densify(ca.vertcat(qdot, qddot)))
+    return compile_native([program])["film_rates"]
+
+
+@lru_cache(maxsize=16)
+def _picture(system: System) -> NativeFunction:
+    """Per body R_WB by rows, origin, mass center and its velocity; then the contact points."""
+    kin, s = system.kinematics, system.kinematics.symbols
+    parts: list[ca.SX] = []
+    for node, (w, v) in zip(kin.tree.nodes, twists(kin.tree, s.v), strict=True):
+        center = node.p_WB + ca.mtimes(node.R_WD, node.center_D)
+        velocity = ca.mtimes(node.R_WD, v + cross(w, node.center_D))
+        parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB, center, velocity]
+    parts += [contact.point for contact in kin.contacts]
+    inputs = (s.t, ca.vertcat(s.q, s.v), ca.SX(0, 1), s.params)
+    expression = ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
+    return compile_native([trace_program("film_picture", inputs, expression)])["film_picture"]
+
+
+def _forces(
+    system: System, run: Trajectory, at: Array, traces: dict[str, Array]
+) -> dict[str, tuple[Array, Array]]:
+    """Forces of the ground on wheels and blades, between samples by straight lines.
+
+    The loads of wheels without a normal row are those that the audit finds. Where a load is not
+    known only the force along the ground is drawn.
+    """
+    from noslip.analysis.audit_forces import contact_forces
+
+    if not system.model.contacts:
+        return {}
+    found = contact_forces(system, run)
+    t = run.t[found.is_valid]
+    result: dict[str, tuple[Array, Array]] = {}
+    if not len(t):
+        return result
+    axes = _contact_axes(system, run)[found.is_valid]
+    parts = np.nan_to_num(found.least)
+    for k, contact in enumerate(found.contacts):
+        force = np.einsum("nj,njk->nk", parts[:, k], axes[:, k])
+        drawn = np.column_stack([np.interp(at, t, force[:, j]) for j in range(3)])
+        result[contact.name] = (traces[f"{contact.name}.contact"], drawn)
+    return result
+
+
+def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
+    """(n, contacts, 3, 3) longitudinal, lateral and normal directions by rows, in the world."""
+    from noslip.analysis.reactions import sampled
+
+    table = sampled(system, run, "contact_axes")
+    return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]

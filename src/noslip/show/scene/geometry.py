@@ -1,0 +1,102 @@
+"""Rotations as numpy arrays, for pictures: matrices, quaternions (scalar first), one or many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.model import expressions
+from noslip.model.bodies import Placement
+from noslip.model.quantities import Scalar
+
+Array = NDArray[np.float64]
+
+
+def number(scalar: Scalar, values: Mapping[str, float]) -> float:
+    """What a scalar of the model is at given parameter values."""
+    return expressions.nominal(scalar, values)
+
+
+def numbers(entries: Sequence[Scalar], values: Mapping[str, float]) -> Array:
+    """The same for a vector."""
+    return np.array([number(entry, values) for entry in entries])
+
+
+def placed(placement: Placement, values: Mapping[str, float]) -> tuple[Array, Array]:
+    """Orientation (3, 3) and position (3,) of a placed frame: R = R₁(a₁) R₂(a₂) R₃(a₃)."""
+    R = np.eye(3)
+    angles = numbers(placement.angles, values)
+    for letter, angle in zip(placement.sequence, angles, strict=True):
+        R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(angle))
+    return R, numbers(placement.position, values)
+
+
+def rotation_about(axis: Array, angle: float) -> Array:
+    """R = e eᵀ + cos(angle) (1 − e eᵀ) + sin(angle) e× of a unit vector e."""
+    x, y, z = axis
+    along = np.outer(axis, axis)
+    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    result: Array = along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * skew
+    return result
+
+
+def angles_of(R: Array) -> Array:
+    """Three angles with R = Rx(a₁) Ry(a₂) Rz(a₃), the sequence of a placement by default."""
+    second = np.arcsin(np.clip(R[0, 2], -1.0, 1.0))
+    if abs(R[0, 2]) > 1 - 1e-12:  # only the sum of the two others is determined
+        return np.array([np.arctan2(R[2, 1], R[1, 1]), second, 0.0])
+    return np.array([np.arctan2(-R[1, 2], R[2, 2]), second, np.arctan2(-R[0, 1], R[0, 0])])
+
+
+def rotation_to(direction: Array) -> Array:
+    """A rotation that turns z to a direction; the two other axes lie as they like."""
+    z = direction / np.linalg.norm(direction)
+    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = np.cross(helper, z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def quaternions_of(R: Array) -> Array:
+    """(…, 4) unit quaternions of rotations (…, 3, 3), with the entry of largest size positive.
+
+    With the trace t = tr R, the squares are 4w² = 1 + t and 4x² = 1 − t + 2 R₀₀ and so on; the
+    largest is taken by a root and the others by division (Shepperd's method).
+    """
+    t = np.trace(R, axis1=-2, axis2=-1)
+    diagonal = np.diagonal(R, axis1=-2, axis2=-1)
+    squares = np.concatenate([(1 + t)[..., None], 1 - t[..., None] + 2 * diagonal], axis=-1)
+    # all products 4 q_i q_j of the entries of the quaternion
+    K = np.empty((*t.shape, 4, 4))
+    for i in range(4):
+        K[..., i, i] = squares[..., i]
+    for i, j, k in ((1, 2, 3), (2, 3, 1), (3, 1, 2)):
+        K[..., 0, i] = K[..., i, 0] = R[..., k - 1, j - 1] - R[..., j - 1, k - 1]
+        K[..., i, j] = K[..., j, i] = R[..., i - 1, j - 1] + R[..., j - 1, i - 1]
+    best = np.argmax(squares, axis=-1)
+    row = np.take_along_axis(K, best[..., None, None], axis=-2)[..., 0, :]
+    result: Array = row / np.linalg.norm(row, axis=-1, keepdims=True)
+    return result
+
+
+def without_jumps(q: Array) -> Array:
+    """Quaternions (k, …, 4) with signs that follow from one time to the next."""
+    if len(q) < 2:
+        return q
+    signs = np.where(np.sum(q[1:] * q[:-1], axis=-1) < 0, -1.0, 1.0)
+    turned = q.copy()
+    turned[1:] *= np.cumprod(signs, axis=0)[..., None]
+    return turned
+
+
+def rotations_of(q: Array) -> Array:
+    """(…, 3, 3) rotations of unit quaternions (…, 4)."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    rows = [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
