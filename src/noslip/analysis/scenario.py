@@ -34,11 +34,13 @@ class ScenarioRun:
     trajectory : what happened.
     errors : coordinate → (n,) simulated minus reference, for a scenario that follows a motion.
     admissibility : largest part of the prescribed motion that no admissible motion has.
+    scenario : as it was run, changes included; None for a run of another kind.
     """
 
     trajectory: Trajectory
     errors: dict[str, Array] = field(repr=False)
     admissibility: float
+    scenario: Scenario | None = field(default=None, repr=False)
 
     @property
     def tracking_error(self) -> float:
@@ -86,6 +88,7 @@ def run_scenario(
     start = {name: _number(scalar, known, scenario) for name, scalar in scenario.start.items()}
     start |= split.start
     time = scenario.duration if duration is None else duration
+    ran = dataclasses.replace(scenario, duration=time, start={**start}, parameters=task)
     options = dict(
         duration=time,
         parameters=split.parameters,
@@ -101,7 +104,8 @@ def run_scenario(
     if not scenario.motion:
         inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
         run = simulate(system, start=start, inputs=inputs, **options)  # type: ignore[arg-type]
-        return ScenarioRun(trajectory=run, errors={}, admissibility=0.0)
+        ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
+        return ScenarioRun(trajectory=run, errors={}, admissibility=0.0, scenario=ran)
 
     if split.inputs:
         raise SimulationError(
@@ -139,7 +143,7 @@ def run_scenario(
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
     errors = {c.name: run.q[:, k] - reference[:, k] for k, c in enumerate(system.coordinates)}
-    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss.size)
+    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss.size, scenario=ran)
 
 
 def start_on_motion(

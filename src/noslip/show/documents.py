@@ -238,12 +238,14 @@ _STYLE = """
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
 """.strip()
-_PARTS_STYLE = """
+#: Of what `html_blocks` makes, within an element of class "noslip".
+PARTS_STYLE = """
 .noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
 .noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
   vertical-align: baseline; background: none; border: 0; }
 .noslip thead th { border-bottom: 1px solid; font-weight: 600; }
 .noslip .scroll { overflow-x: auto; margin: 0.6rem 0 0.6rem 1.5rem; }
+.noslip .wide { overflow-x: auto; }
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
 .noslip .side { text-align: right; padding-right: 0.3rem; }
 .noslip .more { padding-left: 1.5rem; }
@@ -282,7 +284,7 @@ def html_fragment(title: str, sections: list[Section], folded: list[Section] | N
     """The same for a page that is already there, such as a notebook; `folded` opens on a click."""
     lines = [
         '<div class="noslip">',
-        f"<style>\n{_PARTS_STYLE}\n</style>",
+        f"<style>\n{PARTS_STYLE}\n</style>",
         f"<h1>{escape(title)}</h1>",
     ]
     lines += [_html_section(section) for section in sections]
@@ -293,8 +295,12 @@ def html_fragment(title: str, sections: list[Section], folded: list[Section] | N
 
 
 def _html_section(section: Section) -> str:
-    blocks = [_html_block(block) for block in section.blocks]
-    return "\n".join([f"<h2>{escape(section.title)}</h2>", *blocks])
+    return f"<h2>{escape(section.title)}</h2>\n{html_blocks(section)}"
+
+
+def html_blocks(section: Section) -> str:
+    """What is below a section's heading."""
+    return "\n".join(_html_block(block) for block in section.blocks)
 
 
 def _math(node: Node, display: bool = False) -> str:
@@ -311,7 +317,10 @@ def _html_block(block: Block) -> str:
             body = "\n".join(
                 f"<tr>{''.join(f'<td>{_html_cell(c)}</td>' for c in r)}</tr>" for r in rows
             )
-            return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+            return (
+                f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
+                f"<tbody>\n{body}\n</tbody>\n</table></div>"
+            )
         case Lines(lines):
             body = "\n".join(_html_line(line) for line in lines)
             return f'<div class="scroll"><table>\n{body}\n</table></div>'
