@@ -17,7 +17,8 @@ from scipy.integrate import solve_ivp
 import noslip as ns
 from kane_disk import CONTACT, PARAMETERS, Rates, derive_disk, start_state
 from measuring import Measure, leave, shortest
-from noslip.simulation.runner import IntegrationPlan, run_native
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import run_native
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 DURATION = 10.0

@@ -52,8 +52,10 @@ SINGULAR = 4  # a health value is below its floor or NaN; index says which
 NON_FINITE = 5  # the rates at the state, or just ahead of it, are not finite
 MAX_STEPS = 6  # the allowed number of steps is spent
 PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
+PAUSED = 8  # the steps asked for are done; the next call goes on as if there had been no pause
 
 MAX_PROJECTIONS = 8
+SURELY = 1e-4  # a residual whose square is below this share of the tolerance needs no second look
 ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
 STAGE_FLOOR = 0.1  # stages of a step must not have health below this share of its floor
 TOO_FAR = 1e3  # error norm of a step with such a stage
@@ -105,26 +107,37 @@ _ADDRESSES = (
     "y",
     # one row for each sample, and one more for an event
     *("recorded_times", "recorded_states", "recorded_inputs"),
-    # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values, health
+    # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values; where
+    # the health values are
     *("K", "F", "stage", "end", "next", "point", "newton"),
     *("left", "right", "at_end", "probe", "health"),
 )
-_INTEGERS = (
+_NUMBERS = (
     *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
     "num_updates",
-    *("num_health", "num_events", "max_steps"),
-    # outcome: why, which event or health value, and what it took
-    *("code", "index", "steps", "rejections", "evaluations", "filled"),
+    # pause: after so many steps; 0: never
+    *("num_health", "num_events", "max_steps", "pause"),
 )
-_REALS = (
+# outcome: why, which event or health value, and what it took
+_OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
+# what the loop knows besides while it pauses
+_PAUSE = ("is_paused", "knot", "updates", "may_grow")
+INTEGERS = (*_ADDRESSES, *_NUMBERS, *_OUTCOME, *_PAUSE)
+OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
+REALS = (
     # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
     *("time", "step"),
-    *("end_time", "max_step", "relative", "projection"),
+    *("end_time", "max_step", "relative", "projection", "begin"),
 )
-SETUP = np.dtype(
-    [(name, np.int64) for name in (*_ADDRESSES, *_INTEGERS)]
-    + [(name, np.float64) for name in _REALS]
-)
+SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
+
+LANES = 4  # values combined at a time; the rows of K and the states are padded to a multiple
+
+
+def padded(size: int) -> int:
+    """The next multiple of LANES."""
+    return -(-size // LANES) * LANES
+
 
 _native = njit(
     error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True
@@ -216,9 +229,10 @@ def _evaluate(s, t, y, out):
     _find_inputs(s, t, y)
     _call(s.rates, t, y, s.inputs, s.parameters, out)
     # The function has put the health values where ż goes.
-    if s.num_health > 0:
+    if s.nz == 0:
+        s.health = out + 8 * s.nx
+    else:
         _copy(out + 8 * s.nx, s.health, s.num_health)
-    if s.nz > 0:
         _copy(s.inputs + 8 * s.num_inputs, out + 8 * s.nx, s.nz)
     s.evaluations += 1
 
@@ -269,6 +283,8 @@ def _project(s, t, x):
             return correction
         before = residual
         _copy(s.newton, x, s.nx)
+        if residual * residual <= SURELY * s.projection:
+            return correction + 1
     return -1
 
 
@@ -287,16 +303,18 @@ def _settle(s, t, y):
 @_native
 def _combine(s, stage, h, out):
     """State of a stage, y + h Σ_j a_j k_j, into out."""
-    K, y, state = _vector(s.K), _vector(s.y), _vector(out)
-    first = _ROW_STARTS[stage]
-    a = h * _ROW_WEIGHTS[first]
-    for i in range(s.ny):
-        state[i] = y[i] + a * K[i]
-    for j in range(first + 1, _ROW_STARTS[stage + 1]):
-        a = h * _ROW_WEIGHTS[j]
-        k = _vector(_row(s, _ROW_COLUMNS[j]))
-        for i in range(s.ny):
-            state[i] += a * k[i]
+    first, after = _ROW_STARTS[stage], _ROW_STARTS[stage + 1]
+    for i in range(0, s.ny, LANES):
+        y, state = _vector(s.y + 8 * i), _vector(out + 8 * i)
+        x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(first, after):
+            k, a = _vector(s.K + 8 * (_ROW_COLUMNS[j] * s.row + i)), _ROW_WEIGHTS[j]
+            x0 += a * k[0]
+            x1 += a * k[1]
+            x2 += a * k[2]
+            x3 += a * k[3]
+        state[0], state[1] = y[0] + h * x0, y[1] + h * x1
+        state[2], state[3] = y[2] + h * x2, y[3] + h * x3
 
 
 @_native
@@ -322,7 +340,7 @@ def _try_step(s, t, h, last):
     if s.method == RK4:
         return 0.0
     # a step must not leap over a singular place: it is tried shorter, down to a smallest approach
-    if not is_healthy and h > APPROACH * (s.end_time - s.time):
+    if not is_healthy and h > APPROACH * (s.end_time - s.begin):
         return TOO_FAR
     K, y, y_new = _vector(s.K), _vector(s.y), _vector(s.end)
     return dop853.error_norm(K, s.row, s.ny, h, y, y_new, _vector(s.absolute), s.relative)
@@ -401,21 +419,25 @@ def _close_step(s, t, h, last, is_dense):
         return _RETRY, END_ROW, -1
     row = END_ROW
     _copy(s.end, s.next, s.ny)
-    _evaluate(s, last, s.next, _row(s, row))
-    if not _is_finite(_row(s, row), s.ny):
-        return _RETRY, row, -1
+    if s.project == 0 or is_dense:
+        # dense output takes the rates of the step itself, at its end before a projection
+        _evaluate(s, last, s.next, _row(s, row))
+        if not _is_finite(_row(s, row), s.ny):
+            return _RETRY, row, -1
+    else:
+        _find_inputs(s, last, s.next)
     if s.project != 0:
         corrections = _project(s, last, s.next)
         if corrections < 0:
             return PROJECTION_FAILED, row, -1
-        if corrections > 0:
+        if corrections > 0 or not is_dense:
             row = PROJECTED_ROW
             _evaluate(s, last, s.next, _row(s, row))
             if not _is_finite(_row(s, row), s.ny):
                 return _RETRY, row, -1
     # Speeds that follow from others through a nearly singular matrix lose accuracy; a step that
     # ends far below a floor is tried shorter, so that the run ends where they can be trusted.
-    is_long = s.method == DOP853 and h > APPROACH * (s.end_time - s.time)
+    is_long = s.method == DOP853 and h > APPROACH * (s.end_time - s.begin)
     if is_long and _unhealthy(s, NEAR_FLOOR) >= 0:
         return _RETRY, row, -1
     unhealthy = _unhealthy(s, 1.0)
@@ -629,6 +651,8 @@ def _ending(s, t, unhealthy, is_finite, is_stuck, error):
         return MAX_STEPS
     if is_stuck:
         return STEP_TOO_SMALL if math.isfinite(error) else NON_FINITE
+    if 0 < s.pause <= s.steps:
+        return PAUSED
     return _ACCEPTED
 
 
@@ -655,15 +679,18 @@ def integrate(setup):
         The caller keeps alive the vectors and functions it points to.
     """
     s = setup[0]
-    t, start, end_time, h, error = s.time, s.time, s.end_time, s.step, 0.0
+    t, end_time, h, error = s.time, s.end_time, s.step, 0.0
     max_step = s.step if s.method == RK4 else s.max_step
-    knots, knot, status = _vector(s.knots), 0, _vector(s.status)
-    s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
-    is_stale, is_finite, may_grow, unhealthy = True, True, True, -1
-    updates = 0
+    knots, status = _vector(s.knots), _vector(s.status)
+    if s.is_paused == 0:
+        s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
+        s.begin, s.knot, s.updates, s.may_grow = t, 0, 0, 1
+    is_stale, is_finite, unhealthy = s.is_paused == 0, True, -1
+    s.is_paused = 0
+    knot, updates, may_grow = s.knot, s.updates, s.may_grow != 0
     while True:
         # Time resolves no steps below this.
-        smallest = 10.0 * _EPS * max(abs(t), 1e-8 * (end_time - start))
+        smallest = 10.0 * _EPS * max(abs(t), 1e-8 * (end_time - s.begin))
         while knot < s.num_knots and knots[knot] <= t + smallest:
             knot += 1
         stop = min(end_time, knots[knot]) if knot < s.num_knots else end_time
@@ -713,4 +740,6 @@ def integrate(setup):
             break
         h_next = dop853.next_step(h_try, error, may_grow)
         h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
+    if code == PAUSED:
+        s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0
     s.code, s.time, s.step = code, t, min(h, max_step)

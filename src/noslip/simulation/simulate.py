@@ -26,7 +26,8 @@ from noslip.simulation.inputs import (
     plan_inputs,
     read_expression,
 )
-from noslip.simulation.runner import InputTable, IntegrationPlan, NativeResult, run_native
+from noslip.simulation.plan import InputTable, IntegrationPlan
+from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.tolerances import check_settings
@@ -157,6 +158,7 @@ def simulate(
             step=h,
             max_step=max_step,
             max_steps=max_steps - int(counts[0]),
+            direct_steps=_direct_steps(here_plan, len(state)),
         )
         result = run_native(native, progress=progress, cancel=cancel)
         counts += np.array([result.steps, result.rejections, result.evaluations])
@@ -241,6 +243,11 @@ def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float)
     count = int(np.floor((end_time - start_time) / period * (1 + 1e-12))) + 1
     times: Array = start_time + period * np.arange(count, dtype=float)
     return times[times >= t - 1e-9 * period]
+
+
+def _direct_steps(plan: InputPlan, num_states: int) -> int:
+    """Steps to take on the calling thread: those of some ms, none where Python is called back."""
+    return 0 if plan.callback is not None else 400_000 // num_states**2
 
 
 def _num_generator_states(plan: InputPlan) -> int:

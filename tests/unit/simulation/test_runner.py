@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import dataclasses
 import itertools
 import signal
 import threading
@@ -15,7 +16,8 @@ from numba import cfunc
 
 from noslip.errors import SimulationError
 from noslip.simulation import loop
-from noslip.simulation.runner import InputTable, IntegrationPlan, run_native
+from noslip.simulation.plan import InputTable, IntegrationPlan
+from noslip.simulation.runner import run_native
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
@@ -149,6 +151,36 @@ class TestCancelling:
         assert np.array_equal(second.state, run_native(plan()).state)
 
 
+class TestDirectSteps:
+    """A run begins on the calling thread and may go on in another."""
+
+    @pytest.mark.parametrize("steps", [1, 2, 7, 10**6])
+    def test_where_it_goes_on_makes_no_difference(self, steps):
+        times = np.linspace(0.0, 2.0, 9)
+        whole = run_native(plan(sample_times=times, knots=[0.7, 1.3]))
+        parts = run_native(plan(sample_times=times, knots=[0.7, 1.3], direct_steps=steps))
+        assert np.array_equal(parts.states, whole.states)
+        assert np.array_equal(parts.times, whole.times)
+        counts = ("code", "steps", "rejections", "evaluations", "step", "time")
+        assert all(getattr(parts, name) == getattr(whole, name) for name in counts)
+
+    def test_progress_is_reported_at_the_end(self):
+        fractions = []
+        run_native(plan(direct_steps=10**6), progress=fractions.append)
+        assert fractions == [1.0]
+
+    def test_a_request_made_before_is_heard(self):
+        cancel = threading.Event()
+        cancel.set()
+        assert run_native(plan(direct_steps=100), cancel=cancel).code == loop.CANCELLED
+
+    def test_a_long_run_can_be_interrupted(self):
+        cancel = threading.Event()
+        threading.Timer(0.05, cancel.set).start()
+        made = dataclasses.replace(long_plan(), direct_steps=50)
+        assert run_native(made, cancel=cancel).code == loop.CANCELLED
+
+
 TABLE = {"index": 0, "starts": np.zeros(1), "coefficients": np.zeros((1, 4))}
 
 
@@ -168,17 +200,17 @@ class TestChecks:
             ("num_generator_states", {"num_generator_states": 1}, "1 of 2 states"),
             ("num_generator_states", {"num_generator_states": 3, "generator": 1}, "3 of 2 states"),
             ("num_inputs", {"num_inputs": 2}, "2 inputs are made of 0 base inputs"),
-            ("tables", {"tables": (InputTable(**TABLE),)}, "base input 0 of 0"),
+            ("tables", {"tables": (InputTable(**TABLE),)}, "beyond the 0 there are"),
             ("event_directions", {"events": 1}, r"directions are \[\]"),
-            ("event_directions", {"event_directions": [1.0]}, r"directions are \[1.0\]"),
-            ("event_directions", {"events": 1, "event_directions": [2.0]}, r"are \[2.0\]"),
+            ("event_directions", {"event_directions": [1.0]}, r"directions are \[1.\]"),
+            ("event_directions", {"events": 1, "event_directions": [2.0]}, r"are \[2.\]"),
             ("method", {"method": 7}, "no method 7"),
             ("step", {"step": -1.0}, "step is -1.0"),
             ("step", {"method": loop.RK4}, "step is 0.0"),
             ("max_step", {"max_step": 0.0}, "longest step is 0.0"),
             ("max_steps", {"max_steps": -1}, "-1 steps"),
             ("relative_tolerance", {"relative_tolerance": -1e-6}, "tolerance is -1e-06"),
-            ("absolute_tolerance", {"absolute_tolerance": [1e-9]}, r"expected 2 .* got \[1e-09\]"),
+            ("absolute_tolerance", {"absolute_tolerance": [1e-9]}, r"expected 2 .* got \[1.e-09\]"),
             ("absolute_tolerance", {"absolute_tolerance": [1e-9, 0.0]}, "expected 2 positive"),
             ("projection_tolerance", {"projection_tolerance": 0.0}, "tolerance is 0.0"),
         ],
