@@ -17,7 +17,7 @@ A speed input is read from the motion: it is the rate of a prescribed coordinate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -81,10 +81,11 @@ class FollowMotion(AbstractInputLaw):
     motion: AbstractMotion
     reference_start: Array
     inputs: tuple[str, ...] = ()
+    _traced: dict[System, Reference] = field(default_factory=dict, repr=False)
 
     def generator(self, system: System) -> InputGenerator:
         """The law in the symbols of this system."""
-        reference = trace_reference(system, self.motion, self.inputs)
+        reference = self._reference(system)
         used = self.inputs or tuple(i.name for i in system.model.inputs)
         given = {name: reference.forces[k] for k, name in enumerate(used)}
         return reference_generator(system, reference, given, self.reference_start)
@@ -100,7 +101,7 @@ class FollowMotion(AbstractInputLaw):
         t, states, q_ref : times, states of the motion and reference configurations along a run.
         parameters : (np,) parameter vector.
         """
-        reference = trace_reference(system, self.motion, self.inputs)
+        reference = self._reference(system)
         motion = reference.motion
         symbols = system.kinematics.symbols
         miss = ca.Function(
@@ -125,7 +126,7 @@ class FollowMotion(AbstractInputLaw):
 
     def start(self, system: System, q: Array, parameters: Array) -> tuple[dict[str, float], Array]:
         """Prescribed coordinates at t = 0, and the independent speeds there in configuration q."""
-        reference = trace_reference(system, self.motion, self.inputs)
+        reference = self._reference(system)
         motion = reference.motion
         symbols = system.kinematics.symbols
         both = ca.Function(
@@ -136,6 +137,12 @@ class FollowMotion(AbstractInputLaw):
         y, eta = both(0.0, np.concatenate([motion.start, q]), parameters, motion.parameter_values)
         names = [system.coordinates[k].name for k in motion.at]
         return dict(zip(names, np.array(y).ravel().tolist(), strict=True)), np.array(eta).ravel()
+
+    def _reference(self, system: System) -> Reference:
+        """Traced once a system; the same law with another start shares it."""
+        if system not in self._traced:
+            self._traced[system] = trace_reference(system, self.motion, self.inputs)
+        return self._traced[system]
 
 
 def trace_reference(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def run_scenario(
     atol: float = 1e-9,
     reactions: bool = False,
     progress: Callable[[float], None] | None = None,
+    cancel: Any = None,
     on_failure: str = "raise",
 ) -> ScenarioRun:
     """Run the scenario of the system's model.
@@ -67,7 +69,7 @@ def run_scenario(
     changes : values by name: parameters of the model or of the scenario, start values, constant
         inputs.
     duration : s; the scenario's own by default.
-    rtol, atol, reactions, progress, on_failure : as in :func:`simulate`.
+    rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
     """
     scenario = system.model.scenario
     if scenario is None:
@@ -99,6 +101,7 @@ def run_scenario(
         atol=atol,
         reactions=reactions,
         progress=progress,
+        cancel=cancel,
         on_failure=on_failure,
     )
     if not scenario.motion:

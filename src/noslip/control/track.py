@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -109,6 +110,7 @@ def track(
     atol: float = 1e-9,
     reactions: bool = False,
     progress: Callable[[float], None] | None = None,
+    cancel: Any = None,
     on_failure: str = "raise",
 ) -> TrackResult:
     """Drive a vehicle along a path.
@@ -127,7 +129,7 @@ def track(
     reference : coordinates of the reference that the path leaves open, such as a caster's angle.
     parameters : values that differ from the nominal ones.
     duration : s; as long as the path takes by default.
-    samples, rtol, atol, reactions, progress, on_failure : as in :func:`simulate`.
+    samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
 
     Raises
     ------
@@ -182,6 +184,7 @@ def track(
         atol=atol,
         reactions=reactions,
         progress=progress,
+        cancel=cancel,
         on_failure=on_failure,
     )
     miss = _admissibility(system, follow, run, values)

@@ -140,16 +140,9 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
         raise ValueError(f"programs need different names, got {', '.join(names)}")
-    target, cpu, features = _host()
+    _host()
     require_symbols({kind for program in programs for kind in program.count() if kind in _LIBRARY})
-    module = binding.parse_assembly(print_llvm(programs))
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    passes = binding.create_new_module_pass_manager()
-    passes.add_instruction_combine_pass()
-    passes.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    engine = _engine(print_llvm(programs))
     functions = {}
     for k, program in enumerate(programs):
         address = engine.get_function_address(f"program{k}")
@@ -165,6 +158,21 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
             _call_rows=_CALL_ROWS(rows_address),
         )
     return functions
+
+
+@functools.lru_cache(maxsize=64)
+def _engine(text: str) -> Any:
+    """Machine code of a module; a law comes back with the same text when only its numbers differ."""
+    target, cpu, features = _host()
+    module = binding.parse_assembly(text)
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_instruction_combine_pass()
+    passes.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine
 
 
 @functools.cache
