@@ -162,7 +162,7 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
 
 @functools.lru_cache(maxsize=64)
 def _engine(text: str) -> Any:
-    """Machine code of a module; a law comes back with the same text when only its numbers differ."""
+    """Machine code of a module. A law with other numbers has the same text: it is kept."""
     target, cpu, features = _host()
     module = binding.parse_assembly(text)
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
