@@ -1,4 +1,4 @@
-"""Ready models, one file each: the papers' systems.
+"""Ready models, one file each: the papers' systems and the classics.
 
 To add one: a file with `build() -> Model`, and a line in `MODELS`.
 """
@@ -28,6 +28,7 @@ MODELS: dict[str, str] = {
     "chaplygin-sleigh": "chaplygin_sleigh",
     "vertical-disk": "vertical_disk",
     "carriage": "carriage",
+    "whipple-bicycle": "whipple_bicycle",
 }
 
 

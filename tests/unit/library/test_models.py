@@ -28,6 +28,7 @@ FREEDOMS = {
     "chaplygin-sleigh": (2, 0),
     "vertical-disk": (2, 0),
     "carriage": (2, 1),
+    "whipple-bicycle": (3, 0),
 }
 
 #: Energy that is lost or gained over the largest energy that moves, at tolerance 1e-11.

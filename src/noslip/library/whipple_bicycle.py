@@ -1,0 +1,262 @@
+"""The benchmark bicycle: rear frame with rider, front frame, two wheels [MeijaardEtAl2007].
+
+The parameters have the names and values of the paper. Its axes point forward, to the right and
+down; here they point forward, to the left and up, so that z and the products xz change their sign
+where they enter.
+"""
+
+from __future__ import annotations
+
+from math import pi
+
+from noslip.model.bodies import Box, Cylinder, Placement, Ring, Shape, Sphere
+from noslip.model.contacts import Disk, Rolling
+from noslip.model.forces import Motor, Wrench
+from noslip.model.joints import Angles, Free, Revolute
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.quantities import Scalar
+from noslip.model.scenario import Scenario
+
+_AXLE = (0.0, 1.0, 0.0)
+_FRAME, _RIDER, _FRONT, _MARK = "#4c78a8", "#72b7b2", "#e45756", "#f58518"
+
+
+def build() -> Model:
+    """The bicycle: axes of the rear frame at the rear hub, x forward, y to the left, z up.
+
+    R = Rz(yaw) Rx(lean) Ry(pitch). Lean and steer are positive to the right, as in the paper; the
+    pitch follows from them, since both wheels touch the ground. The front frame has its origin
+    where the steer axis meets the ground. Positive rates of the wheels roll forward.
+    """
+    b = ModelBuilder(
+        name="whipple-bicycle",
+        gravity=(0.0, 0.0, "-g"),
+        description="The benchmark bicycle with a rigid rider, hands off the handlebar",
+        references=("MeijaardEtAl2007", "BasuMandalEtAl2007"),
+    )
+    _parameters(b)
+    _bodies(b)
+    b.joint(
+        "frame",
+        Free(angles=Angles(sequence="zxy", names=("yaw", "lean", "pitch"))),
+        parent="world",
+        child="rear_frame",
+        description="rear hub and orientation; lean is positive to the right, the paper's phi",
+    )
+    b.joint(
+        "rear_wheel",
+        Revolute(axis=_AXLE),
+        parent="rear_frame",
+        child="rear_wheel",
+        description="spin of the rear wheel, the paper's theta_R reversed",
+    )
+    b.joint(
+        "steer",
+        Revolute(axis=("sin(lam)", 0.0, "-cos(lam)")),
+        parent="rear_frame",
+        child="front_frame",
+        parent_frame=Placement(position=("w + c", 0.0, "-rR")),
+        description="steer angle, positive to the right, the paper's delta",
+    )
+    b.joint(
+        "front_wheel",
+        Revolute(axis=_AXLE),
+        parent="front_frame",
+        child="front_wheel",
+        parent_frame=Placement(position=("-c", 0.0, "rF")),
+        description="spin of the front wheel, the paper's theta_F reversed",
+    )
+    for name, radius in (("rear_wheel", "rR"), ("front_wheel", "rF")):
+        b.contact(Rolling(name=name, body=name, wheel=Disk(radius=radius, axis=_AXLE)))
+    b.input("lean_torque", "N*m", "moment from outside that leans it to the right, as of a gust")
+    b.input("steer_torque", "N*m", "moment of the hands, steering to the right")
+    b.input("drive_torque", "N*m", "moment of the chain on the rear wheel, forward")
+    b.force(Wrench(name="gust", body="rear_frame", moment=("lean_torque", 0.0, 0.0), axes="body"))
+    b.force(Motor(name="hands", speed="steer.rate", input="steer_torque"))
+    b.force(Motor(name="chain", speed="rear_wheel.rate", input="drive_torque"))
+    b.independent_speed("frame.wx")
+    b.independent_speed("steer.rate")
+    b.independent_speed("speed", "rR*rear_wheel.rate", "m/s")
+    b.scenario(
+        Scenario(
+            duration=5.0,
+            samples=501,
+            start={"speed": 4.6, "frame.wx": 0.5},
+            description="Pushed to a lean rate of 0.5 rad/s at 4.6 m/s, it rights itself",
+        )
+    )
+    return b.build()
+
+
+def _parameters(b: ModelBuilder) -> None:
+    """Table 1 of the paper."""
+    b.parameter("w", 1.02, "m", "wheel base")
+    b.parameter("c", 0.08, "m", "trail")
+    b.parameter("lam", pi / 10, "rad", "steer axis tilt, from the vertical")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    b.parameter("rR", 0.3, "m", "radius of the rear wheel")
+    b.parameter("mR", 2.0, "kg", "mass of the rear wheel")
+    b.parameter("IRxx", 0.0603, "kg*m^2", "inertia of the rear wheel about a diameter")
+    b.parameter("IRyy", 0.12, "kg*m^2", "inertia of the rear wheel about its axle")
+    b.parameter("xB", 0.3, "m", "mass center of rear frame and rider, forward of the rear contact")
+    b.parameter("zB", -0.9, "m", "mass center of rear frame and rider, below the ground")
+    b.parameter("mB", 85.0, "kg", "mass of rear frame and rider")
+    b.parameter("IBxx", 9.2, "kg*m^2", "inertia of rear frame and rider, forward axis")
+    b.parameter("IBxz", 2.4, "kg*m^2", "product of inertia, entry of the tensor, z down")
+    b.parameter("IByy", 11.0, "kg*m^2", "inertia of rear frame and rider, sideways axis")
+    b.parameter("IBzz", 2.8, "kg*m^2", "inertia of rear frame and rider, vertical axis")
+    b.parameter("xH", 0.9, "m", "mass center of fork and handlebar, forward of the rear contact")
+    b.parameter("zH", -0.7, "m", "mass center of fork and handlebar, below the ground")
+    b.parameter("mH", 4.0, "kg", "mass of fork and handlebar")
+    b.parameter("IHxx", 0.05892, "kg*m^2", "inertia of fork and handlebar, forward axis")
+    b.parameter("IHxz", -0.00756, "kg*m^2", "product of inertia, entry of the tensor, z down")
+    b.parameter("IHyy", 0.06, "kg*m^2", "inertia of fork and handlebar, sideways axis")
+    b.parameter("IHzz", 0.00708, "kg*m^2", "inertia of fork and handlebar, vertical axis")
+    b.parameter("rF", 0.35, "m", "radius of the front wheel")
+    b.parameter("mF", 3.0, "kg", "mass of the front wheel")
+    b.parameter("IFxx", 0.1405, "kg*m^2", "inertia of the front wheel about a diameter")
+    b.parameter("IFyy", 0.28, "kg*m^2", "inertia of the front wheel about its axle")
+
+
+def _bodies(b: ModelBuilder) -> None:
+    b.body(
+        "rear_frame",
+        mass="mB",
+        inertia=("IBxx", "IByy", "IBzz", 0.0, "-IBxz", 0.0),
+        center_of_mass=("xB", 0.0, "-zB - rR"),
+        shapes=(*_rear_frame(), *_rider()),
+    )
+    b.body(
+        "rear_wheel",
+        mass="mR",
+        inertia=("IRxx", "IRyy", "IRxx"),
+        shapes=_wheel("rR"),
+    )
+    b.body(
+        "front_frame",
+        mass="mH",
+        inertia=("IHxx", "IHyy", "IHzz", 0.0, "-IHxz", 0.0),
+        center_of_mass=("xH - w - c", 0.0, "-zH"),
+        shapes=_front_frame(),
+    )
+    b.body(
+        "front_wheel",
+        mass="mF",
+        inertia=("IFxx", "IFyy", "IFxx"),
+        shapes=_wheel("rF"),
+    )
+
+
+_Point = tuple[Scalar, Scalar, Scalar]
+
+
+def _rear_frame() -> tuple[Shape, ...]:
+    """Tubes between hub, bottom bracket, saddle and steer axis."""
+    hub: _Point = (0.0, 0.0, 0.0)
+    bracket: _Point = ("0.42*w", 0.0, "-0.1*rR")
+    seat, saddle = _place(0.27, 0.80), _place(0.22, 0.98)
+    head_low, head_high = _on_axis("w + c", "-rR", 0.86), _on_axis("w + c", "-rR", 0.98)
+    tubes = (
+        (hub, bracket),
+        (hub, seat),
+        (bracket, saddle),
+        (bracket, head_low),
+        (seat, head_high),
+        (head_low, head_high),
+    )
+    return (
+        *(_tube(start, end, "0.018*w", _FRAME) for start, end in tubes),
+        Box(size=("0.24*w", "0.13*w", "0.04*w"), frame=Placement(position=saddle), color="#333333"),
+        _tube(_aside(bracket, "-0.09*w"), _aside(bracket, "0.09*w"), "0.02*w", "#9d9d9d"),
+    )
+
+
+def _rider() -> tuple[Shape, ...]:
+    """A rider with the hands on the thighs."""
+    hip, neck, head = _place(0.21, 1.08), _place(0.38, 1.62), _place(0.42, 1.80)
+    parts: list[Shape] = [
+        _tube(hip, neck, "0.12*w", _RIDER),
+        Sphere(radius="0.11*w", frame=Placement(position=head), color="#eeca9b"),
+    ]
+    for side, down in (("0.09*w", 0.16), ("-0.09*w", 0.42)):
+        knee, foot = _aside(_place(0.55, 0.76 + down / 3), side), _aside(_place(0.42, down), side)
+        parts += [
+            _tube(_aside(hip, side), knee, "0.06*w", "#54678f"),
+            _tube(knee, foot, "0.045*w", "#54678f"),
+            Box(
+                size=("0.24*w", "0.09*w", "0.06*w"),
+                frame=Placement(position=_aside(_place(0.47, down - 0.03), side)),
+                color="#333333",
+            ),
+        ]
+    for side, out in (("0.15*w", "0.24*w"), ("-0.15*w", "-0.24*w")):
+        shoulder, elbow = _aside(_place(0.37, 1.56), side), _aside(_place(0.31, 1.22), out)
+        hand = _aside(_place(0.46, 1.08), side)
+        parts += [_tube(shoulder, elbow, "0.04*w", _RIDER), _tube(elbow, hand, "0.035*w", _RIDER)]
+    return tuple(parts)
+
+
+def _front_frame() -> tuple[Shape, ...]:
+    """Fork, stem and handlebar; the axis goes through the origin."""
+    crown, stem = _on_axis("0", "0", 0.84), _on_axis("0", "0", 1.12)
+    parts = [_tube(crown, stem, "0.014*w", _FRONT)]
+    for side in ("0.05*w", "-0.05*w"):
+        parts.append(_tube(_aside(crown, side), ("-c", side, "rF"), "0.014*w", _FRONT))
+    parts.append(_tube(_aside(crown, "-0.06*w"), _aside(crown, "0.06*w"), "0.02*w", _FRONT))
+    parts.append(_tube(_aside(stem, "-0.27*w"), _aside(stem, "0.27*w"), "0.014*w", _FRONT))
+    for side in ("0.27*w", "-0.27*w"):
+        end = _aside(stem, side)
+        back: _Point = (f"{end[0]} - 0.16*w", side, f"{end[2]} - 0.02*w")
+        parts.append(_tube(end, back, "0.02*w", "#333333"))
+    return tuple(parts)
+
+
+def _wheel(radius: str) -> tuple[Shape, ...]:
+    """Tire, hub, spokes and a mark on the rim that shows the spin."""
+    across = Placement(angles=(pi / 2, 0.0, 0.0))
+    tire = Ring(radius=f"0.96*{radius}", tube_radius=f"0.04*{radius}", frame=across)
+    hub = Cylinder(radius=f"0.1*{radius}", length=f"0.25*{radius}", frame=across, color="#9d9d9d")
+    spokes = (
+        Box(
+            size=(f"1.9*{radius}", f"0.02*{radius}", f"0.02*{radius}"),
+            frame=Placement(angles=(0.0, k * pi / 6, 0.0)),
+            color="#c8c8c8",
+        )
+        for k in range(6)
+    )
+    mark = Box(
+        size=(f"0.16*{radius}", f"0.1*{radius}", f"0.22*{radius}"),
+        frame=Placement(position=(f"0.86*{radius}", 0.0, 0.0)),
+        color=_MARK,
+    )
+    return (tire, hub, *spokes, mark)
+
+
+def _place(forward: float, height: float) -> _Point:
+    """A point of the rear frame: forward in wheel bases, height above the ground in -zB."""
+    return (f"{forward}*w", 0.0, f"{-height}*zB - rR")
+
+
+def _on_axis(forward: str, ground: str, height: float) -> _Point:
+    """The point of the steer axis at that height, in -zB, above where it meets the ground."""
+    return (f"{forward} + {height}*zB*tan(lam)", 0.0, f"{ground} - {height}*zB")
+
+
+def _aside(point: _Point, side: Scalar) -> _Point:
+    """The same point, moved to the left."""
+    return (point[0], side, point[2])
+
+
+def _tube(start: _Point, end: _Point, radius: str, color: str) -> Cylinder:
+    """A round tube from a point to another: R = Rx(a) Ry(b) turns z towards its end."""
+    x, y, z = (f"(({b}) - ({a}))" for a, b in zip(start, end, strict=True))
+    middle = tuple(f"(({a}) + ({b}))/2" for a, b in zip(start, end, strict=True))
+    return Cylinder(
+        radius=radius,
+        length=f"sqrt({x}^2 + {y}^2 + {z}^2)",
+        frame=Placement(
+            position=(middle[0], middle[1], middle[2]),
+            angles=(f"atan2(-{y}, {z})", f"atan2({x}, sqrt({y}^2 + {z}^2))", 0.0),
+        ),
+        color=color,
+    )
