@@ -147,6 +147,7 @@ PUBLIC = [
     "trace",
     "track",
     "verify",
+    "write_report",
     "write_run",
 ]
 

@@ -271,6 +271,9 @@ from .show.equations import (
 from .show.plots import (
     plot as plot,
 )
+from .show.report.report import (
+    write_report as write_report,
+)
 from .show.folder import (
     write_run as write_run,
 )

@@ -17,6 +17,15 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="A parameter, start value or input; VALUE may be an expression of parameters. Repeatable.",
 )
+plots_option = click.option(
+    "--plots/--no-plots",
+    default=True,
+    show_default=True,
+    help="Draw the figures; without them there is no report either, unless it is asked for.",
+)
+report_option = click.option(
+    "--report/--no-report", default=None, help="Write the report, one page for people."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 

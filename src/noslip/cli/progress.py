@@ -17,6 +17,7 @@ class Progress:
         self.timer.daemon = True
         self.bar: Any = None
         self.task: Any = None
+        self.word = "preparing"
 
     def __enter__(self) -> Callable[[float], None]:
         if sys.stderr.isatty():
@@ -29,13 +30,21 @@ class Progress:
 
         with self.lock:
             self.bar = Bar(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task("preparing", total=None)
+            self.task = self.bar.add_task(self.word, total=None)
             self.bar.start()
 
     def update(self, fraction: float) -> None:
         with self.lock:
             if self.bar is not None:
                 self.bar.update(self.task, description="simulating", total=1.0, completed=fraction)
+
+    def tell(self, word: str) -> None:
+        """Say what is being done, where there is no fraction to count."""
+        with self.lock:
+            self.word = word
+            if self.bar is not None:
+                self.bar.remove_task(self.task)
+                self.task = self.bar.add_task(word, total=None)
 
     def __exit__(self, *_: object) -> None:
         self.timer.cancel()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from noslip.cli.options import json_option, read_changes, set_option
+from noslip.cli.options import json_option, plots_option, read_changes, report_option, set_option
 from noslip.cli.progress import Progress
 
 
@@ -25,7 +25,8 @@ from noslip.cli.progress import Progress
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
 @click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
-@click.option("--plots/--no-plots", default=True, show_default=True)
+@plots_option
+@report_option
 @json_option
 def run(
     model: str,
@@ -36,9 +37,10 @@ def run(
     output: Path | None,
     force: bool,
     plots: bool,
+    report: bool | None,
     as_json: bool,
 ) -> None:
-    """Simulate a model's scenario and leave a folder with trajectory, plots and a summary."""
+    """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary."""
     from noslip.library import load
     from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
 
@@ -51,7 +53,8 @@ def run(
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
 
-    with Progress() as progress:
+    bar = Progress()
+    with bar as progress:
         system = compile_system(derive_equations(loaded))
         result = run_scenario(
             system,
@@ -65,7 +68,16 @@ def run(
         command = "noslip " + shlex.join(sys.argv[1:])
         rolls = loaded.contacts and len(result.trajectory.t)
         found = audit(system, result.trajectory, friction) if rolls else None
-        write_run(result, target, command=command, plots=plots, force=force, audit=found)
+        write_run(
+            result,
+            target,
+            command=command,
+            plots=plots,
+            force=force,
+            audit=found,
+            system=system if (plots if report is None else report) else None,
+            tell=bar.tell,
+        )
     if as_json:
         data = summary(result, command, found) | {"folder": str(target)}
         click.echo(json.dumps(data, indent=2))

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import click
 
-from noslip.cli.options import json_option, read_changes, read_triple, set_option
+from noslip.cli.options import (
+    json_option,
+    plots_option,
+    read_changes,
+    read_triple,
+    report_option,
+    set_option,
+)
 from noslip.cli.progress import Progress
 
 
@@ -37,7 +44,8 @@ from noslip.cli.progress import Progress
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
 @click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
-@click.option("--plots/--no-plots", default=True, show_default=True)
+@plots_option
+@report_option
 @json_option
 def track(
     model: str,
@@ -57,9 +65,10 @@ def track(
     output: Path | None,
     force: bool,
     plots: bool,
+    report: bool | None,
     as_json: bool,
 ) -> None:
-    """Drive a vehicle along a path and leave a folder with trajectory, plots and a summary."""
+    """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
     from noslip.library import load
     from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
 
@@ -84,7 +93,8 @@ def track(
         "pose": lambda: PoseTracking(),
         "computed-torque": lambda: ComputedTorque(kp=4.0, kd=4.0),
     }
-    with Progress() as progress:
+    bar = Progress()
+    with bar as progress:
         system = compile_system(derive_equations(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
         result = track_path(
@@ -110,7 +120,18 @@ def track(
         as_run = result.as_scenario_run()
         rolls = any(isinstance(c, Rolling) for c in loaded.contacts) and len(result.along) > 0
         found = audit(system, result.trajectory, friction) if rolls else None
-        write_run(as_run, target, command=command, plots=plots, force=force, audit=found)
+        facts = {"path": path_text, "timing": timing_text, "controller": controller}
+        write_run(
+            as_run,
+            target,
+            command=command,
+            plots=plots,
+            force=force,
+            audit=found,
+            system=system if (plots if report is None else report) else None,
+            facts=facts | {"tracking": result.summary()},
+            tell=bar.tell,
+        )
     if as_json:
         numbers = summary(as_run, command, found) | result.to_json() | {"folder": str(target)}
         click.echo(json.dumps(numbers, indent=2))

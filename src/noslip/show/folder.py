@@ -1,4 +1,4 @@
-"""A run as a folder: trajectory, plots and a summary, written whole or not at all."""
+"""A run as a folder: trajectory, plots, report and a summary, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ from noslip.errors import SimulationError
 
 if TYPE_CHECKING:
     from noslip.analysis.audit import Audit
+    from noslip.engines.system import System
 
+#: The page for people.
+REPORT = "report.html"
 #: The file by which a folder is known to be a run of ours.
 SUMMARY = "summary.json"
 
@@ -30,6 +34,9 @@ def write_run(
     plots: bool = True,
     force: bool = False,
     audit: Audit | None = None,
+    system: System | None = None,
+    facts: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Path:
     """Write a run into a folder of its own.
 
@@ -37,15 +44,18 @@ def write_run(
     ----------
     result : what :func:`run_scenario` returned.
     folder : to be made; its parents too.
-    command : how to do it again, for the summary.
+    command : how to do it again, for the summary and the report.
     plots : also draw the figures.
     force : replace an earlier run in that folder (never a folder with anything else in it).
-    audit : of the run, for the summary and the figures.
+    audit : of the run, for the summary, the figures and the report.
+    system : compiled system that was simulated; given it, ``report.html`` is written too.
+    facts : further words for the report, as in :func:`write_report`.
+    tell : called with a word on what is being done.
 
     Returns
     -------
     Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``summary.json``,
-        ``summary.txt`` and the figures as PNG.
+        ``summary.txt``, the figures as PNG and the report.
     """
     target = Path(folder)
     check_target(target, force=force)
@@ -57,7 +67,24 @@ def write_run(
             f"the folder cannot be made: {error.strerror}", str(target), "choose another with -o"
         ) from None
     try:
-        _fill(temporary, result, command, plots, audit)
+        say = tell or (lambda word: None)
+        say("writing")
+        _fill(temporary, result, command, audit)
+        if plots and len(result.trajectory.t) > 1:
+            say("drawing")
+            _draw(temporary, result, audit)
+        if system is not None:
+            from noslip.show.report.report import write_report
+
+            write_report(
+                system,
+                result,
+                temporary / REPORT,
+                command=command,
+                facts=facts,
+                audit=audit,
+                tell=say,
+            )
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o777 & ~umask)
@@ -166,16 +193,18 @@ def _final(result: ScenarioRun) -> dict[str, float]:
     return {name: float(run[name][-1]) for name in names}
 
 
-def _fill(
-    folder: Path, result: ScenarioRun, command: str, plots: bool, audit: Audit | None
-) -> None:
+def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) -> None:
+    """Everything but pictures."""
     run = result.trajectory
     run.to_netcdf(folder / "trajectory.nc")
     run.to_csv(folder / "trajectory.csv")
     (folder / SUMMARY).write_text(json.dumps(summary(result, command, audit), indent=2) + "\n")
     (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n")
-    if plots and len(run.t) > 1:
-        from noslip.show.plots import run_figures
 
-        for name, figure in run_figures(run, result.errors, audit).items():
-            figure.savefig(folder / f"{name}.png", dpi=130)
+
+def _draw(folder: Path, result: ScenarioRun, audit: Audit | None) -> None:
+    """The figures, a file each."""
+    from noslip.show.plots import run_figures
+
+    for name, figure in run_figures(result.trajectory, result.errors, audit).items():
+        figure.savefig(folder / f"{name}.png", dpi=130)

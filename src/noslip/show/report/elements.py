@@ -1,0 +1,169 @@
+"""Pieces of the page: text, tables, lists of facts, figures, verdicts, parts that open on a click.
+
+`Html` marks what is markup already; everything else is a `str` and goes through `text`, which
+escapes it. The type checker keeps the two apart, so that no name of a model becomes a tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NewType
+
+Html = NewType("Html", str)
+
+#: How a verdict went → the mark in front of it. The words beside it say the same.
+MARKS = {"good": "✓", "bad": "✗", "warn": "!", "open": "–"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A section of the page.
+
+    Parameters
+    ----------
+    key : where links to it point.
+    title : its heading.
+    body : what is below the heading.
+    """
+
+    key: str
+    title: str
+    body: Html
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One answer in a few words: what was asked, the answer, and what it means.
+
+    Parameters
+    ----------
+    mark : ``good``, ``bad``, ``warn`` or ``open``; empty for a plain number.
+    label, answer, comment : question, answer, and a line in small print.
+    link : key of the section that says more.
+    """
+
+    mark: str
+    label: str
+    answer: Html
+    comment: Html
+    link: str
+
+
+def text(value: object) -> Html:
+    """Escaped text."""
+    return Html(escape(str(value)))
+
+
+def joined(parts: Iterable[Html], between: str = "\n") -> Html:
+    """Pieces one after the other."""
+    return Html(between.join(parts))
+
+
+def paragraph(*parts: Html) -> Html:
+    """A paragraph of pieces."""
+    return Html(f"<p>{''.join(parts)}</p>")
+
+
+def code(value: object) -> Html:
+    """A name of the model, a value of an option."""
+    return Html(f"<code>{escape(str(value))}</code>")
+
+
+def heading(value: str, level: int = 3) -> Html:
+    """A heading below the one of the section."""
+    return Html(f"<h{level}>{escape(value)}</h{level}>")
+
+
+def listing(value: str) -> Html:
+    """Lines to be copied."""
+    return Html(f'<pre tabindex="0"><code>{escape(value)}</code></pre>')
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[Html]],
+    *,
+    numbers: Collection[int] = (),
+) -> Html:
+    """A table in a box of its own, which scrolls where the page is narrow.
+
+    Parameters
+    ----------
+    caption : what it holds.
+    header : titles of the columns.
+    rows : cells; the first of each row names it.
+    numbers : which columns hold numbers, to be set flush right.
+    """
+    kinds = [' class="number"' if k in numbers else "" for k in range(len(header))]
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(title)}</th>'
+        for title, kind in zip(header, kinds, strict=True)
+    )
+    body = []
+    for name, *cells in rows:
+        rest = "".join(
+            f"<td{kind}>{cell}</td>" for cell, kind in zip(cells, kinds[1:], strict=True)
+        )
+        body.append(f'<tr><th scope="row">{name}</th>{rest}</tr>')
+    lines = "\n".join(body)
+    return scrolled(
+        Html(
+            f"<table>\n<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+            f"<tbody>\n{lines}\n</tbody>\n</table>"
+        ),
+        caption,
+    )
+
+
+def scrolled(inside: Html, label: str) -> Html:
+    """A box that scrolls sideways by itself, with the keyboard too."""
+    return Html(
+        f'<div class="wide" role="region" aria-label="{escape(label)}" tabindex="0">{inside}</div>'
+    )
+
+
+def facts(pairs: Iterable[tuple[str, Html]]) -> Html:
+    """Words and what they stand for, below each other."""
+    lines = "\n".join(
+        f"<div><dt>{escape(word)}</dt><dd>{value}</dd></div>" for word, value in pairs
+    )
+    return Html(f'<dl class="facts">\n{lines}\n</dl>')
+
+
+def remark(mark: str, *parts: Html) -> Html:
+    """A sentence that says how something went, with its mark in front."""
+    return Html(f'<p class="remark {mark}">{_mark(mark)}<span>{"".join(parts)}</span></p>')
+
+
+def verdicts(found: Iterable[Verdict]) -> Html:
+    """Answers side by side."""
+    return Html(f'<ul class="verdicts">\n{joined(map(_verdict, found))}\n</ul>')
+
+
+def _verdict(verdict: Verdict) -> Html:
+    return Html(
+        f'<li class="{verdict.mark or "plain"}"><a href="#{verdict.link}">'
+        f'<span class="label">{escape(verdict.label)}</span>'
+        f'<span class="answer">{_mark(verdict.mark)}{verdict.answer}</span>'
+        f'<span class="comment">{verdict.comment}</span></a></li>'
+    )
+
+
+def _mark(mark: str) -> str:
+    return f'<span class="mark" aria-hidden="true">{MARKS[mark]}</span>' if mark else ""
+
+
+def folded(title: str, inside: Html) -> Html:
+    """A part that opens on a click."""
+    return Html(
+        f"<details><summary><h3>{escape(title)}</h3></summary>\n"
+        f'<div class="inside">{inside}</div></details>'
+    )
+
+
+def figure(picture: Html, caption: str) -> Html:
+    """A picture with words below it."""
+    return Html(f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>")

@@ -1,0 +1,119 @@
+"""Sections on the mechanism: its degrees of freedom, its constraints, its equations of motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noslip.show.derivation import Section
+from noslip.show.documents import html_blocks
+from noslip.show.report.elements import (
+    Html,
+    Part,
+    code,
+    facts,
+    folded,
+    heading,
+    joined,
+    paragraph,
+    remark,
+    table,
+    text,
+)
+from noslip.show.report.subject import Subject
+from noslip.show.report.values import unit_text
+
+#: Sections of the derivation that are shown elsewhere or not folded.
+MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
+
+
+def mechanism(subject: Subject) -> Part:
+    """Degrees of freedom, and the rows that take the others away."""
+    found, kin = subject.checked, subject.system.kinematics
+    redundant = dict(found.redundant_rows)
+    kept = len(kin.rows) - len(redundant)
+    free = found.degrees_of_freedom
+    speeds = Html(", ".join(code(name) for name, _ in found.independent_speeds))
+    opening = paragraph(
+        text(
+            f"{_count(len(found.bodies), 'body', 'bodies')} with "
+            f"{_count(len(found.coordinates), 'coordinate')} and "
+            f"{_count(len(found.speeds), 'speed')}. "
+            f"{_count(kept, 'independent constraint row')} "
+            f"{'leaves' if kept == 1 else 'leave'} "
+        ),
+        Html(f"<strong>{_count(free, 'degree', 'degrees')} of freedom</strong>"),
+        Html(f": {speeds}.") if free else text("."),
+    )
+    parts = [opening, facts(_names(subject))]
+    if kin.rows:
+        rows = []
+        for row in kin.rows:
+            others = redundant.get(row.name)
+            kind = "holonomic" if row.is_holonomic else "nonholonomic"
+            counted = "yes"
+            if others is not None:
+                counted = f"no: follows from {', '.join(others)}" if others else "no: vanishes"
+            rows.append((code(row.name), text(row.origin), text(kind), text(counted)))
+        parts.append(heading("Constraints"))
+        parts.append(table("Rows", ("row", "from", "kind", "independent"), rows))
+        section = _section(subject, ROWS)
+        if section is not None:
+            parts.append(_mathematics(section))
+    for warning in found.warnings:
+        parts.append(remark("warn", text(f"{warning.what} ({warning.where}): {warning.fix}")))
+    return Part(key="mechanism", title="Degrees of freedom", body=joined(parts))
+
+
+def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
+    found = subject.checked
+    yield "bodies", Html(", ".join(code(name) for name in found.bodies))
+    for word, pairs in (
+        ("coordinates", found.coordinates),
+        ("force inputs", found.inputs),
+        ("speed inputs", found.speed_inputs),
+    ):
+        if pairs:
+            yield word, Html(", ".join(f"{code(n)}{_in(u)}" for n, u in pairs))
+
+
+def _in(unit: str) -> Html:
+    name = unit_text(unit)
+    return Html(f"\N{NO-BREAK SPACE}[{text(name)}]") if name else Html("")
+
+
+def _count(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def equations(subject: Subject) -> Part:
+    """The equations of motion, and how the formulation gets to them, folded."""
+    done = subject.derivation
+    formulation = subject.system.equations.formulation
+    by = f"By the {formulation.name} [{formulation.reference}], free of constraint forces."
+    if not formulation.is_dalembert:
+        by = f"By the {formulation.name} [{formulation.reference}], which are another mechanics."
+    parts = [paragraph(text(by))]
+    for section in done.sections:
+        if section.title == MOTION:
+            parts.append(_mathematics(section))
+    checks = [s for s in done.sections if s.title == CHECK]
+    mark = "good" if done.is_confirmed else "warn"
+    parts += [remark(mark, _inline(section)) for section in checks]
+    shown = {MOTION, ROWS, CHECK, OPENING}
+    for section in done.sections:
+        if section.title not in shown:
+            parts.append(folded(section.title, _mathematics(section)))
+    return Part(key="equations", title="Equations of motion", body=joined(parts))
+
+
+def _section(subject: Subject, title: str) -> Section | None:
+    return next((s for s in subject.derivation.sections if s.title == title), None)
+
+
+def _mathematics(section: Section) -> Html:
+    return Html(f'<div class="noslip">\n{html_blocks(section)}\n</div>')
+
+
+def _inline(section: Section) -> Html:
+    """The words of a section of one paragraph."""
+    return Html(html_blocks(section).removeprefix("<p>").removesuffix("</p>"))

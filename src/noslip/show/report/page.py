@@ -1,0 +1,61 @@
+"""The page around the sections: head, title, contents, sections in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from noslip.show.report.elements import Html, Part, joined
+from noslip.show.report.style import STYLE
+
+
+def page(
+    title: str, *, heading: str, lead: Html, opening: Html, parts: Sequence[Part], styles: str = ""
+) -> str:
+    """A whole document.
+
+    Parameters
+    ----------
+    title : for the browser's tab.
+    heading : the one at the top.
+    lead : lines below it.
+    opening : what comes before the first section.
+    parts : the sections.
+    styles : further rules of what is in the sections.
+    """
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{styles}\n{STYLE}\n</style>",
+            "</head>",
+            "<body>",
+            '<div class="page">',
+            f"<header>\n<h1>{escape(heading)}</h1>\n{lead}\n</header>",
+            _contents(parts),
+            f"<main>\n{opening}",
+            joined(map(_section, parts)),
+            "</main>",
+            "</div>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _contents(parts: Sequence[Part]) -> str:
+    links = "\n".join(f'<li><a href="#{p.key}">{escape(p.title)}</a></li>' for p in parts)
+    return f'<nav aria-label="Contents">\n<ol>\n{links}\n</ol>\n</nav>'
+
+
+def _section(part: Part) -> Html:
+    return Html(
+        f'<section id="{part.key}" aria-labelledby="{part.key}-title">\n'
+        f'<h2 id="{part.key}-title">{escape(part.title)}</h2>\n{part.body}\n</section>'
+    )

@@ -1,0 +1,103 @@
+"""`write_report`: a run as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from noslip import __version__
+from noslip.analysis.audit import Audit
+from noslip.analysis.scenario import ScenarioRun
+from noslip.atomic import write_atomically
+from noslip.control.track import TrackResult
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.show.documents import PARTS_STYLE
+from noslip.show.report import again, mechanism, pictures, task, trust
+from noslip.show.report.elements import Html, joined, text, verdicts
+from noslip.show.report.page import page
+from noslip.show.report.subject import Tell, gather
+from noslip.simulation.trajectory import Trajectory
+
+
+def write_report(
+    system: System,
+    run: Trajectory | ScenarioRun | TrackResult,
+    path: str | Path,
+    *,
+    command: str = "",
+    facts: Mapping[str, str] | None = None,
+    audit: Audit | None = None,
+    tell: Tell | None = None,
+) -> Path:
+    """Write a run as one HTML page that needs nothing from anywhere.
+
+    It holds what was simulated and with what, the animation and the figures, degrees of freedom and
+    equations of motion, energy and residuals, the no-slip audit, the verification certificate, and
+    how to do it again.
+
+    Parameters
+    ----------
+    system : compiled system that was simulated.
+    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
+    path : of the page; its folder must be there.
+    command : how to do it again on the command line.
+    facts : further words on what was simulated, such as ``{"path": "a circle of 2 m"}``.
+    audit : of the run, such as one with a friction coefficient; made here if it is not given.
+    tell : called with a word on what is being done.
+
+    Returns
+    -------
+    Path : of the page.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+        )
+    document = report_html(system, run, command=command, facts=facts, audit=audit, tell=tell)
+    write_atomically(target, lambda temporary: temporary.write_text(document, encoding="utf-8"))
+    return target
+
+
+def report_html(
+    system: System,
+    run: Trajectory | ScenarioRun | TrackResult,
+    *,
+    command: str = "",
+    facts: Mapping[str, str] | None = None,
+    audit: Audit | None = None,
+    tell: Tell | None = None,
+) -> str:
+    """The page of :func:`write_report` as text."""
+    say = tell or _nothing
+    subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
+    drawn = pictures.draw(subject, say)
+    model = subject.model
+    lead = [Html(f'<p class="lead">{text(model.description)}</p>')] if model.description else []
+    lead.append(Html(f'<p class="made">Report of a run, made by noslip {__version__}</p>'))
+    return page(
+        f"{model.name}: report of a run",
+        heading=model.name,
+        lead=joined(lead),
+        opening=Html(
+            f'<section aria-label="Summary">{verdicts(trust.verdicts_of(subject))}</section>'
+        ),
+        parts=[
+            pictures.motion(drawn),
+            pictures.plots(drawn),
+            task.simulated(subject),
+            mechanism.mechanism(subject),
+            mechanism.equations(subject),
+            trust.balance(subject, drawn.of("energy")),
+            trust.ground(subject, drawn.of("friction")),
+            trust.certificate(subject),
+            again.means(subject),
+            again.again(subject),
+        ],
+        styles=PARTS_STYLE,
+    )
+
+
+def _nothing(_: str) -> None:
+    """Nobody waits."""

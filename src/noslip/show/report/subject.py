@@ -1,0 +1,115 @@
+"""Everything a report tells, gathered before a line of it is written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from noslip.analysis.audit import Audit, audit
+from noslip.analysis.scenario import ScenarioRun
+from noslip.control.track import TrackResult
+from noslip.engines.system import Array, System
+from noslip.errors import FormulationError
+from noslip.formulations.certificate import Certificate
+from noslip.formulations.verify import verify
+from noslip.model.model import Model
+from noslip.model.scenario import Scenario
+from noslip.show.check import CheckReport, check
+from noslip.show.equations import Derivation, derivation
+from noslip.simulation.trajectory import Trajectory
+
+#: What is being done, for whoever waits.
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subject:
+    """A run and what is known about it.
+
+    Parameters
+    ----------
+    system : what was simulated.
+    run : what happened.
+    errors : coordinate → (n,) simulated minus reference; empty without a reference.
+    scenario : as it was run; None for a run of another kind.
+    facts : further words on what was simulated, such as the path.
+    audit : None without contacts or samples.
+    certificate : None where no random state could be found; then `without_certificate` says why.
+    """
+
+    system: System
+    run: Trajectory
+    errors: dict[str, Array]
+    scenario: Scenario | None
+    facts: dict[str, str]
+    command: str
+    checked: CheckReport
+    derivation: Derivation
+    audit: Audit | None
+    certificate: Certificate | None
+    without_certificate: str
+
+    @property
+    def model(self) -> Model:
+        """The mechanism."""
+        return self.run.model
+
+    @property
+    def has_motion(self) -> bool:
+        """Whether there is anything to draw."""
+        return len(self.run.t) > 1
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """Parameters that differ from the nominal ones → the nominal values."""
+        values = self.run.parameters
+        return {p.name: p.value for p in self.model.parameters if values[p.name] != p.value}
+
+
+def gather(
+    system: System,
+    result: Trajectory | ScenarioRun | TrackResult,
+    *,
+    facts: Mapping[str, str],
+    command: str,
+    audited: Audit | None,
+    tell: Tell,
+) -> Subject:
+    """Derive, check, verify and audit what was simulated."""
+    run = result if isinstance(result, Trajectory) else result.trajectory
+    whole = result.as_scenario_run() if isinstance(result, TrackResult) else result
+    known = dict(facts)
+    if isinstance(result, TrackResult):
+        known["tracking"] = result.summary()
+    if audited is None and run.model.contacts and len(run.t):
+        tell("auditing")
+        audited = audit(system, run)
+    tell("verifying")
+    certificate, reason = _certificate(run)
+    tell("writing equations")
+    return Subject(
+        system=system,
+        run=run,
+        errors={} if isinstance(whole, Trajectory) else whole.errors,
+        scenario=None if isinstance(whole, Trajectory) else whole.scenario,
+        facts=known,
+        command=command,
+        checked=check(run.model),
+        derivation=derivation(system.equations),
+        audit=audited,
+        certificate=certificate,
+        without_certificate=reason,
+    )
+
+
+def _certificate(run: Trajectory) -> tuple[Certificate | None, str]:
+    """The certificate of the mechanism with the numbers it ran with, or why there is none."""
+    parameters = tuple(
+        dataclasses.replace(p, value=run.parameters[p.name]) for p in run.model.parameters
+    )
+    model = dataclasses.replace(run.model, parameters=parameters)
+    try:
+        return verify(model), ""
+    except FormulationError as error:
+        return None, error.what

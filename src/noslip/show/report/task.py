@@ -1,0 +1,121 @@
+"""Section on what was simulated: task, parameters, state at the start and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from noslip.model.quantities import Parameter, Scalar
+from noslip.model.scenario import Scenario
+from noslip.show.report.elements import (
+    Html,
+    Part,
+    code,
+    facts,
+    heading,
+    joined,
+    listing,
+    paragraph,
+    table,
+    text,
+)
+from noslip.show.report.subject import Subject
+from noslip.show.report.values import number, quantity, unit_text
+
+
+def simulated(subject: Subject) -> Part:
+    """Task, parameters and state at the start."""
+    run, scenario = subject.run, subject.scenario
+    told = [("model", code(subject.model.name))]
+    if scenario is not None and scenario.description:
+        told.append(("task", text(scenario.description)))
+    told += [(word, text(value)) for word, value in subject.facts.items()]
+    if len(run.t):
+        span = quantity(float(run.t[-1] - run.t[0]), "s")
+        told.append(("time", Html(f"{span}, in {len(run.t)} samples")))
+    if subject.model.references:
+        told.append(("references", text(", ".join(subject.model.references))))
+    parts = [facts(told)]
+    if scenario is not None:
+        parts += _task(scenario)
+    if subject.model.parameters:
+        parts.append(heading("Parameters"))
+        parts.append(_parameters(subject))
+    parts.append(heading("State"))
+    parts.append(_state(subject))
+    return Part(key="simulated", title="What was simulated", body=joined(parts))
+
+
+def _task(scenario: Scenario) -> Iterator[Html]:
+    """What the inputs do, and with which numbers."""
+    groups: dict[str, Mapping[str, Scalar]] = {
+        "Inputs": scenario.inputs,
+        "Motion that the inputs produce": scenario.motion,
+        "with": scenario.definitions if scenario.inputs or scenario.motion else {},
+        "Ends where one of these crosses zero": scenario.stop,
+    }
+    if scenario.parameters:
+        yield heading("Task")
+        yield table(
+            "Numbers of the task",
+            ("name", "value", "unit", "meaning"),
+            (_row(p, p.value, "") for p in scenario.parameters),
+            numbers={1},
+        )
+    for title, expressions in groups.items():
+        if expressions:
+            yield paragraph(text(title))
+            yield listing("\n".join(f"{name} = {value}" for name, value in expressions.items()))
+
+
+def _row(parameter: Parameter, value: float, nominal: str) -> tuple[Html, ...]:
+    meaning = text(parameter.description)
+    if nominal:
+        meaning = Html(f'{meaning} <span class="changed">(nominal {nominal})</span>')
+    unit = text(unit_text(parameter.unit))
+    return code(parameter.name), number(value, 10), unit, meaning
+
+
+def _parameters(subject: Subject) -> Html:
+    changed = subject.changed
+    rows = []
+    for parameter in subject.model.parameters:
+        name = parameter.name
+        nominal = quantity(changed[name], parameter.unit, 10) if name in changed else ""
+        rows.append(_row(parameter, subject.run.parameters[name], nominal))
+    return table(
+        "Numbers of the mechanism", ("name", "value", "unit", "meaning"), rows, numbers={1}
+    )
+
+
+def _state(subject: Subject) -> Html:
+    """Coordinates, angles and speeds at both ends, and their ranges."""
+    run = subject.run
+    if not len(run.t):
+        return paragraph(text("The run has no samples."))
+    angles = {n for n in subject.checked.start_names if n in run.columns}
+    known = {q.name: q for q in (*run.coordinates, *run.speeds)}
+    rows = []
+    for name in [*(c.name for c in run.coordinates), *sorted(angles - set(known)),
+                 *(s.name for s in run.speeds)]:  # fmt: skip
+        values = run[name]
+        ends = (values[0], values[-1], np.min(values), np.max(values))
+        unit = run.columns[name][0]
+        rows.append((code(name), *(number(x) for x in ends), text(unit_text(unit))))
+    given = subject.scenario.start if subject.scenario is not None else {}
+    parts = [
+        table(
+            "Coordinates and speeds",
+            ("name", "start", "end", "least", "largest", "unit"),
+            rows,
+            numbers={1, 2, 3, 4},
+        )
+    ]
+    if given:
+        names = Html(", ".join(code(name) for name in given))
+        parts.insert(0, paragraph(text("Given at the start: "), names, text(".")))
+    if run.start_completed:
+        names = Html(", ".join(code(name) for name in run.start_completed))
+        parts.insert(1, paragraph(text("Found from the constraints: "), names, text(".")))
+    return joined(parts)

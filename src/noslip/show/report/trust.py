@@ -1,0 +1,282 @@
+"""Sections on how far the numbers can be trusted: energy, constraints, ground, formulations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from noslip.analysis.audit import Audit
+from noslip.formulations.certificate import TOLERANCE
+from noslip.show.report.elements import (
+    Html,
+    Part,
+    Verdict,
+    code,
+    facts,
+    heading,
+    joined,
+    paragraph,
+    remark,
+    table,
+    text,
+)
+from noslip.show.report.subject import Subject
+from noslip.show.report.values import number, quantity
+
+#: Verdict of the audit → mark, and what it says in a few words.
+GROUND = {
+    "holds": ("good", "holds"),
+    "depends": ("warn", "depends on the split"),
+    "fails": ("bad", "fails"),
+    "unknown": ("open", "no verdict"),
+}
+
+
+def verdicts_of(subject: Subject) -> list[Verdict]:
+    """The answers that a reader asks for first."""
+    run = subject.run
+    time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
+    found = [
+        Verdict(
+            mark="good" if run.success else "bad",
+            label="How it ended",
+            answer=Html(f"at {time}"),
+            comment=text(run.message),
+            link="simulated",
+        ),
+        Verdict(
+            mark="",
+            label="Energy drift",
+            answer=number(run.energy_drift, 3),
+            comment=text("of the energy that moved"),
+            link="balance",
+        ),
+        Verdict(
+            mark="",
+            label="Constraint residual",
+            answer=number(run.slip, 3),
+            comment=Html(f"m/s or rad/s at most; in positions {number(run.gap, 3)} m or rad"),
+            link="balance",
+        ),
+    ]
+    if subject.errors and len(run.t):
+        worst, error = _worst_error(subject)
+        found.append(
+            Verdict(
+                mark="",
+                label="Tracking error",
+                answer=quantity(error, run.columns[worst][0], 3),
+                comment=Html(f"at most, in {code(worst)}"),
+                link="plots",
+            )
+        )
+    if subject.audit is not None:
+        mark, words = GROUND[subject.audit.verdict]
+        found.append(
+            Verdict(
+                mark=mark,
+                label="No slip",
+                answer=text(words),
+                comment=_demand(subject.audit),
+                link="ground",
+            )
+        )
+    return [*found, _agreement(subject)]
+
+
+def _worst_error(subject: Subject) -> tuple[str, float]:
+    largest = {name: float(np.max(np.abs(e))) for name, e in subject.errors.items()}
+    worst = max(largest, key=lambda name: largest[name])
+    return worst, largest[worst]
+
+
+def _demand(audit: Audit) -> Html:
+    finite = audit.required[np.isfinite(audit.required)]
+    if not finite.size:
+        return text("the ground's normal loads are not known")
+    needed = Html(f"needs a friction coefficient of {number(float(np.max(finite)), 3)}")
+    if audit.friction is None:
+        return Html(f"{needed}; none was given to compare with")
+    return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
+
+
+def _agreement(subject: Subject) -> Verdict:
+    certificate = subject.certificate
+    if certificate is None:
+        return Verdict(
+            mark="open",
+            label="Formulations",
+            answer=text("not compared"),
+            comment=text(subject.without_certificate),
+            link="certificate",
+        )
+    return Verdict(
+        mark="good" if certificate.holds else "bad",
+        label=f"{len(certificate.formulations)} formulations",
+        answer=text("agree" if certificate.holds else "disagree"),
+        comment=Html(f"worst relative difference {number(certificate.worst, 2)}"),
+        link="certificate",
+    )
+
+
+def balance(subject: Subject, figure: Html) -> Part:
+    """Energy and constraint residuals, as curves and numbers."""
+    run = subject.run
+    if not len(run.t):
+        return Part(
+            key="balance",
+            title="Energy and constraints",
+            body=paragraph(text("The run has no samples.")),
+        )
+    energies = [
+        ("kinetic energy", run.kinetic_energy),
+        ("potential energy", run.potential_energy),
+        ("work done on it", run.work),
+        ("energy error", run.energy_error),
+    ]
+    rows = [
+        (text(name), *(number(float(x)) for x in (e[0], e[-1], np.min(e), np.max(e))))
+        for name, e in energies
+    ]
+    parts = [
+        figure,
+        paragraph(
+            text("The energy error is kinetic and potential energy less the work of everything "
+                 "without a potential, since the start. At most it is "),
+            number(run.energy_drift, 3),
+            text(" of the energy that moved."),
+        ),
+        table(
+            "Energies and work, J", ("quantity", "start", "end", "least", "largest"), rows,
+            numbers={1, 2, 3, 4},
+        ),
+    ]  # fmt: skip
+    if run.rows:
+        parts += [heading("Residuals of the constraints"), _residuals(subject)]
+    return Part(key="balance", title="Energy and constraints", body=joined(parts))
+
+
+def _residuals(subject: Subject) -> Html:
+    run, kin = subject.run, subject.system.kinematics
+    holonomic = [row.name for row in kin.rows if row.is_holonomic]
+    rows = []
+    for k, (name, unit) in enumerate(zip(run.rows, run.row_units, strict=True)):
+        place = text("")
+        if name in holonomic:
+            gap = np.max(np.abs(run.position_residuals[:, holonomic.index(name)]))
+            place = quantity(float(gap), unit.removesuffix("/s"), 3)
+        speed = float(np.max(np.abs(run.row_residuals[:, k])))
+        rows.append((code(name), quantity(speed, unit, 3), place))
+    header = ("row", "in speeds", "in positions")
+    return table("Largest over all samples", header, rows, numbers={1, 2})
+
+
+def ground(subject: Subject, figure: Html) -> Part:
+    """What the motion asks of the ground, and whether it can give it."""
+    audit = subject.audit
+    key, title = "ground", "No-slip audit"
+    if audit is None or not audit.wheels:
+        words = "Nothing rolls or skates: the model has no contacts."
+        if subject.model.contacts:
+            words = "The run has no samples."
+        return Part(key=key, title=title, body=paragraph(text(words)))
+    mark, words = GROUND[audit.verdict]
+    said = [(line[:21].strip(), line[21:].strip()) for line in audit.text().splitlines()]
+    parts = [
+        remark(mark, Html(f"<strong>Verdict: {words}.</strong> "), _why(audit)),
+        facts((label, text(words)) for label, words in said),
+        figure,
+        _wheels(audit.to_json()),
+    ]
+    return Part(key=key, title=title, body=joined(parts))
+
+
+def _why(audit: Audit) -> Html:
+    if audit.verdict == "unknown" and audit.friction is None:
+        return Html(
+            "The friction coefficient of the ground was not given; "
+            f"{code('--friction')} compares the demand with it."
+        )
+    return {
+        "holds": text("However the wheels share the forces, the ground can hold them."),
+        "depends": text("Some ways of sharing the forces between the wheels hold, others do not."),
+        "fails": text("However the wheels share the forces, a wheel slips or lifts."),
+        "unknown": text("The loads of some wheels are not known."),
+    }[audit.verdict]
+
+
+def _wheels(data: Mapping[str, Any]) -> Html:
+    columns = {
+        "friction demand": ("largest_demand", "1"),
+        "least load": ("least_load", "N"),
+        "largest load": ("largest_load", "N"),
+        "along": ("largest_longitudinal", "N"),
+        "sideways": ("largest_lateral", "N"),
+    }
+    rows = []
+    for name, wheel in data["wheels"].items():
+        cells = [
+            text("–") if wheel[key] is None else quantity(wheel[key], unit, 4)
+            for key, unit in columns.values()
+        ]
+        rows.append((code(name), text(wheel["kind"]), *cells))
+    return table(
+        "Largest over all samples, in the least-norm split where wheels share",
+        ("contact", "kind", *columns),
+        rows,
+        numbers=range(2, 2 + len(columns)),
+    )
+
+
+def certificate(subject: Subject) -> Part:
+    """Whether independent ways to the equations agree."""
+    found = subject.certificate
+    key, title = "certificate", "Verification certificate"
+    if found is None:
+        body = remark("open", text(f"No certificate: {subject.without_certificate}."))
+        return Part(key=key, title=title, body=body)
+    verb = "agree" if found.holds else "do not agree"
+    parts = [
+        remark(
+            "good" if found.holds else "bad",
+            Html(f"<strong>{len(found.formulations)} formulations {verb}</strong> "),
+            text(f"at {found.states} random states of this mechanism: the largest relative "
+                 "difference is "),
+            number(found.worst, 2),
+            Html(f", the tolerance {number(TOLERANCE, 1)}."),
+        ),
+        paragraph(text(f"Compared: {', '.join(found.formulations)}.")),
+        table(
+            "Checks and the worst relative difference of each",
+            ("check", "result", "difference", "where"),
+            (
+                (
+                    text(f.check),
+                    Html(f'<span class="{"good" if f.holds else "bad"}">'
+                         f'<span class="mark" aria-hidden="true">{"✓" if f.holds else "✗"}</span>'
+                         f"{'holds' if f.holds else 'fails'}</span>"),
+                    number(f.disagreement, 2),
+                    text(f.where),
+                )
+                for f in found.findings
+            ),
+            numbers={2},
+        ),
+        paragraph(*_vakonomic(found.vakonomic)),
+    ]  # fmt: skip
+    return Part(key=key, title=title, body=joined(parts))
+
+
+def _vakonomic(difference: float) -> tuple[Html, ...]:
+    if math.isnan(difference):
+        return (text("Vakonomic mechanics was not compared."),)
+    if difference <= TOLERANCE:
+        return (text("Vakonomic mechanics coincides: the constraints are integrable."),)
+    return (
+        text("Vakonomic mechanics is another mechanics; its accelerations differ by a relative "),
+        number(difference, 2),
+        text("."),
+    )
