@@ -79,13 +79,33 @@ class SimulationError(NoslipError):
     """A simulation cannot start, or it ended early and was asked to raise."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint naming the closest known names: "did you mean 'wheel1'?", or the whole short list."""
+# so many names are listed in full, and so few of a longer list
+_LIST, _FEW = 12, 6
+
+
+def nearest(name: str, known: Iterable[str], *, total: int | None = None, more: str = "") -> str:
+    """A hint naming the closest known names: "did you mean 'wheel1'?", or what there is.
+
+    Parameters
+    ----------
+    name : what was written.
+    known : what could have been meant.
+    total : how many there are, if `known` is only some of them.
+    more : where all of them are listed, said if not all are named here.
+    """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    plain = {k.casefold(): k for k in reversed(known)}
+    close = difflib.get_close_matches(name.casefold(), plain, n=3, cutoff=0.6)
     if close:
-        return "did you mean " + " or ".join(f"'{c}'" for c in close) + "?"
+        return "did you mean " + " or ".join(f"'{plain[c]}'" for c in close) + "?"
     if not known:
         return "there are none"
-    listed = ", ".join(f"'{k}'" for k in known[:12])
-    return f"known: {listed}" + (", …" if len(known) > 12 else "")
+    few = known
+    if len(known) > _LIST:
+        alike = difflib.get_close_matches(name.casefold(), plain, n=_FEW, cutoff=0.3)
+        few = list(dict.fromkeys([*(plain[c] for c in alike), *known]))[:_FEW]
+    listed = ", ".join(f"'{k}'" for k in few)
+    left = (len(known) if total is None else total) - len(few)
+    if not left:
+        return f"known: {listed}"
+    return f"known: {listed} and {left} more" + (f"; {more}" if more else "")

@@ -17,6 +17,7 @@ from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_references import check_references
 from noslip.model.checks_scenario import check_scenario
 from noslip.model.checks_topology import check_motion, check_topology
+from noslip.model.checks_units import check_units
 from noslip.model.findings import Finding, Locate
 from noslip.model.model import Model
 from noslip.model.vocabulary import Vocabulary, vocabulary
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     check_numbers,
     check_inertia,
     check_expressions,
+    check_units,
     check_scenario,
     check_unused,
 )

@@ -22,6 +22,7 @@ from noslip.model.expressions import (
     fold,
     is_finite,
     names_in,
+    names_of,
     parse,
 )
 from noslip.model.findings import Finding, Path, field, hint, number_text, owner
@@ -30,7 +31,7 @@ from noslip.model.joints import Joint
 from noslip.model.model import IndependentSpeed, Model
 from noslip.model.quantities import Scalar
 from noslip.model.rows import PositionRow, VelocityRow
-from noslip.model.schema import Key, Kind, leaves
+from noslip.model.schema import Key, Kind
 from noslip.model.vocabulary import TIME, Vocabulary
 
 #: What expressions in some fields may use besides parameters; all other fields use parameters only.
@@ -57,7 +58,7 @@ def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All expressions outside the scenario."""
     values = known.finite_parameters
     scopes = {kinds: scope_of(known, kinds) for kinds in {(), *SCOPES.values()}}
-    for path, key, part, value in leaves(model):
+    for path, key, part, value in known.fields:
         if path[0] == "scenario":
             continue
         scope = scopes[SCOPES.get((type(part), key.name), ())]
@@ -107,7 +108,7 @@ def check_text(
             'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
         )
         return
-    unknown = sorted(names_in(tree) - scope.names - set(CONSTANTS))
+    unknown = sorted(names_of(text) - scope.names - set(CONSTANTS))
     for name in unknown:
         yield _unknown_in_expression(path, said, name, scope, known)
     if not unknown and is_undefined(tree, values):

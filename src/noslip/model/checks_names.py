@@ -9,11 +9,10 @@ from typing import Any
 
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import texts_of
-from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_in, parse
+from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, owner
 from noslip.model.forces import Motor
 from noslip.model.model import Model
-from noslip.model.schema import leaves
 from noslip.model.vocabulary import TIME, Vocabulary, named_angles
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -82,10 +81,10 @@ def check_reserved(path: Path, name: str, whose: str) -> Iterator[Finding]:
 def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """Warnings for parameters, inputs and definitions that nothing uses."""
     used: set[str] = set()
-    for path, key, _, value in leaves(model):
+    for path, key, _, value in known.fields:
         for _, text in texts_of(path, key, value):
             try:
-                used |= names_in(parse(text))
+                used |= names_of(text)
             except ExpressionError:
                 continue
     used |= {force.input for force in model.forces if isinstance(force, Motor)}

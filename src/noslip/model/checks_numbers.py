@@ -15,7 +15,7 @@ from noslip.model.findings import Finding, Path, field, number_text, owner, vect
 from noslip.model.forces import JointFriction, Spring, Tire
 from noslip.model.joints import Prismatic, Revolute
 from noslip.model.model import Model
-from noslip.model.schema import Key, Kind, leaves
+from noslip.model.schema import Key, Kind
 from noslip.model.vocabulary import Vocabulary
 
 #: Fields that must be above zero.
@@ -59,7 +59,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All numbers, counts, axis sequences and colors of the model."""
     values = known.finite_parameters
-    for path, key, part, value in leaves(model):
+    for path, key, part, value in known.fields:
         place = (type(part), key.name)
         yield from _check_entries(path, key, value)
         if place in POSITIVE or place in NOT_NEGATIVE:

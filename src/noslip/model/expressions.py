@@ -132,6 +132,17 @@ def names_in(expression: Expression) -> set[str]:
     )
 
 
+@lru_cache(maxsize=4096)
+def names_of(text: str) -> frozenset[str]:
+    """All names that a text refers to.
+
+    Raises
+    ------
+    ExpressionError : the text cannot be read.
+    """
+    return frozenset(names_in(parse(text)))
+
+
 def evaluate(expression: Expression, values: Mapping[str, Any], algebra: Any) -> Any:
     """The value of an expression in any algebra.
 

@@ -87,9 +87,10 @@ def hint(name: str, known: Iterable[str]) -> str:
     Comparing each of thousands of unknown names with thousands of known ones would take minutes.
     """
     names = list(known)
+    few = names
     if len(names) > _MANY:
-        names = [other for other in names if other[:1] == name[:1]][:_MANY] or names[:_MANY]
-    return nearest(name, names)
+        few = [other for other in names if other[:1] == name[:1]][:_MANY] or names[:_MANY]
+    return nearest(name, few, total=len(names))
 
 
 def number_text(value: float) -> str:

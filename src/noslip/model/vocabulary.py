@@ -1,14 +1,17 @@
-"""Every name a model declares, by kind: what its parts and expressions may refer to."""
+"""What the checks know of a model: its names by kind, and its fields, gathered once for all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from noslip.model.bodies import WORLD
 from noslip.model.expressions import is_finite
+from noslip.model.findings import Path
 from noslip.model.joints import Angles, Joint
 from noslip.model.model import Model
+from noslip.model.schema import Key, leaves
 from noslip.model.topology import Topology, topology
 
 #: The name of time in expressions.
@@ -30,6 +33,7 @@ class Vocabulary:
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
+    fields : of all parts: path, key, the part, and what it holds.
     """
 
     parameters: Mapping[str, float]
@@ -42,6 +46,7 @@ class Vocabulary:
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
     topology: Topology
+    fields: tuple[tuple[Path, Key, Any, Any], ...]
 
     @property
     def finite_parameters(self) -> dict[str, float]:
@@ -65,6 +70,7 @@ def vocabulary(model: Model) -> Vocabulary:
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in found.loops for name in _would_be_names(j)},
         topology=found,
+        fields=tuple(leaves(model)),
     )
 
 

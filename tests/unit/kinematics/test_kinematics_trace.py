@@ -56,11 +56,11 @@ class TestRows:
             rows=(
                 ns.VelocityRow(name="slide", expression="puck.vy"),
                 ns.VelocityRow(name="turn", expression="puck.rate", unit="rad/s"),
-                ns.VelocityRow(name="odd", expression="2*puck.vx", unit="km/h"),
+                ns.VelocityRow(name="odd", expression="2*puck.vx", unit="m^2/s"),
             )
         )
         units = [row.multiplier_unit for row in trace(model).rows]
-        assert units == ["N", "N*m", "W/(km/h)"]
+        assert units == ["N", "N*m", "W/(m^2/s)"]
 
     def test_redundant_row_names_what_it_follows_from(self):
         kin = trace(puck(rows=rows("puck.vx + puck.vy", "puck.rate", "2*puck.vx + 2*puck.vy")))

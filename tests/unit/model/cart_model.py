@@ -17,8 +17,8 @@ from noslip.model.model import Model
 from noslip.model.quantities import Parameter
 
 
-def parameter(name, value=1.0):
-    return Parameter(name=name, value=value, unit="1")
+def parameter(name, value=1.0, unit="1"):
+    return Parameter(name=name, value=value, unit=unit)
 
 
 def body(name, **more):
@@ -32,7 +32,7 @@ def hinge(name, parent, child, **more):
 CART = Model(
     name="cart",
     gravity=(0.0, 0.0, "-g"),
-    parameters=(parameter("g", 9.81), parameter("l", 0.5)),
+    parameters=(parameter("g", 9.81, "m/s^2"), parameter("l", 0.5, "m")),
     bodies=(body("cart"), body("rod", center_of_mass=(0.0, 0.0, "-l"))),
     joints=(
         Joint(name="rail", parent="world", child="cart", type=Prismatic(axis=(1.0, 0.0, 0.0))),

@@ -247,7 +247,7 @@ def test_an_expression_at_fault(model, what, where, fix):
         velocity("l*sin(swing.angle)*rail.speed - swing.rate/rail.position + t"),
         speed("rail.speed + l*cos(swing.angle)*swing.rate"),
         wind("push*rail.speed^2 + t", "l/rail.position", "tanh(swing.rate)"),
-        swap(CART, "bodies", mass="max(l, pi)^2"),
+        swap(CART, "bodies", center_of_mass=("max(l, pi)^2/l", 0.0, 0.0)),
     ],
 )
 def test_expressions_that_are_fine(model):

@@ -186,7 +186,7 @@ def test_a_scenario_at_fault(model, what, where, fix):
     [
         run(),
         run(
-            parameters=(parameter("R"),),
+            parameters=(parameter("R", unit="1/m"),),
             definitions={"s": "t/R", "turn": "2*pi*s^3"},
             start={"rail.position": "turn", "swing.rate": -1, "swing.angle": "l*R"},
             inputs={"push": "sin(turn)/t"},

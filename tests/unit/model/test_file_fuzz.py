@@ -47,6 +47,7 @@ EXAMPLE = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
 # the same examples on every machine, however slow it is
 steady = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
+units = st.sampled_from(["1", "m", "kg*m^2", "N*m/(rad/s)", "1/s", "m^0.5"])
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.one_of(finite, st.integers(-99, 99), st.sampled_from(["p", "-p/2", "p*sin(p)", "3"]))
@@ -145,10 +146,10 @@ def models(draw):
         gravity=draw(vectors),
         description=draw(texts),
         references=tuple(draw(some(texts))),
-        parameters=(Parameter(name="p", value=0.5, unit=draw(texts), description=draw(texts)),),
+        parameters=(Parameter(name="p", value=0.5, unit=draw(units), description=draw(texts)),),
         bodies=bodies,
         joints=joints,
-        inputs=named("u", draw(some(makers(ForceInput, unit=texts, description=texts)))),
+        inputs=named("u", draw(some(makers(ForceInput, unit=units, description=texts)))),
     )
     known = vocabulary(model)
     body = st.sampled_from([b.name for b in bodies])
@@ -182,7 +183,7 @@ def models(draw):
         ]
         if known.inputs:
             force.append(makers(Motor, speed=speed, input=st.sampled_from(known.inputs)))
-        velocity = makers(VelocityRow, expression=speed.map(lambda v: f"p*{v} + t"), unit=texts)
+        velocity = makers(VelocityRow, expression=speed.map(lambda v: f"p*{v} + t"), unit=units)
         position = makers(PositionRow, expression=coordinate.map(lambda q: f"{q} - p"))
         rows = named("r", draw(some(velocity | position)))
         if draw(st.booleans()):

@@ -1,0 +1,240 @@
+"""Checks of units: that they are units, and that expressions have the dimension of their field.
+
+A unit that cannot be read is a fault. A dimension that does not fit is a warning, since a formula
+from a book may hide a unit in a number. The dimension of an expression follows from the units of
+its parameters and inputs:
+
+- a number, and what a function such as cos gives, multiplies as a pure number and is added to
+  anything;
+- coordinates, speeds, definitions and t may be multiplied by anything, so nothing is said of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
+from noslip.model.checks_expressions import quoted, texts_of
+from noslip.model.contacts import Ball, Disk, KnifeEdge, Rolling, Torus
+from noslip.model.expressions import (
+    CONSTANTS,
+    ExpressionError,
+    Name,
+    Number,
+    apply_to_numbers,
+    fold,
+    parse,
+)
+from noslip.model.findings import Finding, Path, field, owner
+from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Tire, Wrench
+from noslip.model.model import IndependentSpeed, Model
+from noslip.model.units import PURE, Dimension, UnitError, power, read_unit, times, unit_text
+from noslip.model.vocabulary import Vocabulary
+
+#: Unit of each field that has one; of those of joints, by what they act on, see `_unit_of_field`.
+FIELD_UNITS: dict[tuple[type, str], str] = {
+    (Model, "gravity"): "m/s^2",
+    (Body, "mass"): "kg",
+    (Body, "inertia"): "kg*m^2",
+    (Body, "moment"): "kg*m^2",
+    (Body, "center_of_mass"): "m",
+    (Placement, "position"): "m",
+    (Placement, "angles"): "rad",
+    (Box, "size"): "m",
+    (Cylinder, "radius"): "m",
+    (Cylinder, "length"): "m",
+    (Sphere, "radius"): "m",
+    (Ring, "radius"): "m",
+    (Ring, "tube_radius"): "m",
+    (Disk, "radius"): "m",
+    (Ball, "radius"): "m",
+    (Torus, "radius"): "m",
+    (Torus, "tube_radius"): "m",
+    (Rolling, "center"): "m",
+    (KnifeEdge, "point"): "m",
+    (Spring, "stiffness"): "N/m",
+    (Spring, "rest_length"): "m",
+    (Spring, "point"): "m",
+    (Spring, "other_point"): "m",
+    (Spring, "damping"): "N*s/m",
+    (Tire, "stiffness"): "N/rad",
+    (Tire, "v0"): "m/s",
+    (Tire, "point"): "m",
+    (Tire, "maximum"): "N",
+    (Wrench, "force"): "N",
+    (Wrench, "moment"): "N*m",
+    (Wrench, "point"): "m",
+}
+
+#: Units in joints, for a coordinate in m or in rad.
+JOINT_UNITS: dict[tuple[type, str], dict[str, str]] = {
+    (JointSpring, "stiffness"): {"m": "N/m", "rad": "N*m/rad"},
+    (JointSpring, "rest"): {"m": "m", "rad": "rad"},
+    (JointDamper, "damping"): {"m/s": "N*s/m", "rad/s": "N*m*s/rad"},
+    (JointFriction, "level"): {"m/s": "N", "rad/s": "N*m"},
+    (JointFriction, "smoothing"): {"m/s": "m/s", "rad/s": "rad/s"},
+    (Motor, "input"): {"m/s": "N", "rad/s": "N*m"},
+}
+
+#: Dimension of an expression: that of a quantity, a number without one, or not known.
+Found = Dimension | float | None
+
+
+class _Mismatch(Exception):
+    """Two parts of an expression do not go together; the message says how."""
+
+
+def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """All units of the model, and the dimensions of its expressions."""
+    units = _units_by_name(model)
+    dimensions = {name: d for name, unit in units.items() if (d := _readable(unit)) is not None}
+    moving = {*known.coordinates, *known.speeds}
+    scope = {name: d for name, d in dimensions.items() if name not in moving}
+    for path, key, part, value in known.fields:
+        if key.name == "unit":
+            yield from _check_unit(path, part, value)
+        elif isinstance(part, Motor) and key.name == "input":
+            yield from _check_motor(path, part, units, dimensions)
+        else:
+            for at, text in texts_of(path, key, value):
+                unit = _unit_of_field(at, part, key.name, units)
+                if unit:
+                    yield from _check_expression(at, text, unit, scope)
+
+
+def _units_by_name(model: Model) -> dict[str, str]:
+    """Units of parameters, inputs, coordinates, speeds and named angles."""
+    task = model.scenario.parameters if model.scenario else ()
+    units = {p.name: p.unit for p in (*model.parameters, *task)}
+    units |= {i.name: i.unit for i in model.inputs}
+    units |= {s.name: s.unit for s in model.independent_speeds if s.expression}
+    for joint in model.joints:
+        for quantity in (*joint.type.coordinates, *joint.type.speeds):
+            units[f"{joint.name}.{quantity.name}"] = quantity.unit
+        angles = getattr(joint.type, "angles", None)
+        for name in angles.names if angles else ():
+            units |= {f"{joint.name}.{name}": "rad", f"{joint.name}.{name}_rate": "rad/s"}
+    units |= {w.name: units[w.speed] for w in model.speed_inputs if w.speed in units}
+    return units
+
+
+def _unit_of_field(path: Path, part: Any, name: str, units: Mapping[str, str]) -> str:
+    """The unit that an expression should have; empty where there is none."""
+    place = (type(part), name)
+    if place in JOINT_UNITS:
+        acts_on = part.coordinate if isinstance(part, JointSpring) else part.speed
+        return JOINT_UNITS[place].get(units.get(acts_on, ""), "")
+    if path[0] == "scenario" and name in ("start", "inputs", "motion"):
+        return units.get(str(path[-1]), "")
+    return FIELD_UNITS.get(place, "")
+
+
+def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
+    if isinstance(part, IndependentSpeed) and not unit:
+        return
+    try:
+        read_unit(unit)
+    except UnitError as error:
+        yield Finding(path, f"{owner(path)} has unit {quoted(unit)}, which {error}", error.fix)
+
+
+def _check_motor(
+    path: Path, motor: Motor, units: Mapping[str, str], dimensions: Mapping[str, Dimension]
+) -> Iterator[Finding]:
+    """A motor turns with N*m and pushes with N."""
+    expected = JOINT_UNITS[Motor, "input"].get(units.get(motor.speed, ""))
+    given = dimensions.get(motor.input)
+    if expected and given is not None and given != read_unit(expected):
+        yield Finding(
+            path,
+            f"{owner(path)} drives '{motor.speed}' with input '{motor.input}' in "
+            f"{units[motor.input]}, expected {expected}",
+            f"declare the input in {expected}, or let the motor act on another speed",
+            True,
+        )
+
+
+def _check_expression(
+    path: Path, text: str, unit: str, scope: Mapping[str, Dimension]
+) -> Iterator[Finding]:
+    said = f"{owner(path)} has {field(path)} = {quoted(text)}"
+    try:
+        found = dimension(text, scope)
+    except _Mismatch as mismatch:
+        fix = "check the expression and the units of its parameters"
+        yield Finding(path, f"{said}, which {mismatch}", fix, True)
+        return
+    if isinstance(found, tuple) and found != read_unit(unit):
+        in_base = f" ({base})" if (base := unit_text(read_unit(unit))) not in (unit, "1") else ""
+        yield Finding(
+            path,
+            f"{said}, which is in {unit_text(found)}, expected {unit}{in_base}",
+            "check the expression and the units of its parameters; a number with a unit is better "
+            "a parameter",
+            True,
+        )
+
+
+def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
+    """Dimension of an expression of names with known ones; None where it cannot be told.
+
+    Raises
+    ------
+    _Mismatch : unlike quantities are added, or a function takes what has a unit.
+    """
+    if text in scope:
+        return scope[text]
+
+    def leaf(node: Number | Name) -> Found:
+        return (
+            node.value
+            if isinstance(node, Number)
+            else scope.get(node.name, CONSTANTS.get(node.name))
+        )
+
+    try:
+        return fold(parse(text), leaf, _combine)
+    except ExpressionError:
+        return None
+
+
+# functions that keep the dimension of what they are given, all of which must be alike
+_KEEP = ("+", "-", "neg", "abs", "floor", "min", "max")
+
+
+def _combine(function: str, arguments: list[Found]) -> Found:
+    """Dimension of a call from those of its arguments."""
+    with_unit = [a for a in arguments if isinstance(a, tuple)]
+    if not with_unit:
+        numbers = [a for a in arguments if isinstance(a, float)]
+        return apply_to_numbers(function, numbers) if len(numbers) == len(arguments) else None
+    first, last = arguments[0], arguments[-1]
+    if function in ("*", "/"):
+        if first is None or last is None:
+            return None
+        a, b = (PURE if isinstance(x, float) else x for x in (first, last))
+        found = times(a, b, 1 if function == "*" else -1)
+        # a number may have any unit, and then so has its product with a pure number
+        return math.nan if len(with_unit) == 1 and found == PURE else found
+    if function in ("**", "sqrt"):
+        n = 0.5 if function == "sqrt" else last
+        if isinstance(first, tuple) and isinstance(n, float) and math.isfinite(n):
+            return power(first, n)
+        return math.nan if first == PURE else None
+    if any(a != with_unit[0] for a in with_unit):
+        how = "adds" if function in ("+", "-") else f"compares in {function}"
+        raise _Mismatch(f"{how} {' and '.join(map(unit_text, with_unit))}")
+    if function in _KEEP:
+        return with_unit[0]
+    if function not in ("atan2", "sign") and with_unit[0] != PURE:
+        raise _Mismatch(f"takes {function} of a quantity in {unit_text(with_unit[0])}")
+    return math.nan
+
+
+def _readable(unit: str) -> Dimension | None:
+    try:
+        return read_unit(unit)
+    except UnitError:
+        return None
