@@ -20,7 +20,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import Subject
-from noslip.show.report.values import unit_text
+from noslip.show.report.values import unit
 
 #: Sections of the derivation that are shown elsewhere or not folded.
 MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
@@ -66,7 +66,7 @@ def mechanism(subject: Subject) -> Part:
 
 def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
     found = subject.checked
-    yield "bodies", Html(", ".join(code(name) for name in found.bodies))
+    yield "bodies", Html(", ".join(map(code, found.bodies)))
     for word, pairs in (
         ("coordinates", found.coordinates),
         ("force inputs", found.inputs),
@@ -76,9 +76,8 @@ def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
             yield word, Html(", ".join(f"{code(n)}{_in(u)}" for n, u in pairs))
 
 
-def _in(unit: str) -> Html:
-    name = unit_text(unit)
-    return Html(f"\N{NO-BREAK SPACE}[{text(name)}]") if name else Html("")
+def _in(name: str) -> Html:
+    return Html(f"{chr(0xA0)}[{inside}]") if (inside := unit(name)) else Html("")
 
 
 def _count(count: int, one: str, many: str = "") -> str:
@@ -89,20 +88,20 @@ def equations(subject: Subject) -> Part:
     """The equations of motion, and how the formulation gets to them, folded."""
     done = subject.derivation
     formulation = subject.system.equations.formulation
-    by = f"By the {formulation.name} [{formulation.reference}], free of constraint forces."
+    method = f"Method: {formulation.name} [{formulation.reference}]"
     if not formulation.is_dalembert:
-        by = f"By the {formulation.name} [{formulation.reference}], which are another mechanics."
-    parts = [paragraph(text(by))]
+        method += ", which is another mechanics"
+    parts = [paragraph(text(f"{method}."))]
     for section in done.sections:
         if section.title == MOTION:
             parts.append(_mathematics(section))
-    checks = [s for s in done.sections if s.title == CHECK]
-    mark = "good" if done.is_confirmed else "warn"
-    parts += [remark(mark, _inline(section)) for section in checks]
     shown = {MOTION, ROWS, CHECK, OPENING}
     for section in done.sections:
         if section.title not in shown:
             parts.append(folded(section.title, _mathematics(section)))
+    checks = [s for s in done.sections if s.title == CHECK]
+    mark = "good" if done.is_confirmed else "warn"
+    parts += [remark(mark, _inline(section)) for section in checks]
     return Part(key="equations", title="Equations of motion", body=joined(parts))
 
 

@@ -13,7 +13,7 @@ from noslip.control.track import TrackResult
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.show.documents import PARTS_STYLE
-from noslip.show.report import again, mechanism, pictures, task, trust
+from noslip.show.report import again, mechanism, opening, pictures, task, trust
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
 from noslip.show.report.subject import Tell, gather
@@ -81,7 +81,7 @@ def report_html(
         heading=model.name,
         lead=joined(lead),
         opening=Html(
-            f'<section aria-label="Summary">{verdicts(trust.verdicts_of(subject))}</section>'
+            f'<section aria-label="Summary">{verdicts(opening.answers(subject))}</section>'
         ),
         parts=[
             pictures.motion(drawn),

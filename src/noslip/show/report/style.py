@@ -35,7 +35,7 @@ a { color: var(--link); text-underline-offset: 0.15em; }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 2px; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: 0.9em; }
-td code, th code { white-space: nowrap; }
+td code, th code, .remark code { white-space: nowrap; }
 pre { margin: 0.6rem 0; padding: 0.8rem 1rem; overflow-x: auto; line-height: 1.5;
   background: var(--card); border: 1px solid var(--line); border-radius: 6px; }
 .lead { font-size: 1.15rem; color: var(--soft); margin: 0; }
@@ -70,11 +70,19 @@ BLOCKS = """
 .verdicts .label { color: var(--soft); font-size: 0.85rem; }
 .verdicts .answer { font-size: 1.2rem; font-weight: 600; margin: 0.1rem 0 0.15rem; }
 .verdicts .comment { color: var(--soft); font-size: 0.85rem; line-height: 1.4; }
+@media (max-width: 36rem) {
+  .verdicts { gap: 0; border-top: 1px solid var(--line); }
+  .verdicts a { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 1rem;
+    align-items: baseline; padding: 0.5rem 0.2rem; background: none; border-width: 0 0 1px;
+    border-radius: 0; }
+  .verdicts .answer { font-size: 1.05rem; margin: 0; }
+  .verdicts .comment { grid-column: 1 / -1; }
+}
 .mark { display: inline-block; flex: none; min-width: 1.1em; margin-right: 0.35em;
   font-weight: 700; }
 .good .mark { color: var(--good); } .bad .mark, .bad .answer { color: var(--bad); }
 .warn .mark { color: var(--warn); } .open .mark { color: var(--soft); }
-.remark { display: flex; padding: 0.6rem 0.9rem; background: var(--card);
+.remark { display: flex; margin: 1rem 0; padding: 0.6rem 0.9rem; background: var(--card);
   border-left: 3px solid var(--line); border-radius: 0 6px 6px 0; }
 .remark.good { border-color: var(--good); } .remark.bad { border-color: var(--bad); }
 .remark.warn { border-color: var(--warn); }

@@ -21,7 +21,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import Subject
-from noslip.show.report.values import number, quantity, unit_text
+from noslip.show.report.values import number, quantity, unit
 
 
 def simulated(subject: Subject) -> Part:
@@ -73,8 +73,7 @@ def _row(parameter: Parameter, value: float, nominal: str) -> tuple[Html, ...]:
     meaning = text(parameter.description)
     if nominal:
         meaning = Html(f'{meaning} <span class="changed">(nominal {nominal})</span>')
-    unit = text(unit_text(parameter.unit))
-    return code(parameter.name), number(value, 10), unit, meaning
+    return code(parameter.name), number(value, 10), unit(parameter.unit), meaning
 
 
 def _parameters(subject: Subject) -> Html:
@@ -94,28 +93,23 @@ def _state(subject: Subject) -> Html:
     run = subject.run
     if not len(run.t):
         return paragraph(text("The run has no samples."))
-    angles = {n for n in subject.checked.start_names if n in run.columns}
-    known = {q.name: q for q in (*run.coordinates, *run.speeds)}
+    angles = [n for n in subject.checked.start_names if n in run.columns]
+    names = dict.fromkeys(
+        [*(c.name for c in run.coordinates), *angles, *(s.name for s in run.speeds)]
+    )
     rows = []
-    for name in [*(c.name for c in run.coordinates), *sorted(angles - set(known)),
-                 *(s.name for s in run.speeds)]:  # fmt: skip
+    for name in names:
         values = run[name]
         ends = (values[0], values[-1], np.min(values), np.max(values))
-        unit = run.columns[name][0]
-        rows.append((code(name), *(number(x) for x in ends), text(unit_text(unit))))
+        rows.append((code(name), *(number(x) for x in ends), unit(run.columns[name][0])))
     given = subject.scenario.start if subject.scenario is not None else {}
-    parts = [
-        table(
-            "Coordinates and speeds",
-            ("name", "start", "end", "least", "largest", "unit"),
-            rows,
-            numbers={1, 2, 3, 4},
-        )
-    ]
-    if given:
-        names = Html(", ".join(code(name) for name in given))
-        parts.insert(0, paragraph(text("Given at the start: "), names, text(".")))
-    if run.start_completed:
-        names = Html(", ".join(code(name) for name in run.start_completed))
-        parts.insert(1, paragraph(text("Found from the constraints: "), names, text(".")))
+    parts = []
+    for title, among in (
+        ("Given at the start: ", given),
+        ("Found from the constraints: ", run.start_completed),
+    ):
+        if among:
+            parts.append(paragraph(text(title), Html(", ".join(map(code, among))), text(".")))
+    header = ("name", "start", "end", "least", "largest", "unit")
+    parts.append(table("Coordinates and speeds", header, rows, numbers={1, 2, 3, 4}))
     return joined(parts)

@@ -13,7 +13,6 @@ from noslip.formulations.certificate import TOLERANCE
 from noslip.show.report.elements import (
     Html,
     Part,
-    Verdict,
     code,
     facts,
     heading,
@@ -33,93 +32,6 @@ GROUND = {
     "fails": ("bad", "fails"),
     "unknown": ("open", "no verdict"),
 }
-
-
-def verdicts_of(subject: Subject) -> list[Verdict]:
-    """The answers that a reader asks for first."""
-    run = subject.run
-    time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
-    found = [
-        Verdict(
-            mark="good" if run.success else "bad",
-            label="How it ended",
-            answer=Html(f"at {time}"),
-            comment=text(run.message),
-            link="simulated",
-        ),
-        Verdict(
-            mark="",
-            label="Energy drift",
-            answer=number(run.energy_drift, 3),
-            comment=text("of the energy that moved"),
-            link="balance",
-        ),
-        Verdict(
-            mark="",
-            label="Constraint residual",
-            answer=number(run.slip, 3),
-            comment=Html(f"m/s or rad/s at most; in positions {number(run.gap, 3)} m or rad"),
-            link="balance",
-        ),
-    ]
-    if subject.errors and len(run.t):
-        worst, error = _worst_error(subject)
-        found.append(
-            Verdict(
-                mark="",
-                label="Tracking error",
-                answer=quantity(error, run.columns[worst][0], 3),
-                comment=Html(f"at most, in {code(worst)}"),
-                link="plots",
-            )
-        )
-    if subject.audit is not None:
-        mark, words = GROUND[subject.audit.verdict]
-        found.append(
-            Verdict(
-                mark=mark,
-                label="No slip",
-                answer=text(words),
-                comment=_demand(subject.audit),
-                link="ground",
-            )
-        )
-    return [*found, _agreement(subject)]
-
-
-def _worst_error(subject: Subject) -> tuple[str, float]:
-    largest = {name: float(np.max(np.abs(e))) for name, e in subject.errors.items()}
-    worst = max(largest, key=lambda name: largest[name])
-    return worst, largest[worst]
-
-
-def _demand(audit: Audit) -> Html:
-    finite = audit.required[np.isfinite(audit.required)]
-    if not finite.size:
-        return text("the ground's normal loads are not known")
-    needed = Html(f"needs a friction coefficient of {number(float(np.max(finite)), 3)}")
-    if audit.friction is None:
-        return Html(f"{needed}; none was given to compare with")
-    return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
-
-
-def _agreement(subject: Subject) -> Verdict:
-    certificate = subject.certificate
-    if certificate is None:
-        return Verdict(
-            mark="open",
-            label="Formulations",
-            answer=text("not compared"),
-            comment=text(subject.without_certificate),
-            link="certificate",
-        )
-    return Verdict(
-        mark="good" if certificate.holds else "bad",
-        label=f"{len(certificate.formulations)} formulations",
-        answer=text("agree" if certificate.holds else "disagree"),
-        comment=Html(f"worst relative difference {number(certificate.worst, 2)}"),
-        link="certificate",
-    )
 
 
 def balance(subject: Subject, figure: Html) -> Part:
@@ -164,13 +76,15 @@ def _residuals(subject: Subject) -> Html:
     holonomic = [row.name for row in kin.rows if row.is_holonomic]
     rows = []
     for k, (name, unit) in enumerate(zip(run.rows, run.row_units, strict=True)):
-        place = text("")
+        speed = float(np.max(np.abs(run.row_residuals[:, k])))
+        cells = [code(name), quantity(speed, unit, 3)]
         if name in holonomic:
             gap = np.max(np.abs(run.position_residuals[:, holonomic.index(name)]))
-            place = quantity(float(gap), unit.removesuffix("/s"), 3)
-        speed = float(np.max(np.abs(run.row_residuals[:, k])))
-        rows.append((code(name), quantity(speed, unit, 3), place))
-    header = ("row", "in speeds", "in positions")
+            cells.append(quantity(float(gap), unit.removesuffix("/s"), 3))
+        elif holonomic:
+            cells.append(text("–"))
+        rows.append(cells)
+    header = ("row", "in speeds", "in positions")[: 3 if holonomic else 2]
     return table("Largest over all samples", header, rows, numbers={1, 2})
 
 

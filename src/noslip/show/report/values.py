@@ -1,21 +1,11 @@
-"""Numbers and units for people; the number itself, to the last digit, stays in the markup."""
+"""Numbers with units for people; the number itself, to the last digit, stays in the markup."""
 
 from __future__ import annotations
 
 import math
-import re
 
+from noslip.show.plots.units import raised, unit_text
 from noslip.show.report.elements import Html, text
-
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
-
-def unit_text(unit: str) -> str:
-    """``kg*m^2`` as kg·m²; nothing for a pure number."""
-    if unit == "1":
-        return ""
-    raised = re.sub(r"\^(-?\d+)", lambda found: found[1].translate(_RAISED), unit)
-    return raised.replace("*", "·")
 
 
 def number_text(value: float, digits: int = 6) -> str:
@@ -26,9 +16,7 @@ def number_text(value: float, digits: int = 6) -> str:
         return "∞" if value > 0 else "−∞"
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
     shown = mantissa.replace("-", "−")
-    if exponent:
-        shown += f" × 10{str(int(exponent)).translate(_RAISED)}"
-    return shown
+    return f"{shown} × 10{raised(int(exponent))}" if exponent else shown
 
 
 def number(value: float, digits: int = 6) -> Html:
@@ -39,11 +27,12 @@ def number(value: float, digits: int = 6) -> Html:
     return Html(f'<data value="{value!r}">{number_text(value, digits)}</data>')
 
 
-def quantity(value: float, unit: str, digits: int = 6) -> Html:
+def unit(name: str) -> Html:
+    """A unit of a model as it is printed: kg·m², nothing for a pure number."""
+    return text(unit_text(name))
+
+
+def quantity(value: float, name: str, digits: int = 6) -> Html:
     """A number and its unit, kept on one line."""
-    name = unit_text(unit)
-    return (
-        Html(f"{number(value, digits)}\N{NO-BREAK SPACE}{text(name)}")
-        if name
-        else number(value, digits)
-    )
+    after = unit(name)
+    return Html(f"{number(value, digits)}{chr(0xA0)}{after}") if after else number(value, digits)

@@ -1,0 +1,98 @@
+"""The answers that a reader asks for first, side by side at the top of the page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noslip.analysis.audit import Audit
+from noslip.show.report.elements import Html, Verdict, code, text
+from noslip.show.report.subject import Subject
+from noslip.show.report.trust import GROUND
+from noslip.show.report.values import number, quantity
+
+
+def answers(subject: Subject) -> list[Verdict]:
+    """How it ended, energy, constraints, tracking, ground, formulations."""
+    run = subject.run
+    time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
+    found = [
+        Verdict(
+            mark="good" if run.success else "bad",
+            label="How it ended",
+            answer=Html(f"at {time}"),
+            comment=text(run.message),
+            link="simulated",
+        ),
+        Verdict(
+            mark="",
+            label="Energy drift",
+            answer=number(run.energy_drift, 3),
+            comment=text("of the energy that moved"),
+            link="balance",
+        ),
+        Verdict(
+            mark="",
+            label="Constraint residual",
+            answer=number(run.slip, 3),
+            comment=Html(f"m/s or rad/s at most; in positions {number(run.gap, 3)} m or rad"),
+            link="balance",
+        ),
+    ]
+    if subject.errors and len(run.t):
+        worst, error = _worst_error(subject)
+        found.append(
+            Verdict(
+                mark="",
+                label="Tracking error",
+                answer=quantity(error, run.columns[worst][0], 3),
+                comment=Html(f"at most, in {code(worst)}"),
+                link="plots",
+            )
+        )
+    if subject.audit is not None:
+        mark, words = GROUND[subject.audit.verdict]
+        found.append(
+            Verdict(
+                mark=mark,
+                label="No slip",
+                answer=text(words),
+                comment=_demand(subject.audit),
+                link="ground",
+            )
+        )
+    return [*found, _agreement(subject)]
+
+
+def _worst_error(subject: Subject) -> tuple[str, float]:
+    largest = {name: float(np.max(np.abs(e))) for name, e in subject.errors.items()}
+    worst = max(largest, key=lambda name: largest[name])
+    return worst, largest[worst]
+
+
+def _demand(audit: Audit) -> Html:
+    finite = audit.required[np.isfinite(audit.required)]
+    if not finite.size:
+        return text("the ground's normal loads are not known")
+    needed = Html(f"needs a friction coefficient of {number(float(np.max(finite)), 3)}")
+    if audit.friction is None:
+        return Html(f"{needed}; none was given to compare with")
+    return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
+
+
+def _agreement(subject: Subject) -> Verdict:
+    certificate = subject.certificate
+    if certificate is None:
+        return Verdict(
+            mark="open",
+            label="Formulations",
+            answer=text("not compared"),
+            comment=text(subject.without_certificate),
+            link="certificate",
+        )
+    return Verdict(
+        mark="good" if certificate.holds else "bad",
+        label=f"{len(certificate.formulations)} formulations",
+        answer=text("agree" if certificate.holds else "disagree"),
+        comment=Html(f"worst relative difference {number(certificate.worst, 2)}"),
+        link="certificate",
+    )

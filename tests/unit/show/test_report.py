@@ -1,0 +1,202 @@
+"""The report of a run: all sections, the run's own numbers, escaped text, nothing from elsewhere."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from html_page import HtmlPage
+
+import noslip as ns
+from noslip.show.report.report import report_html
+from noslip.show.report.values import number, number_text, quantity
+
+SECTIONS = {
+    "motion": "Motion",
+    "plots": "Plots",
+    "simulated": "What was simulated",
+    "mechanism": "Degrees of freedom",
+    "equations": "Equations of motion",
+    "balance": "Energy and constraints",
+    "ground": "No-slip audit",
+    "certificate": "Verification certificate",
+    "means": "With what",
+    "again": "How to do it again",
+}
+NASTY = "<script>alert('1')</script> & \"quoted\" </title></style>"
+
+
+@pytest.fixture(scope="module")
+def agv(system_of):
+    """A run of the vehicle with a changed parameter, its audit and its page."""
+    system = system_of("agv")
+    result = ns.run_scenario(system, changes={"R": 1.5, "m_platform": 21.25})
+    audit = ns.audit(system, result.trajectory, 0.4)
+    source = report_html(
+        system, result, audit=audit, command="noslip run agv --set R=1.5", facts={"why": NASTY}
+    )
+    return result, audit, source, HtmlPage(without_frames(source))
+
+
+def without_frames(source):
+    """The page without the animation inside it, which is a page of its own."""
+    return re.sub(r' srcdoc="[^"]*"', "", source)
+
+
+def close(found, expected):
+    """Equal to the last digit."""
+    return [float(x) for x in found] == [float(x) for x in expected]
+
+
+def test_all_sections_are_there_and_in_the_contents(agv):
+    page = agv[3]
+    titles = [words for level, words in page.headings if level == 2]
+    assert titles == list(SECTIONS.values())
+    links = [a["href"] for a in page.of("a")]
+    assert links[: len(SECTIONS)] == [f"#{key}" for key in SECTIONS]
+    assert all(page.sections[key].strip() for key in SECTIONS)
+
+
+def test_the_markup_is_accessible(agv):
+    page = agv[3]
+    levels = [level for level, _ in page.headings]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in zip(levels, levels[1:], strict=False))
+    assert page.of("html") == [{"lang": "en"}]
+    assert all(picture["alt"].strip() for picture in page.of("img"))
+    assert all(frame["title"].strip() for frame in page.of("iframe"))
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert {a["href"][1:] for a in page.of("a")} <= set(ids)
+    assert all("scope" in cell for cell in page.of("th") if "class" in cell)
+
+
+def test_it_needs_nothing_from_elsewhere(agv):
+    outside = without_frames(agv[2])
+    page = agv[3]
+    assert not page.of("script") and not page.of("link")
+    for _, attributes in page.elements:
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:image/"))
+    assert "http:" not in outside and "https:" not in outside
+    assert "@import" not in outside and "url(" not in outside
+
+
+def test_names_and_words_of_the_user_are_escaped(agv, system_of):
+    assert NASTY in agv[3].sections["simulated"]
+    assert "<script>alert" not in agv[2]
+    system = system_of("chaplygin-sleigh")
+    run = ns.run_scenario(system).trajectory
+    model = dataclasses.replace(
+        system.model,
+        description=NASTY,
+        references=(NASTY,),
+        parameters=tuple(
+            dataclasses.replace(p, description=NASTY) for p in system.model.parameters
+        ),
+    )
+    equations = ns.derive(model)
+    again = dataclasses.replace(run, model=model, notes=(NASTY,), message=NASTY)
+    source = report_html(ns.System(equations=equations), again, command=f"noslip run {NASTY}")
+    page = HtmlPage(without_frames(source))
+    assert "<script>alert" not in without_frames(source)
+    for key in ("simulated", "means", "again"):
+        assert NASTY in page.sections[key]
+
+
+def test_the_numbers_at_the_top_are_those_of_the_run(agv):
+    result, audit, _, page = agv
+    run = result.trajectory
+    top = page.numbers[""]
+    assert close(top[:4], [60.0, run.energy_drift, run.slip, run.gap])
+    assert top[4] == result.tracking_error
+    assert close(top[5:7], [np.nanmax(audit.required), 0.4])
+    assert 0.0 < top[7] < 1e-9
+
+
+def test_state_and_parameters_are_those_of_the_run(agv):
+    result, _, source, page = agv
+    run = result.trajectory
+    for quantity_ in (*run.coordinates, *run.speeds):
+        values = run[quantity_.name]
+        ends = (values[0], values[-1], values.min(), values.max())
+        cells = page.row("simulated", quantity_.name)
+        assert cells[:4] == [number_text(float(x)) for x in ends]
+        for x in ends:
+            assert f'<data value="{float(x)!r}">' in source
+    assert page.row("simulated", "m_platform") == [
+        "21.25",
+        "kg",
+        "mass of the platform (nominal 20\N{NO-BREAK SPACE}kg)",
+    ]
+    assert page.row("simulated", "I_z")[:2] == ["0.4083", "kg·m²"]
+    assert page.row("simulated", "R") == ["1.5", "m", "radius of the circle"]
+    for expression in result.scenario.motion.values():
+        assert expression in page.sections["simulated"]
+
+
+def test_energy_and_residuals_are_those_of_the_run(agv):
+    result, _, _, page = agv
+    run = result.trajectory
+    work = page.row("balance", "work done on it")
+    assert work == [
+        number_text(float(x)) for x in (0, run.work[-1], run.work.min(), run.work.max())
+    ]
+    for k, name in enumerate(run.rows):
+        largest = float(np.max(np.abs(run.row_residuals[:, k])))
+        assert page.row("balance", name) == [f"{number_text(largest, 3)}\N{NO-BREAK SPACE}m/s"]
+        assert largest in page.numbers["balance"]
+
+
+def test_degrees_of_freedom_and_rows_are_those_of_the_model(agv):
+    page = agv[3]
+    assert "2 degrees of freedom: wheel1.rate, wheel2.rate." in page.sections["mechanism"]
+    assert page.row("mechanism", "wheel2.lateral") == [
+        "rolling",
+        "nonholonomic",
+        "no: follows from wheel1.lateral",
+    ]
+
+
+def test_equations_are_mathematics(agv):
+    page = agv[3]
+    assert len(page.of("math")) > 50
+    folded = [words for level, words in page.headings if level == 3]
+    assert {"Symbols", "Admissible speeds", "Constraint forces"} <= set(folded)
+    assert "agree with the compiled functions" in page.sections["equations"]
+
+
+def test_the_audit_has_its_verdict_and_every_wheel(agv):
+    _, audit, _, page = agv
+    assert audit.verdict == "holds"
+    assert "Verdict: holds." in page.sections["ground"]
+    for line in audit.text().splitlines():
+        assert line[21:].strip() in page.sections["ground"]
+    for wheel in audit.wheels:
+        cells = page.row("ground", wheel.name)
+        assert cells[:2] == ["wheel", number_text(float(np.max(wheel.demand)), 4)]
+        assert cells[2] == f"{number_text(float(np.min(wheel.normal)), 4)}\N{NO-BREAK SPACE}N"
+
+
+def test_the_certificate_is_of_the_mechanism_that_ran(agv):
+    result, _, _, page = agv
+    model = result.trajectory.model
+    parameters = tuple(
+        dataclasses.replace(p, value=result.trajectory.parameters[p.name]) for p in model.parameters
+    )
+    certificate = ns.verify(dataclasses.replace(model, parameters=parameters))
+    assert certificate.holds
+    assert "5 formulations agree at 6 random states" in page.sections["certificate"]
+    for finding in certificate.findings:
+        assert finding.disagreement in page.numbers["certificate"]
+        assert page.row("certificate", finding.check)[0] == "✓holds"
+
+
+def test_how_to_do_it_again(agv):
+    result, _, _, page = agv
+    assert "noslip run agv --set R=1.5" in page.sections["again"]
+    assert 'name = "agv"' in page.sections["again"]
+    run = result.trajectory
+    assert close(page.numbers["means"], [run.rtol, run.atol, run.steps, run.rejections, run.nfev])
+    for word in ("natural orthogonal complement", "dop853", ns.__version__, "numpy"):
+        assert word in page.sections["means"]
