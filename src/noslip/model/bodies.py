@@ -73,7 +73,7 @@ Shape = Box | Cylinder | Sphere | Ring
 class Body:
     """A rigid body: mass, mass center, inertia tensor, and shapes to draw.
 
-    Give either `inertia` or, for a body that only moves in a plane, `moment`.
+    Give either `inertia` or, for a body that only ever turns about its z axis, `moment`.
 
     Parameters
     ----------

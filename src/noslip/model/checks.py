@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from noslip.errors import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_inertia import check_inertia
+from noslip.model.checks_moment import check_moment
 from noslip.model.checks_names import check_names, check_unused
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_references import check_references
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     check_motion,
     check_numbers,
     check_inertia,
+    check_moment,
     check_expressions,
     check_units,
     check_scenario,

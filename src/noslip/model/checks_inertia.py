@@ -59,13 +59,14 @@ def _check_given_once(body: Body) -> Iterator[Finding]:
         yield Finding(
             path,
             f"body '{body.name}' has neither inertia nor moment",
-            "add inertia = [Ixx, Iyy, Izz], or moment = Izz if it only moves in a plane",
+            "add inertia = [Ixx, Iyy, Izz], about the axes of the body; or moment = Izz if it only "
+            "ever turns about its z axis",
         )
     if body.inertia is not None and body.moment is not None:
         yield Finding(
             path,
             f"body '{body.name}' has both inertia and moment",
-            "keep inertia, or moment if it only moves in a plane",
+            "keep inertia, or moment (about z) if it only ever turns about its z axis",
         )
 
 

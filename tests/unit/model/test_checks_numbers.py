@@ -225,13 +225,14 @@ INERTIA = [
         swap(CART, "bodies", inertia=None),
         "body 'rod' has neither inertia nor moment",
         "bodies.rod",
-        "add inertia = [Ixx, Iyy, Izz], or moment = Izz if it only moves in a plane",
+        "add inertia = [Ixx, Iyy, Izz], about the axes of the body; or moment = Izz if it only "
+        "ever turns about its z axis",
     ),
     (
         swap(CART, "bodies", moment=1.0),
         "body 'rod' has both inertia and moment",
         "bodies.rod",
-        "keep inertia, or moment if it only moves in a plane",
+        "keep inertia, or moment (about z) if it only ever turns about its z axis",
     ),
     (
         swap(CART, "bodies", inertia=None, moment=-1.0),
@@ -294,7 +295,7 @@ def test_an_inertia_no_body_has_is_a_warning():
 
 @pytest.mark.parametrize("given", [{"moment": 1.0}, {"inertia": (0.0, 0.0, 0.0)}])
 def test_planar_bodies_and_points_are_fine(given):
-    assert check_model(swap(CART, "bodies", **{"inertia": None, **given})) == ()
+    assert check_model(swap(CART, "bodies", 0, **{"inertia": None, **given})) == ()
 
 
 def test_a_massless_body_is_a_warning():

@@ -100,7 +100,7 @@ FLOATING = replace(FLYER, parameters=KNOWN.parameters)
         (swap(KNOWN, "bodies", mass="mu"), "which is in 1, expected kg"),
         (swap(KNOWN, "bodies", mass="k"), "which is in kg/s^2, expected kg"),
         (swap(KNOWN, "bodies", inertia=(1.0, 1.0, "m*r/2")), "is in kg*m, expected kg*m^2"),
-        (swap(KNOWN, "bodies", inertia=None, moment="m*r^3"), "is in kg*m^3, expected kg*m^2"),
+        (swap(KNOWN, "bodies", 0, inertia=None, moment="m*r^3"), "is in kg*m^3, expected kg*m^2"),
         (swap(KNOWN, "bodies", center_of_mass=(0.0, "r^2", 0.0)), "is in m^2, expected m"),
         (swap(KNOWN, "joints", parent_frame=ns.Placement(position=("w", 0.0, 0.0))), "1/s, exp"),
         (swap(KNOWN, "joints", parent_frame=ns.Placement(angles=("r", 0.0, 0.0))), "expected rad"),
