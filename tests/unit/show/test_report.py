@@ -1,7 +1,8 @@
-"""The report of a run: all sections, the run's own numbers, escaped text, nothing from elsewhere."""
+"""The report of a run: sections, the run's own numbers, escaped text, nothing from elsewhere."""
 
 import dataclasses
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.show.report.report import report_html
-from noslip.show.report.values import number, number_text, quantity
+from noslip.show.report.values import number_text, quantity
 
 SECTIONS = {
     "motion": "Motion",
@@ -61,7 +62,7 @@ def test_the_markup_is_accessible(agv):
     page = agv[3]
     levels = [level for level, _ in page.headings]
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(below - above <= 1 for above, below in zip(levels, levels[1:], strict=False))
+    assert all(below - above <= 1 for above, below in pairwise(levels))
     assert page.of("html") == [{"lang": "en"}]
     assert all(picture["alt"].strip() for picture in page.of("img"))
     assert all(frame["title"].strip() for frame in page.of("iframe"))
@@ -200,3 +201,82 @@ def test_how_to_do_it_again(agv):
     assert close(page.numbers["means"], [run.rtol, run.atol, run.steps, run.rejections, run.nfev])
     for word in ("natural orthogonal complement", "dop853", ns.__version__, "numpy"):
         assert word in page.sections["means"]
+
+
+def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
+    result = ns.track(system_of("carriage"), ns.Circle(radius=2.0), timing=ns.Quintic(duration=8.0))
+    path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
+    page = HtmlPage(without_frames(path.read_text()))
+    assert result.summary() in page.sections["simulated"]
+    assert "made from Python" in page.sections["again"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_arm_has_no_ground_and_a_plain_run_no_errors(system_of):
+    run = ns.simulate(system_of("manipulator-2r"), duration=0.3, samples=31)
+    page = HtmlPage(without_frames(report_html(system_of("manipulator-2r"), run)))
+    assert "Nothing rolls or skates" in page.sections["ground"]
+    assert "Tracking error" not in page.sections[""]
+    assert page.row("simulated", "joint1.angle")[1] == number_text(run["joint1.angle"][-1])
+
+
+def test_a_run_that_fails_says_so(system_of):
+    start = {"disk.tilt": 0.5, "disk.tilt_rate": 0.0, "disk.spin_rate": 0.0, "disk.yaw_rate": 0.0}
+    result = ns.run_scenario(system_of("rolling-disk"), changes=start, on_failure="return")
+    source = report_html(system_of("rolling-disk"), result)
+    page = HtmlPage(without_frames(source))
+    assert result.trajectory.message in page.sections[""]
+    assert '<li class="bad">' in source
+    # the angles by which the start was given are shown beside the quaternion
+    assert page.row("simulated", "disk.tilt")[0] == "0.5"
+    # holonomic rows have a residual in positions too
+    gap = float(np.max(np.abs(result.trajectory.position_residuals)))
+    assert page.row("balance", "rim.normal")[1] == f"{number_text(gap, 3)}\N{NO-BREAK SPACE}m"
+
+
+def test_a_run_without_samples_still_has_a_page(system_of):
+    run = ns.simulate(system_of("carriage"), duration=0.3, samples=31)
+    arrays = {
+        name: value[:0]
+        for name in (f.name for f in dataclasses.fields(run))
+        if isinstance(value := getattr(run, name), np.ndarray)
+    }
+    extra = {name: (unit, values[:0]) for name, (unit, values) in run.extra.items()}
+    empty = dataclasses.replace(run, ending=ns.Ending.CANCELLED, extra=extra, **arrays)
+    page = HtmlPage(report_html(system_of("carriage"), empty))
+    assert "no motion to draw" in page.sections["motion"]
+    assert set(page.sections) == {"", *SECTIONS}
+
+
+def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
+    run = ns.simulate(system_of("carriage"), duration=0.1, samples=3)
+    with refuses(ns.SimulationError, "there is no folder", "page.html", "make it first"):
+        ns.write_report(system_of("carriage"), run, tmp_path / "nowhere" / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.0, 6, "0"),
+        (-0.125, 6, "−0.125"),
+        (60.0, 6, "60"),
+        (3.6449e-13, 3, "3.64 × 10⁻¹³"),
+        (-2.5e21, 6, "−2.5 × 10²¹"),
+        (float("inf"), 6, "∞"),
+        (float("nan"), 6, "not known"),
+    ],
+)
+def test_numbers_for_people(value, digits, shown):
+    assert number_text(value, digits) == shown
+
+
+def test_a_quantity_keeps_its_digits_and_its_unit():
+    assert quantity(1 / 3, "kg*m^2", 3) == (
+        '<data value="0.3333333333333333">0.333</data>\N{NO-BREAK SPACE}kg·m²'
+    )
+    assert quantity(2.0, "1") == '<data value="2.0">2</data>'
+
+
+def test_the_page_is_the_same_each_time(system_of):
+    run = ns.simulate(system_of("carriage"), duration=0.3, samples=31)
+    assert report_html(system_of("carriage"), run) == report_html(system_of("carriage"), run)
