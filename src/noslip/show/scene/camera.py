@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.model.bodies import WORLD
 from noslip.show.scene.frames import Frames
-from noslip.show.scene.geometry import Array, rotations_of
+from noslip.show.scene.geometry import Array
+from noslip.show.scene.poses import part_poses
 from noslip.show.scene.scene import Scene
 
 #: Upright angle of view, rad.
-FIELD_OF_VIEW = float(np.radians(40.0))
-#: From where one looks: angle about the upward direction from the right of the model's x axis, and
-#: above the horizon, rad.
-AZIMUTH, ELEVATION = float(np.radians(-62.0)), float(np.radians(28.0))
+FIELD_OF_VIEW = float(np.radians(32.0))
+#: Above the horizon, rad, one looks from.
+ELEVATION = float(np.radians(26.0))
+#: Directions to choose from: angles about the upward direction, from ahead to the left of the
+#: world's x axis, all of them with x pointing more or less to the right of the picture.
+AZIMUTHS = tuple(float(np.radians(a)) for a in (-62.0, -75.0, -105.0, -118.0))
+#: A direction is left for a later one if that brings the motion this much nearer.
+NEARER = 0.95
+#: Frames that are looked at when the view is fitted.
+LOOKED_AT = 150
 #: A motion that is longer than this many times the model is followed instead of fitted.
 FAR = 12.0
 
@@ -69,27 +75,10 @@ class Extent:
         return np.where(pick, self.upper, self.lower)
 
 
-def extent(scene: Scene, frames: Frames, *, around: Array | None = None) -> Extent:
-    """The box that all bodies fill over the frames.
-
-    Parameters
-    ----------
-    around : (k, 3) a point that the view moves with; the box is then that of the motion about it.
-    """
-    shift = np.zeros((len(frames), 1, 3)) if around is None else -around[:, None, :]
-    points = []
-    for part in scene.parts:
-        low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
-        corners = Extent(lower=low.astype(float), upper=high.astype(float)).corners
-        if part.body == WORLD:
-            points.append((corners + shift).reshape(-1, 3))
-            continue
-        k = frames.bodies.index(part.body)
-        R = rotations_of(frames.quaternions[:, k])
-        moved = np.einsum("nij,cj->nci", R, corners) + frames.positions[:, k, None, :]
-        points.append((moved + shift).reshape(-1, 3))
-    stacked = np.concatenate(points) if points else np.zeros((1, 3))
-    return Extent(lower=stacked.min(axis=0), upper=stacked.max(axis=0))
+def extent(scene: Scene, frames: Frames) -> Extent:
+    """The box that all bodies fill over the frames."""
+    points = _points(scene, frames)
+    return Extent(lower=points.min(axis=0), upper=points.max(axis=0))
 
 
 def camera(
@@ -98,30 +87,27 @@ def camera(
     *,
     aspect: float = 1.5,
     follow: bool = False,
-    azimuth: float = AZIMUTH,
+    azimuth: float | None = None,
     elevation: float = ELEVATION,
 ) -> Camera:
-    """A camera that has the whole motion in view.
+    """A camera that has the whole motion in view, as near as it can be.
 
     Parameters
     ----------
     aspect : width of the picture over its height.
-    follow : fit the bodies about the point of :func:`followed` at the first frame instead.
-    azimuth, elevation : of the direction one looks from, rad.
+    follow : fit the bodies about the point of :func:`followed`, as seen at the first frame.
+    azimuth, elevation : of the direction one looks from, rad; by default the azimuth is that of
+        :data:`AZIMUTHS` from which the bodies look largest.
     """
     center = followed(scene, frames)
-    box = extent(scene, frames, around=center) if follow else extent(scene, frames)
-    up = scene.up
-    ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    ahead = ahead - (ahead @ up) * up
-    ahead /= np.linalg.norm(ahead)
-    left = np.cross(up, ahead)
-    level = np.cos(azimuth) * ahead + np.sin(azimuth) * left
-    back = np.cos(elevation) * level + np.sin(elevation) * up
-    view = Camera(
-        position=box.center + back * _distance(box, back, up, aspect), look_at=box.center, up=up
-    )
-    return view.moved(center[0]) if follow else view
+    points = _points(scene, frames, -center if follow else None)
+    best: tuple[float, Camera] | None = None
+    for angle in AZIMUTHS if azimuth is None else (azimuth,):
+        distance, view = _fitted(points, _direction(scene.up, angle, elevation), scene.up, aspect)
+        if best is None or distance < NEARER * best[0]:
+            best = distance, view
+    assert best is not None
+    return best[1].moved(center[0]) if follow else best[1]
 
 
 def followed(scene: Scene, frames: Frames) -> Array:
@@ -141,16 +127,51 @@ def is_far(scene: Scene, frames: Frames) -> bool:
     return extent(scene, frames).size > FAR * 2 * scene.length
 
 
-def _distance(box: Extent, back: Array, up: Array, aspect: float) -> float:
-    """Least distance at which all corners of a box are in view, and a bit."""
+def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
+    """(n, 3) corners of the boxes about all parts, at some of the frames."""
+    every = max(1, len(frames) // LOOKED_AT)
+    chosen = slice(None, None, every)
+    moved_by = 0.0 if shift is None else shift[chosen, None, :]
+    points = [np.zeros((0, 3))]
+    for part in scene.parts:
+        low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
+        corners = Extent(lower=low.astype(float), upper=high.astype(float)).corners
+        R, p = part_poses(scene, frames, part, chosen)
+        moved = np.einsum("nij,cj->nci", R, corners) + p[:, None, :] + moved_by
+        points.append(moved.reshape(-1, 3))
+    found = np.concatenate(points)
+    return found if len(found) else np.zeros((1, 3))
+
+
+def _direction(up: Array, azimuth: float, elevation: float) -> Array:
+    """Unit vector from what is looked at to the camera."""
+    ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    ahead = ahead - (ahead @ up) * up
+    ahead = ahead / np.linalg.norm(ahead)
+    level = np.cos(azimuth) * ahead + np.sin(azimuth) * np.cross(up, ahead)
+    direction: Array = np.cos(elevation) * level + np.sin(elevation) * up
+    return direction
+
+
+def _fitted(points: Array, back: Array, up: Array, aspect: float) -> tuple[float, Camera]:
+    """The least distance at which all points are in view, and the camera there.
+
+    With a, d the parts of a point along the picture and towards the camera, and T the tangent of
+    half the angle of view, it is seen if |a| ≤ T (D − d). Both edges are touched by the points if
+    the middle is at s = T/2 (max(d + a/T) − max(d − a/T)).
+    """
     right = np.cross(up, back)
-    right /= np.linalg.norm(right)
+    right = right / np.linalg.norm(right)
     over = np.cross(back, right)
-    d = box.corners - box.center
-    tangent = np.tan(FIELD_OF_VIEW / 2)
-    # a corner d is seen at height d·over / (distance − d·back)
-    needed = [
-        d @ back + np.abs(d @ over) / tangent,
-        d @ back + np.abs(d @ right) / (tangent * aspect),
-    ]
-    return 1.08 * max(float(np.max(needed)), 1e-6)
+    tangent = float(np.tan(FIELD_OF_VIEW / 2))
+    middle, distances = np.zeros(3), []
+    start = points.mean(axis=0)
+    depth = (points - start) @ back
+    for axis, edge in ((right, tangent * aspect), (over, tangent)):
+        along = (points - start) @ axis
+        most, least = np.max(depth + along / edge), np.max(depth - along / edge)
+        middle = middle + edge / 2 * (most - least) * axis
+        distances.append((most + least) / 2)
+    distance = 1.1 * max(float(max(distances)), 1e-6)
+    look_at = start + middle
+    return distance, Camera(position=look_at + distance * back, look_at=look_at, up=up)

@@ -15,8 +15,15 @@ from noslip.model.bodies import WORLD, Body, Box, Cylinder, Placement, Ring, Sha
 from noslip.model.contacts import Ball, KnifeEdge, Rolling, Torus
 from noslip.model.joints import Joint, Prismatic, Revolute, Spherical
 from noslip.model.model import Model
-from noslip.model.quantities import Vector3
-from noslip.show.scene.geometry import Array, angles_of, number, numbers, placed, rotation_to
+from noslip.show.scene.geometry import (
+    Array,
+    angles_of,
+    number,
+    numbers,
+    placed,
+    rotation_to,
+    vector,
+)
 
 METAL, DARK, MARK = "#9d9d9d", "#333333", "#f58518"
 COLORS = ("#4c78a8", "#72b7b2", "#e45756", "#54a24b", "#b279a2", "#eeca3b")
@@ -159,7 +166,7 @@ def _mass(body: Body, size: float, color: str, values: Mapping[str, float]) -> I
 
 def _places(model: Model, body: Body, values: Mapping[str, float]) -> list[tuple[Joint, Array]]:
     """The joints of a body and where they sit on it; the one that carries it first."""
-    found = []
+    found: list[tuple[Joint, Array]] = []
     for joint in model.joints:
         if joint.child == body.name:
             found.insert(0, (joint, placed(joint.child_frame, values)[1]))
@@ -195,10 +202,5 @@ def _rod(start: Array, end: Array, radius: float, color: str) -> Cylinder:
 
 def _at(position: Array, R: Array | None = None) -> Placement:
     return Placement(
-        position=_vector(position), angles=_vector(np.zeros(3) if R is None else angles_of(R))
+        position=vector(position), angles=vector(np.zeros(3) if R is None else angles_of(R))
     )
-
-
-def _vector(entries: Array) -> Vector3:
-    x, y, z = (float(e) for e in entries)
-    return x, y, z

@@ -25,8 +25,12 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
 from noslip.show.scene.geometry import Array, quaternions_of, without_jumps
+from noslip.show.scene.rollers import rollers, rolling_rate
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import cross
+
+#: Numbers of a body in the native picture.
+PER_BODY = 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +47,7 @@ class Frames:
     velocities : (k, bodies, 3) of the mass centers, m/s.
     traces : name → (k, 3): ``wheel1.contact`` for the contact points, ``platform.center_of_mass``
         for the mass centers.
+    rolled : roller → (k,) angle by which a drawn wheel has turned, rad; see `rollers`.
     forces : contact → points (k, 3), m, and forces of the ground on the body (k, 3), N; empty
         unless asked for.
     """
@@ -54,6 +59,7 @@ class Frames:
     centers: Array
     velocities: Array
     traces: dict[str, Array]
+    rolled: dict[str, Array] = field(default_factory=dict)
     forces: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -90,30 +96,18 @@ def frames(
         )
     at = film_times(run.t, rate) if times is None else np.asarray(times, dtype=float)
     at = np.clip(at, run.t[0], run.t[-1])
-    q, v = _between(system, run, at)
-    kin = system.kinematics
-    params = system.parameters(run.parameters)
-    names = tuple(node.body.name for node in kin.tree.nodes)
-    table = _picture(system).map(at, np.hstack([q, v]), np.empty((len(at), 0)), params)
-    bodies = table[:, : 18 * len(names)].reshape(len(at), len(names), 18)
-    order = [names.index(body.name) for body in system.model.bodies]
-    bodies = bodies[:, order]
-    rotations = bodies[:, :, :9].reshape(len(at), len(names), 3, 3)
-    points = table[:, 18 * len(names) :].reshape(len(at), -1, 3)
-    traces = {f"{c.contact.name}.contact": points[:, k] for k, c in enumerate(kin.contacts)}
-    traces |= {
-        f"{body.name}.center_of_mass": bodies[:, k, 12:15]
-        for k, body in enumerate(system.model.bodies)
-    }
+    motion = _Motion(system, run)
+    picture = motion(at)
     return Frames(
         times=at,
         bodies=tuple(body.name for body in system.model.bodies),
-        positions=bodies[:, :, 9:12],
-        quaternions=without_jumps(quaternions_of(rotations)),
-        centers=bodies[:, :, 12:15],
-        velocities=bodies[:, :, 15:18],
-        traces=traces,
-        forces=_forces(system, run, at, traces) if forces else {},
+        positions=picture.positions,
+        quaternions=without_jumps(quaternions_of(picture.rotations)),
+        centers=picture.centers,
+        velocities=picture.velocities,
+        traces=picture.traces,
+        rolled=_rolled(motion, at),
+        forces=_forces(system, run, at, picture.traces) if forces else {},
     )
 
 
@@ -128,24 +122,91 @@ def film_times(t: Array, rate: float) -> Array:
     return at if t[-1] - at[-1] < 1e-6 / rate else np.append(at, t[-1])
 
 
-def _between(system: System, run: Trajectory, at: Array) -> tuple[Array, Array]:
-    """q and v of a run between its samples."""
-    if len(run.t) == 1:
-        return np.repeat(run.q, len(at), axis=0), np.repeat(run.v, len(at), axis=0)
-    k = np.clip(np.searchsorted(run.t, at, side="right") - 1, 0, len(run.t) - 2)
-    h = run.t[k + 1] - run.t[k]
-    s = np.divide(at - run.t[k], h, out=np.zeros_like(h), where=h > 0)[:, None]
-    h = h[:, None]
-    params = system.parameters(run.parameters)
-    nq = run.q.shape[1]
-    table = _rates(system).map(
-        run.t, np.hstack([run.q, run.v, run.vdot]), np.empty((len(run.t), 0)), params
-    )
-    q = _quintic(s, h, *((x[k], x[k + 1]) for x in (run.q, table[:, :nq], table[:, nq:])))
-    for j in system.kinematics.probe.quaternions:
-        q[:, j : j + 4] /= np.linalg.norm(q[:, j : j + 4], axis=1, keepdims=True)
-    v = _cubic(s, h, (run.v[k], run.v[k + 1]), (run.vdot[k], run.vdot[k + 1]))
-    return q, v
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Picture:
+    """Where everything is and how it moves at k times."""
+
+    rotations: Array
+    positions: Array
+    centers: Array
+    velocities: Array
+    omegas: Array
+    traces: dict[str, Array]
+
+
+class _Motion:
+    """A run as a function of time."""
+
+    def __init__(self, system: System, run: Trajectory) -> None:
+        self.system, self.run = system, run
+        # they were checked when the run was made
+        self.params = np.array([run.parameters[p.name] for p in system.model.parameters])
+        nothing = np.empty((len(run.t), 0))
+        x = np.hstack([run.q, run.v, run.vdot])
+        rates = _rates(system).map(run.t, x, nothing, self.params)
+        self.qdot, self.qddot = np.hsplit(rates, 2)
+
+    def __call__(self, at: Array) -> _Picture:
+        """The picture at some times."""
+        q, v = self.state(at)
+        x, nothing = np.hstack([q, v]), np.empty((len(at), 0))
+        table = _picture(self.system).map(at, x, nothing, self.params)
+        kin, model = self.system.kinematics, self.system.model
+        names = [node.body.name for node in kin.tree.nodes]
+        split = PER_BODY * len(names)
+        bodies = table[:, :split].reshape(len(at), len(names), PER_BODY)
+        bodies = bodies[:, [names.index(body.name) for body in model.bodies]]
+        points = table[:, split:].reshape(len(at), -1, 3)
+        traces = {f"{c.contact.name}.contact": points[:, k] for k, c in enumerate(kin.contacts)}
+        traces |= {
+            f"{body.name}.center_of_mass": bodies[:, k, 12:15]
+            for k, body in enumerate(model.bodies)
+        }
+        return _Picture(
+            rotations=bodies[:, :, :9].reshape(len(at), len(names), 3, 3),
+            positions=bodies[:, :, 9:12],
+            centers=bodies[:, :, 12:15],
+            velocities=bodies[:, :, 15:18],
+            omegas=bodies[:, :, 18:21],
+            traces=traces,
+        )
+
+    def state(self, at: Array) -> tuple[Array, Array]:
+        """q and v between the samples."""
+        run = self.run
+        if len(run.t) == 1:
+            return np.repeat(run.q, len(at), axis=0), np.repeat(run.v, len(at), axis=0)
+        k = np.clip(np.searchsorted(run.t, at, side="right") - 1, 0, len(run.t) - 2)
+        h = run.t[k + 1] - run.t[k]
+        s = np.divide(at - run.t[k], h, out=np.zeros_like(h), where=h > 0)[:, None]
+        ends = [(x[k], x[k + 1]) for x in (run.q, self.qdot, self.qddot, run.v, run.vdot)]
+        q = _quintic(s, h[:, None], *ends[:3])
+        for j in self.system.kinematics.probe.quaternions:
+            q[:, j : j + 4] /= np.linalg.norm(q[:, j : j + 4], axis=1, keepdims=True)
+        return q, _cubic(s, h[:, None], *ends[3:])
+
+
+def _rolled(motion: _Motion, at: Array) -> dict[str, Array]:
+    """Angles of drawn wheels: the integral of their rates by Gauss's rule between all times."""
+    model = motion.system.model
+    found = rollers(model, motion.run.parameters)
+    if not found:
+        return {}
+    times = np.unique(np.concatenate([motion.run.t, at]))
+    h = np.diff(times)
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    inner = times[:-1, None] + h[:, None] * (nodes + 1) / 2
+    picture = motion(inner.ravel())
+    result = {}
+    for roller in found:
+        k = next(j for j, body in enumerate(model.bodies) if body.name == roller.body)
+        R, omega = picture.rotations[:, k], picture.omegas[:, k]
+        arm = picture.positions[:, k] + R @ roller.center - picture.centers[:, k]
+        velocity = picture.velocities[:, k] + np.cross(omega, arm)
+        rate = rolling_rate(roller, R, velocity, omega).reshape(inner.shape)
+        angle = np.concatenate([[0.0], np.cumsum(rate @ weights * h / 2)])
+        result[roller.name] = angle[np.searchsorted(times, at)]
+    return result
 
 
 Ends = tuple[Array, Array]
@@ -182,13 +243,14 @@ def _rates(system: System) -> NativeFunction:
 
 @lru_cache(maxsize=16)
 def _picture(system: System) -> NativeFunction:
-    """Per body R_WB by rows, origin, mass center and its velocity; then the contact points."""
+    """Per body R_WB by rows, origin, mass center, its velocity, ω; then the contact points."""
     kin, s = system.kinematics, system.kinematics.symbols
     parts: list[ca.SX] = []
     for node, (w, v) in zip(kin.tree.nodes, twists(kin.tree, s.v), strict=True):
         center = node.p_WB + ca.mtimes(node.R_WD, node.center_D)
         velocity = ca.mtimes(node.R_WD, v + cross(w, node.center_D))
-        parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB, center, velocity]
+        omega = ca.mtimes(node.R_WD, w)
+        parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB, center, velocity, omega]
     parts += [contact.point for contact in kin.contacts]
     inputs = (s.t, ca.vertcat(s.q, s.v), ca.SX(0, 1), s.params)
     expression = ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from noslip.model import expressions
 from noslip.model.bodies import Placement
-from noslip.model.quantities import Scalar
+from noslip.model.quantities import Scalar, Vector3
 
 Array = NDArray[np.float64]
 
@@ -22,6 +22,12 @@ def number(scalar: Scalar, values: Mapping[str, float]) -> float:
 def numbers(entries: Sequence[Scalar], values: Mapping[str, float]) -> Array:
     """The same for a vector."""
     return np.array([number(entry, values) for entry in entries])
+
+
+def vector(entries: Array) -> Vector3:
+    """Three numbers as the model has them."""
+    x, y, z = (float(e) for e in entries)
+    return x, y, z
 
 
 def placed(placement: Placement, values: Mapping[str, float]) -> tuple[Array, Array]:

@@ -68,7 +68,8 @@ Triangles = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 def box(size: NDArray[np.float64]) -> Triangles:
     """A box about the origin: six faces of four vertices each."""
-    points, faces = [], []
+    points: list[NDArray[np.float64]] = []
+    faces: list[list[int]] = []
     for axis in range(3):
         for side in (-1.0, 1.0):
             across, up = (axis + 1) % 3, (axis + 2) % 3
@@ -93,6 +94,17 @@ def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
     points = np.concatenate([top, bottom, top, bottom])
     faces = np.concatenate([side_faces, fan + 2 * around, fan[:, ::-1] + 3 * around])
     return points, faces
+
+
+def cone(radius: float, length: float, around: int = AROUND) -> Triangles:
+    """A cone with its base on the plane z = 0 and its tip above: side, then base."""
+    base = _raised(_circle(around) * radius, 0.0)
+    tips = np.tile([0.0, 0.0, length], (around, 1))
+    k = np.arange(around)
+    j = (k + 1) % around
+    side = np.column_stack([k, j, k + around])
+    fan = np.column_stack([np.full(around - 2, 0), np.arange(2, around), np.arange(1, around - 1)])
+    return np.concatenate([base, tips, base]), np.concatenate([side, fan + 2 * around])
 
 
 def sphere(radius: float, around: int = 32) -> Triangles:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noslip.errors import ModelError, nearest
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import Plane
+from noslip.model.bodies import WORLD, Shape
+from noslip.model.contacts import Rolling
 from noslip.model.model import Model
 from noslip.show.scene.defaults import default_shapes, world_shapes
-from noslip.show.scene.geometry import Array, numbers, placed
+from noslip.show.scene.geometry import Array, number, numbers, placed
 from noslip.show.scene.meshes import Color, Faces, Mesh, Vertices, shape_mesh
+from noslip.show.scene.rollers import Roller, marks, planes, rollers
 
 #: Least cosine between the upward direction and the ground's normal; steeper ground is drawn level.
 STEEPEST = 0.5
@@ -27,20 +28,23 @@ class Part:
     Parameters
     ----------
     body : its name, or ``world`` for what stands still.
-    vertices : (n, 3) float32, m, in the body frame.
+    vertices : (n, 3) float32, m, in the body frame, or in that of the roller.
     faces : (m, 3) uint32.
     color : red, green, blue, 0 to 255.
+    roller : name of the wheel it turns with, if any; its frame has its origin at the wheel's center
+        and the axes of the body at the start.
     """
 
     body: str
     vertices: Vertices
     faces: Faces
     color: Color
+    roller: str = ""
 
     def same_as(self, other: Part) -> bool:
         """Whether both draw the same triangles in the same color on the same body."""
         return (
-            self.body == other.body
+            (self.body, self.roller) == (other.body, other.roller)
             and self.color == other.color
             and np.array_equal(self.vertices, other.vertices)
             and np.array_equal(self.faces, other.faces)
@@ -71,7 +75,10 @@ class Scene:
     model : its name.
     bodies : names in the model's order.
     parts : meshes, each on a body.
-    grounds : planes of the contacts, each once; without contacts there is none.
+    rollers : wheels that the model draws and does not spin.
+    grounds : planes of contacts and tires, each once; without them there is none.
+    quiet : traces and velocities that would only crowd the picture: mass centers of bodies that
+        roll, and of bodies without mass.
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
     """
@@ -79,7 +86,9 @@ class Scene:
     model: str
     bodies: tuple[str, ...]
     parts: tuple[Part, ...]
+    rollers: tuple[Roller, ...]
     grounds: tuple[Ground, ...]
+    quiet: frozenset[str]
     length: float
     up: Array
 
@@ -96,25 +105,45 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
     """
     values = _values(model, parameters or {})
     grounds = _grounds(model, values)
+    turning = rollers(model, values)
     parts: list[Part] = []
     for body in model.bodies:
-        for shape in body.shapes or default_shapes(model, body, values):
-            mesh = shape_mesh(shape, values)
-            if np.all(np.isfinite(mesh.vertices)):
-                parts.append(_part(body.name, mesh))
+        mine = {roller.shape: roller for roller in turning if roller.body == body.name}
+        for k, shape in enumerate(body.shapes or default_shapes(model, body, values)):
+            parts += _parts(body.name, shape, mine.get(k), values)
     parts += [_part(WORLD, shape_mesh(shape, values)) for shape in world_shapes(model, values)]
     return Scene(
         model=model.name,
         bodies=tuple(body.name for body in model.bodies),
         parts=tuple(parts),
+        rollers=turning,
         grounds=tuple(grounds),
-        length=_length(parts),
+        quiet=frozenset(f"{name}.center_of_mass" for name in _quiet(model, values)),
+        length=_length(parts, turning),
         up=_up(model, grounds, values),
     )
 
 
-def _part(body: str, mesh: Mesh) -> Part:
-    return Part(body=body, vertices=mesh.vertices, faces=mesh.faces, color=mesh.color)
+def _parts(
+    body: str, shape: Shape, roller: Roller | None, values: Mapping[str, float]
+) -> Iterator[Part]:
+    """The part of a shape; of a wheel that is turned also what shows its turning."""
+    mesh = shape_mesh(shape, values)
+    if not np.all(np.isfinite(mesh.vertices)):
+        return
+    if roller is None:
+        yield _part(body, mesh)
+        return
+    shifted = (mesh.vertices - roller.center).astype(np.float32)
+    yield _part(body, dataclasses.replace(mesh, vertices=shifted), roller.name)
+    for mark in marks(roller):
+        yield _part(body, shape_mesh(mark, values), roller.name)
+
+
+def _part(body: str, mesh: Mesh, roller: str = "") -> Part:
+    return Part(
+        body=body, vertices=mesh.vertices, faces=mesh.faces, color=mesh.color, roller=roller
+    )
 
 
 def _values(model: Model, changes: Mapping[str, float]) -> dict[str, float]:
@@ -130,21 +159,27 @@ def _values(model: Model, changes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _grounds(model: Model, values: Mapping[str, float]) -> list[Ground]:
-    planes: list[Plane] = []
-    for contact in model.contacts:
-        if contact.plane not in planes:
-            planes.append(contact.plane)
     found = []
-    for plane in planes:
+    for plane in planes(model):
         R, p = placed(plane.frame, values)
         found.append(Ground(body=plane.body, rotation=R, position=p))
     return found
 
 
-def _length(parts: list[Part]) -> float:
-    by_body: dict[str, list[NDArray[np.float32]]] = {}
+def _quiet(model: Model, values: Mapping[str, float]) -> Iterator[str]:
+    rolling = {c.body for c in model.contacts if isinstance(c, Rolling)}
+    alone = len(model.bodies) == 1
+    for body in model.bodies:
+        if (body.name in rolling and not alone) or number(body.mass, values) == 0:
+            yield body.name
+
+
+def _length(parts: list[Part], turning: tuple[Roller, ...]) -> float:
+    centers = {roller.name: roller.center for roller in turning} | {"": np.zeros(3)}
+    by_body: dict[str, list[Array]] = {}
     for part in parts:
-        by_body.setdefault(part.body, []).append(part.vertices)
+        if part.body != WORLD:
+            by_body.setdefault(part.body, []).append(part.vertices + centers[part.roller])
     sizes = [
         float(np.linalg.norm(np.ptp(np.concatenate(vertices), axis=0))) / 2
         for vertices in by_body.values()

@@ -10,20 +10,25 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.model.bodies import WORLD
 from noslip.show.scene.camera import Camera, Extent, extent, followed
 from noslip.show.scene.frames import Frames
-from noslip.show.scene.geometry import Array, quaternions_of, rotation_to
-from noslip.show.scene.scene import Ground, Part, Scene
+from noslip.show.scene.geometry import Array, quaternions_of, rotation_to, without_jumps
+from noslip.show.scene.meshes import Color
+from noslip.show.scene.overlays import arrows, fineness, grids, pale, rounded, traces
+from noslip.show.scene.poses import roller_quaternions
+from noslip.show.scene.rollers import Roller
+from noslip.show.scene.scene import Part, Scene
 
-#: Colors of traces, forces and velocities; of a ghost.
-CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
-FORCE, VELOCITY, GHOST = (228, 87, 86), (84, 162, 75), (150, 150, 150)
-GRID_CELL, GRID_SECTION = (214, 218, 224), (168, 176, 188)
+GHOST, GRID_CELL, GRID_SECTION = (150, 150, 150), (214, 218, 224), (168, 176, 188)
+
+#: Radius of an arrow's shaft as a part of the model's length.
+SHAFT = 0.014
 
 #: Pieces of a trace that appear one after the other.
-PIECES = 60
+PIECES = 40
 
 
 class Stage:
@@ -57,10 +62,11 @@ class Stage:
         self.index = 0
         self._root = api.add_frame(prefix, show_axes=False)
         self._bodies: dict[str, Any] = {}
+        self._rollers: dict[str, tuple[Roller, Any]] = {}
         self._parts: list[tuple[Part, Any]] = []
         self._extras: list[Any] = []
         self._pieces: list[tuple[int, Any]] = []
-        self._arrows: list[tuple[Any, Array, Array]] = []
+        self._arrows: list[_Arrow] = []
         self._shown: dict[str, tuple[Array, Array]] = {}
         self._offset = np.zeros((0, 3))
 
@@ -77,7 +83,7 @@ class Stage:
             box = extent(scene, frames)
             self._put_grounds(scene, box)
             if self.traces:
-                self._put_traces(scene, frames, box)
+                self._put_traces(scene, frames)
             self._put_arrows(scene, frames)
         self._shown = {}
         self.show(min(index, len(frames) - 1))
@@ -96,19 +102,22 @@ class Stage:
                     frames.positions[index, k],
                     frames.quaternions[index, k],
                 )
+        for name, (roller, handle) in self._rollers.items():
+            turned = roller_quaternions(roller.axis, frames.rolled[name][index])
+            self._move(name, handle, roller.center, turned)
         offset = self._offset[index] if self.follow else np.zeros(3)
         self._move(self.prefix, self._root, -offset, np.array([1.0, 0.0, 0.0, 0.0]))
         for start, handle in self._pieces:
             if handle.visible != (start < index):
                 handle.visible = start < index
-        for handle, starts, ends in self._arrows:
-            points = np.stack([starts[:, index], ends[:, index]], axis=1).astype(np.float32)
-            handle.points = points
+        for arrow in self._arrows:
+            arrow.resize(index)
+            self._move(arrow.path, arrow.handle, arrow.starts[index], arrow.turns[index])
 
     def remove(self) -> None:
         """Take everything away."""
         self._root.remove()
-        self._bodies, self._parts, self._extras = {}, [], []
+        self._bodies, self._rollers, self._parts, self._extras = {}, {}, [], []
         self._pieces, self._arrows, self._shown = [], [], {}
         self.scene = self.frames = None
 
@@ -131,6 +140,7 @@ class Stage:
             if name not in self._bodies:
                 path = f"{self.prefix}/{_node(name)}"
                 self._bodies[name] = self.api.add_frame(path, show_axes=False)
+        self._put_rollers(scene)
         kept: list[tuple[Part, Any]] = []
         for k, part in enumerate(scene.parts):
             old = self._parts[k] if k < len(self._parts) else None
@@ -144,9 +154,25 @@ class Stage:
             handle.remove()
         self._parts = kept
 
+    def _put_rollers(self, scene: Scene) -> None:
+        for name, (roller, handle) in list(self._rollers.items()):
+            if (name, roller.body) not in [(r.name, r.body) for r in scene.rollers]:
+                handle.remove()
+                self._parts = [(p, h) for p, h in self._parts if p.roller != name]
+                del self._rollers[name]
+        for roller in scene.rollers:
+            path = f"{self.prefix}/{_node(roller.body)}/{_node(roller.name)}"
+            handle = self._rollers.get(roller.name, (roller, None))[1]
+            if handle is None:
+                handle = self.api.add_frame(path, show_axes=False)
+            self._rollers[roller.name] = (roller, handle)
+
     def _mesh(self, k: int, part: Part) -> Any:
+        path = f"{self.prefix}/{_node(part.body)}"
+        if part.roller:
+            path = f"{path}/{_node(part.roller)}"
         return self.api.add_mesh_simple(
-            f"{self.prefix}/{_node(part.body)}/part{k}",
+            f"{path}/part{k}",
             part.vertices,
             part.faces,
             color=GHOST if self.ghost else part.color,
@@ -156,50 +182,34 @@ class Stage:
         )
 
     def _put_grounds(self, scene: Scene, box: Extent) -> None:
-        grounds = list(scene.grounds)
-        if not any(ground.body == WORLD for ground in grounds):
-            grounds.append(_floor(scene, box))
-        for k, ground in enumerate(grounds):
-            if ground.body == WORLD:
-                width, center = grid_size(scene, box)
-                normal = ground.rotation[:, 2]
-                at = center - normal * float((center - ground.position) @ normal)
-            else:
-                width, at = grid_cell(4 * scene.length) * 4, ground.position
-            cell = grid_cell(width)
-            path = self.prefix if ground.body == WORLD else f"{self.prefix}/{_node(ground.body)}"
-            self._extras.append(
-                self.api.add_grid(
-                    f"{path}/ground{k}",
-                    width=width,
-                    height=width,
-                    cell_size=cell,
-                    section_size=5 * cell,
-                    cell_color=GRID_CELL,
-                    section_color=GRID_SECTION,
-                    position=_snapped(at, ground, cell),
-                    wxyz=quaternions_of(ground.rotation),
-                    shadow_opacity=0.15,
-                    plane_opacity=0.0,
-                )
+        for k, grid in enumerate(grids(scene, box)):
+            path = self.prefix if grid.body == WORLD else f"{self.prefix}/{_node(grid.body)}"
+            handle = self.api.add_grid(
+                f"{path}/ground{k}",
+                width=grid.width,
+                height=grid.width,
+                cell_size=grid.cell,
+                section_size=5 * grid.cell,
+                cell_color=GRID_CELL,
+                section_color=GRID_SECTION,
+                position=grid.position,
+                wxyz=quaternions_of(grid.rotation),
+                fade_distance=20 * grid.width,
+                shadow_opacity=0.15,
             )
+            self._extras.append(handle)
 
-    def _put_traces(self, scene: Scene, frames: Frames, box: Extent) -> None:
+    def _put_traces(self, scene: Scene, frames: Frames) -> None:
         """Each trace once as a thin line, and once in pieces that appear as time goes on."""
-        lift = scene.up * 2e-3 * min(box.size, 2 * scene.length)
-        for name in trace_names(scene, frames):
-            points = frames.traces[name] + lift
-            color = CONTACT_TRACE if name.endswith(".contact") else CENTER_TRACE
-            path = f"{self.prefix}/traces/{_node(name)}"
-            every = max(1, -(-len(points) // 2000))
-            thin = np.concatenate([points[:-1:every], points[-1:]])
-            self._line(f"{path}/all", thin, _pale(color), 1.0)
+        for trace in traces(scene, frames):
+            points = rounded(trace.points, fineness(trace.points))
+            path = f"{self.prefix}/traces/{_node(trace.name)}"
+            self._line(f"{path}/all", points, pale(trace.color), 1.0)
             bounds = np.unique(np.linspace(0, len(points) - 1, PIECES + 1).astype(int))
             for start, end in pairwise(bounds):
-                handle = self._line(
-                    f"{path}/piece{start}", points[start : end + 1], color, 2.5, visible=False
-                )
-                self._pieces.append((int(start), handle))
+                piece = points[start : end + 1]
+                handle = self._line(f"{path}/{start}", piece, trace.color, 2.5, visible=False)
+                self._pieces.append((start * (len(frames) - 1) // (len(points) - 1), handle))
 
     def _line(
         self, path: str, points: Array, color: tuple[int, int, int], width: float, **more: Any
@@ -212,34 +222,53 @@ class Stage:
         return handle
 
     def _put_arrows(self, scene: Scene, frames: Frames) -> None:
-        if self.velocities and frames.bodies:
-            self._arrow("velocities", frames.centers, frames.velocities, VELOCITY, scene)
-        if self.forces and frames.forces:
-            points, vectors = (
-                np.stack(x, axis=1) for x in zip(*frames.forces.values(), strict=True)
-            )
-            self._arrow("forces", points, vectors, FORCE, scene)
+        for kind in arrows(scene, frames, forces=self.forces, velocities=self.velocities):
+            for k in range(kind.starts.shape[1]):
+                arrow = _Arrow(
+                    self.api,
+                    f"{self.prefix}/{kind.name}/{k}",
+                    kind.starts[:, k],
+                    kind.ends[:, k] - kind.starts[:, k],
+                    kind.color,
+                    SHAFT * scene.length,
+                )
+                self._extras.append(arrow.handle)
+                self._arrows.append(arrow)
 
-    def _arrow(
-        self, name: str, points: Array, vectors: Array, color: tuple[int, int, int], scene: Scene
+
+class _Arrow:
+    """An arrow that is placed and turned like a body, so that it moves with the bodies.
+
+    Only its length is a property of its own; it is sent when it changes by more than can be seen.
+    """
+
+    def __init__(
+        self, api: Any, path: str, starts: Array, vectors: Array, color: Color, radius: float
     ) -> None:
-        """Arrows whose longest is as long as the model."""
-        longest = float(np.max(np.linalg.norm(vectors, axis=-1), initial=0.0))
-        if longest == 0.0:
-            return
-        scale = 1.5 * scene.length / longest
-        starts = np.swapaxes(points, 0, 1)
-        ends = starts + scale * np.swapaxes(vectors, 0, 1)
-        handle = self.api.add_arrows(
-            f"{self.prefix}/{name}",
-            np.stack([starts[:, 0], ends[:, 0]], axis=1).astype(np.float32),
+        self.path, self.starts, self.radius = path, starts, radius
+        self.lengths = np.linalg.norm(vectors, axis=1)
+        turns = np.stack([rotation_to(v) if v.any() else np.eye(3) for v in vectors])
+        self.turns = without_jumps(quaternions_of(turns))
+        self.length = 0.0
+        self.handle = api.add_arrows(
+            path,
+            self._points(),
             color,
-            shaft_radius=0.012 * scene.length,
-            head_radius=0.035 * scene.length,
-            head_length=0.1 * scene.length,
+            shaft_radius=radius,
+            head_radius=2.8 * radius,
+            head_length=8 * radius,
         )
-        self._extras.append(handle)
-        self._arrows.append((handle, starts, ends))
+
+    def _points(self) -> NDArray[np.float32]:
+        return np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, self.length]]], dtype=np.float32)
+
+    def resize(self, index: int) -> None:
+        """Send the length at a frame if it differs from what is shown."""
+        length = float(self.lengths[index])
+        if abs(length - self.length) > 0.25 * self.radius:
+            self.length = length
+            self.handle.points = self._points()
+            self.handle.visible = length > self.radius
 
 
 def set_camera(server: Any, view: Camera) -> None:
@@ -249,55 +278,6 @@ def set_camera(server: Any, view: Camera) -> None:
     start.look_at = tuple(float(x) for x in view.look_at)
     start.up = tuple(float(x) for x in view.up)
     start.fov = view.field_of_view
-
-
-def trace_names(scene: Scene, frames: Frames) -> tuple[str, ...]:
-    """Traces worth drawing: what moves; of mass centers only those of bodies without a contact."""
-    touching = {
-        name.removesuffix(".contact") for name in frames.traces if name.endswith(".contact")
-    }
-    shown = []
-    for name, points in frames.traces.items():
-        owner, _, kind = name.rpartition(".")
-        if kind == "center_of_mass" and owner in touching:
-            continue
-        if np.ptp(points, axis=0).max() > 1e-3 * scene.length and len(points) > 1:
-            shown.append(name)
-    return tuple(shown)
-
-
-def grid_cell(width: float) -> float:
-    """A round cell size, 1, 2 or 5 times a power of ten, for about 20 cells."""
-    raw = width / 20
-    power = 10.0 ** np.floor(np.log10(raw))
-    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)))
-
-
-def grid_size(scene: Scene, box: Extent) -> tuple[float, Array]:
-    """Width of the square that carries the motion with a margin, and its middle."""
-    wide = 1.3 * float(np.max(box.upper - box.lower)) + 2 * scene.length
-    cell = grid_cell(wide)
-    return float(np.ceil(wide / (2 * cell)) * 2 * cell), box.center
-
-
-def _floor(scene: Scene, box: Extent) -> Ground:
-    """A floor below everything, for models that touch no ground."""
-    lowest = float(np.min(box.corners @ scene.up))
-    position = box.center + scene.up * (lowest - float(box.center @ scene.up))
-    return Ground(body=WORLD, rotation=rotation_to(scene.up), position=position)
-
-
-def _snapped(at: Array, ground: Ground, cell: float) -> Array:
-    """The middle moved to a crossing of the lines through the ground's origin."""
-    local = ground.rotation.T @ (at - ground.position)
-    local[:2] = np.round(local[:2] / cell) * cell
-    snapped: Array = ground.position + ground.rotation @ local
-    return snapped
-
-
-def _pale(color: tuple[int, int, int]) -> tuple[int, int, int]:
-    r, g, b = (round(255 - 0.4 * (255 - c)) for c in color)
-    return r, g, b
 
 
 def _node(name: str) -> str:

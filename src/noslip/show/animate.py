@@ -1,0 +1,242 @@
+"""`animate`: a run as a file to look at: HTML that plays offline, GIF, MP4, or one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.atomic import write_atomically
+from noslip.errors import SimulationError
+from noslip.show.scene.camera import is_far
+from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.scene import Scene, scene
+from noslip.simulation.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from noslip.analysis.scenario import ScenarioRun
+    from noslip.control.track import TrackResult
+    from noslip.engines.system import System
+
+    Run = Trajectory | ScenarioRun | TrackResult
+
+#: Most pictures of a file; a longer run gets fewer a second.
+MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
+#: Pictures a second unless asked otherwise.
+RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
+
+
+def animate(
+    run: Run,
+    path: str | Path,
+    *,
+    system: System | None = None,
+    forces: bool = False,
+    velocities: bool = False,
+    traces: bool = True,
+    follow: bool | None = None,
+    rate: float | None = None,
+    speed: float = 1.0,
+    width: int = 960,
+    height: int = 600,
+    progress: Callable[[float], None] | None = None,
+) -> Path:
+    """Write a run as an animation.
+
+    Parameters
+    ----------
+    run : from :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    path : of the file; its ending says what is written. ``.html`` plays in any browser without a
+        network, with a time bar and a camera to turn; ``.gif`` and ``.mp4`` are films (the latter
+        by ffmpeg); ``.png`` is a picture of the end of the run.
+    system : that was simulated; without it one is made from the run's model.
+    forces : arrows for the forces of the ground.
+    velocities : arrows for the velocities of the mass centers.
+    traces : lines of the contact points and mass centers.
+    follow : keep the bodies in the middle; by default where the motion is too long to fit.
+    rate : pictures a second; 30, for a GIF 20. Where a file would have too many, it has fewer.
+    speed : seconds of the motion that pass in a second of the animation.
+    width, height : of films and pictures, pixels.
+    progress : called with the fraction done, for films.
+
+    Returns
+    -------
+    Path : of the file.
+
+    Raises
+    ------
+    SimulationError : for another ending, a run without samples, or a missing program.
+    """
+    target = Path(path)
+    kind = target.suffix.lower()
+    if kind not in (*RATES, ".png"):
+        raise SimulationError(
+            f"an animation cannot be written as '{target.suffix or target.name}'",
+            str(target),
+            "choose a file that ends in .html, .gif, .mp4 or .png",
+        )
+    if not target.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+        )
+    trajectory = _trajectory(run)
+    system = system if system is not None else _system(trajectory)
+    if kind == ".html":
+        html = animation_html(
+            system,
+            trajectory,
+            forces=forces,
+            velocities=velocities,
+            traces=traces,
+            follow=follow,
+            rate=rate,
+            speed=speed,
+        )
+        write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
+        return target
+
+    from noslip.show.scene.movie import find_ffmpeg, write_gif, write_mp4
+    from noslip.show.scene.still import Film
+
+    if kind == ".mp4":
+        find_ffmpeg(target)
+    shown_rate = film_rate(trajectory, rate, speed, kind)
+    look, motion = _motion(system, trajectory, shown_rate / speed, forces)
+    film = Film(
+        scene=look,
+        frames=motion,
+        width=_even(width),
+        height=_even(height),
+        traces=traces,
+        forces=forces,
+        velocities=velocities,
+        follow=is_far(look, motion) if follow is None else follow,
+        caption=trajectory.model.name,
+    )
+    if kind == ".png":
+        picture = film.picture(len(motion) - 1)
+        write_atomically(target, lambda file: picture.save(file, format="PNG"))
+    elif kind == ".gif":
+        write_atomically(target, lambda file: write_gif(film, file, shown_rate, progress))
+    else:
+        write_atomically(target, lambda file: write_mp4(film, file, shown_rate, progress))
+    return target
+
+
+def animation_html(
+    system: System,
+    run: Run,
+    *,
+    forces: bool = False,
+    velocities: bool = False,
+    traces: bool = True,
+    follow: bool | None = None,
+    rate: float | None = None,
+    speed: float = 1.0,
+    dark: bool = False,
+) -> str:
+    """The HTML of an animation, complete in itself; see :func:`animate`.
+
+    Parameters
+    ----------
+    dark : a dark page.
+    """
+    from noslip.show.scene.recording import recording_html
+
+    trajectory = _trajectory(run)
+    shown_rate = film_rate(trajectory, rate, speed, ".html")
+    look, motion = _motion(system, trajectory, shown_rate / speed, forces)
+    return recording_html(
+        look,
+        motion,
+        title=f"{trajectory.model.name} - noslip",
+        traces=traces,
+        forces=forces,
+        velocities=velocities,
+        follow=is_far(look, motion) if follow is None else follow,
+        speed=speed,
+        dark=dark,
+    )
+
+
+def picture(
+    run: Run,
+    *,
+    system: System | None = None,
+    time: float | None = None,
+    forces: bool = False,
+    velocities: bool = False,
+    traces: bool = True,
+    follow: bool = False,
+    width: int = 960,
+    height: int = 600,
+    caption: str | None = None,
+) -> Image:
+    """A picture of a run at a time, at its end by default; a notebook shows it.
+
+    Parameters
+    ----------
+    time : s.
+    follow : come close to the bodies instead of showing all of the motion.
+    caption : in the corner, before the time; None for neither.
+    """
+    from noslip.show.scene.still import Film
+
+    trajectory = _trajectory(run)
+    system = system if system is not None else _system(trajectory)
+    look, motion = _motion(system, trajectory, RATES[".html"], forces)
+    at = trajectory.t[-1] if time is None else time
+    film = Film(
+        scene=look,
+        frames=motion,
+        width=width,
+        height=height,
+        follow=follow,
+        caption=caption,
+        traces=traces,
+        forces=forces,
+        velocities=velocities,
+    )
+    return film.picture(int(np.argmin(np.abs(motion.times - at))))
+
+
+def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> float:
+    """Pictures a second of a file: as asked, or fewer where there would be too many."""
+    wanted = RATES.get(kind, 30.0) if rate is None else rate
+    for name, value in (("rate", wanted), ("speed", speed)):
+        if not 0 < value < np.inf:
+            raise SimulationError(
+                f"the {name} of the animation is {value:g}",
+                f"animation of model '{run.model.name}'",
+                "give a positive number",
+            )
+    seconds = float(run.t[-1] - run.t[0]) / speed if len(run.t) else 0.0
+    most = MOST.get(kind, 3600)
+    return wanted if seconds * wanted <= most else most / seconds
+
+
+def _motion(system: System, run: Trajectory, rate: float, forces: bool) -> tuple[Scene, Frames]:
+    return scene(run.model, run.parameters), frames(system, run, rate=rate, forces=forces)
+
+
+def _trajectory(run: Run) -> Trajectory:
+    found = run if isinstance(run, Trajectory) else getattr(run, "trajectory", None)
+    if not isinstance(found, Trajectory):
+        raise TypeError(f"a run is a Trajectory or has one, got {type(run).__name__}")
+    return found
+
+
+def _system(run: Trajectory) -> System:
+    from noslip.engines.system import System
+    from noslip.formulations.base import derive
+
+    return System(equations=derive(run.model))
+
+
+def _even(pixels: int) -> int:
+    """Films are coded in blocks of two by two pixels."""
+    return max(2, int(pixels) // 2 * 2)

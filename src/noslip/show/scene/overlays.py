@@ -1,0 +1,175 @@
+"""What is drawn beside the bodies: the ground's grid, traces, and arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.model.bodies import WORLD
+from noslip.show.scene.camera import Extent
+from noslip.show.scene.frames import Frames
+from noslip.show.scene.geometry import Array, rotation_to
+from noslip.show.scene.meshes import Color
+from noslip.show.scene.scene import Ground, Scene
+
+CONTACT_TRACE, CENTER_TRACE = (245, 133, 24), (76, 120, 168)
+FORCE, VELOCITY = (228, 87, 86), (84, 162, 75)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grid:
+    """Squares on a ground.
+
+    Parameters
+    ----------
+    body : that carries it.
+    rotation, position : of its middle, a crossing of lines, on that body.
+    width : of the whole, m, an even number of cells.
+    cell : width of a square, m; every fifth line is heavier.
+    """
+
+    body: str
+    rotation: Array
+    position: Array
+    width: float
+    cell: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trace:
+    """The path of a point, (k, 3) in the world, m."""
+
+    name: str
+    points: Array
+    color: Color
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Arrows:
+    """Arrows of one kind: (k, n, 3) starts and ends over the frames."""
+
+    name: str
+    starts: Array
+    ends: Array
+    color: Color
+
+
+def grids(scene: Scene, box: Extent) -> tuple[Grid, ...]:
+    """A grid for each ground; a floor below everything for models that touch no ground."""
+    grounds = list(scene.grounds)
+    if not any(ground.body == WORLD for ground in grounds):
+        grounds.append(_floor(scene, box))
+    found = []
+    for ground in grounds:
+        if ground.body == WORLD:
+            wide = 1.25 * float(np.max(box.upper - box.lower)) + 2 * scene.length
+            middle = box.center
+        else:
+            wide, middle = 3 * scene.length, ground.position
+        cell = round_cell(wide)
+        found.append(
+            Grid(
+                body=ground.body,
+                rotation=ground.rotation,
+                position=_crossing(middle, ground, cell),
+                width=float(np.ceil(wide / (2 * cell)) * 2 * cell),
+                cell=cell,
+            )
+        )
+    return tuple(found)
+
+
+def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
+    """Paths worth drawing: what moves; of mass centers only those of bodies without a contact.
+
+    They are lifted a little, so that they do not drown in the ground.
+    """
+    if len(frames) < 2:
+        return ()
+    lift = 4e-3 * scene.length * scene.up
+    found = []
+    for name, points in frames.traces.items():
+        is_contact = name.endswith(".contact")
+        still = float(np.max(np.ptp(points, axis=0))) < 1e-3 * scene.length
+        if still or (not is_contact and name in scene.quiet):
+            continue
+        color = CONTACT_TRACE if is_contact else CENTER_TRACE
+        found.append(Trace(name=name, points=points + lift, color=color))
+    return tuple(found)
+
+
+def rounded(points: Array, between: int = 4) -> Array:
+    """A curve through points (k, 3) with more points between them (Catmull and Rom's spline).
+
+    Pictures are too few to draw a fast motion by straight lines from one to the next.
+    """
+    if len(points) < 3 or between < 2:
+        return points
+    ends = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
+    a, b, c, d = (ends[k : len(ends) - 3 + k, None, :] for k in range(4))
+    s = (np.arange(between) / between)[None, :, None]
+    curve = b + s / 2 * ((c - a) + s * (2 * a - 5 * b + 4 * c - d + s * (3 * (b - c) + d - a)))
+    return np.concatenate([curve.reshape(-1, 3), points[-1:]])
+
+
+def fineness(points: Array) -> int:
+    """How many pieces between two points make a curve of them: one where they lie close anyway."""
+    steps = np.diff(points, axis=0)
+    size = np.linalg.norm(steps, axis=1)
+    moving = size > 1e-2 * np.max(size, initial=0.0)
+    steps, size = steps[moving], size[moving]
+    if len(steps) < 2:
+        return 1
+    cosine = np.clip(np.sum(steps[1:] * steps[:-1], axis=1) / (size[1:] * size[:-1]), -1.0, 1.0)
+    turn = float(np.degrees(np.percentile(np.arccos(cosine), 90)))
+    return int(np.clip(np.ceil(turn / 2.5), 1, 6))
+
+
+def arrows(scene: Scene, frames: Frames, *, forces: bool, velocities: bool) -> tuple[Arrows, ...]:
+    """Arrows at contacts and mass centers; the longest of a kind is as long as the model."""
+    found = []
+    if velocities and frames.bodies:
+        moving = [
+            k for k, name in enumerate(frames.bodies) if f"{name}.center_of_mass" not in scene.quiet
+        ]
+        found.append(
+            ("velocities", frames.centers[:, moving], frames.velocities[:, moving], VELOCITY)
+        )
+    if forces and frames.forces:
+        points, vectors = (np.stack(x, axis=1) for x in zip(*frames.forces.values(), strict=True))
+        found.append(("forces", points, vectors, FORCE))
+    result = []
+    for name, points, vectors, color in found:
+        longest = float(np.max(np.linalg.norm(vectors, axis=-1), initial=0.0))
+        if longest > 0:
+            ends = points + 1.5 * scene.length / longest * vectors
+            result.append(Arrows(name=name, starts=points, ends=ends, color=color))
+    return tuple(result)
+
+
+def pale(color: Color, share: float = 0.4) -> Color:
+    """A color mixed with white."""
+    r, g, b = (round(255 - share * (255 - c)) for c in color)
+    return r, g, b
+
+
+def round_cell(width: float) -> float:
+    """A cell 1, 2 or 5 times a power of ten wide, for ten to twenty-five cells."""
+    raw = width / 20
+    power = 10.0 ** np.floor(np.log10(raw))
+    return float(next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)))
+
+
+def _floor(scene: Scene, box: Extent) -> Ground:
+    lowest = float(np.min(box.corners @ scene.up))
+    position = box.center + scene.up * (lowest - float(box.center @ scene.up))
+    return Ground(body=WORLD, rotation=rotation_to(scene.up), position=position)
+
+
+def _crossing(middle: Array, ground: Ground, cell: float) -> Array:
+    """The crossing of lines through the ground's origin that is nearest to a point."""
+    local = ground.rotation.T @ (middle - ground.position)
+    local = np.array([*(np.round(local[:2] / cell) * cell), 0.0])
+    crossing: Array = ground.position + ground.rotation @ local
+    return crossing

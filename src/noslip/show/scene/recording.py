@@ -1,0 +1,83 @@
+"""A motion as one HTML file that plays by itself, without a server or a network.
+
+viser records what it is told to show; the recording and viser's own viewer become one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.show.scene.camera import camera
+from noslip.show.scene.frames import Frames
+from noslip.show.scene.scene import Scene
+from noslip.show.scene.stage import Stage, set_camera
+
+if TYPE_CHECKING:
+    import viser
+
+TITLE = "<title>Viser</title>"
+
+
+def recording_html(
+    scene: Scene,
+    frames: Frames,
+    *,
+    title: str,
+    traces: bool = True,
+    forces: bool = False,
+    velocities: bool = False,
+    follow: bool = False,
+    speed: float = 1.0,
+    dark: bool = False,
+) -> str:
+    """The HTML of a motion.
+
+    Parameters
+    ----------
+    title : of the page.
+    traces, forces, velocities, follow : as for :class:`Stage`.
+    speed : seconds of the motion that pass in a second.
+    dark : a dark page.
+    """
+    with quiet_server() as server:
+        server.scene.set_up_direction(scene.up)
+        set_camera(server, camera(scene, frames, follow=follow))
+        stage = Stage(
+            server.scene, traces=traces, forces=forces, velocities=velocities, follow=follow
+        )
+        stage.put(scene, frames)
+        recorder = server.get_scene_serializer()
+        waits = np.diff(frames.times, append=frames.times[-1:]) / speed
+        for index, wait in enumerate(waits):
+            stage.show(index)
+            recorder.insert_sleep(float(wait))
+        html: str = recorder.as_html(dark_mode=dark)
+    return _titled(html, title)
+
+
+@contextlib.contextmanager
+def quiet_server(port: int = 0) -> Iterator[viser.ViserServer]:
+    """A viser server on this machine only, which says nothing and ends with the block."""
+    import viser
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host="127.0.0.1", port=port, verbose=False)
+    try:
+        yield server
+    finally:
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
+
+
+def _titled(html: str, title: str) -> str:
+    from html import escape
+
+    named = f"<title>{escape(title)}</title>"
+    if TITLE in html:
+        return html.replace(TITLE, named, 1)
+    return html.replace("<head>", f"<head>{named}", 1)

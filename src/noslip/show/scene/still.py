@@ -1,0 +1,226 @@
+"""`Film`: pictures of a motion without a browser: ground, shadows, traces, bodies and arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.model.bodies import WORLD
+from noslip.show.scene.camera import Camera, camera, extent, followed
+from noslip.show.scene.frames import Frames
+from noslip.show.scene.geometry import Array, rotation_to, rotations_of
+from noslip.show.scene.meshes import Color, cone, cylinder
+from noslip.show.scene.meshes import Triangles as Mesh
+from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
+from noslip.show.scene.poses import part_poses
+from noslip.show.scene.render import (
+    Triangles,
+    View,
+    covered,
+    draw,
+    light_direction,
+    thrown,
+    vertex_normals,
+)
+from noslip.show.scene.scene import Scene
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+#: Pixels drawn for each pixel of the picture, in each direction.
+FINER = 2
+BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
+INK: Color = (70, 78, 90)
+#: How much light a shadow takes.
+SHADOW = 0.20
+SHAFT = 0.014
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Film:
+    """A motion and how pictures of it are taken.
+
+    Parameters
+    ----------
+    scene, frames : what is shown.
+    width, height : pixels.
+    traces, forces, velocities : what is drawn beside the bodies.
+    follow : move the camera with the bodies.
+    view : camera at the first frame; by default one that has all of the motion in view.
+    caption : in the corner, before the time; None for neither.
+    """
+
+    scene: Scene
+    frames: Frames
+    width: int = 960
+    height: int = 600
+    traces: bool = True
+    forces: bool = False
+    velocities: bool = False
+    follow: bool = False
+    view: Camera | None = None
+    caption: str | None = ""
+
+    def picture(self, index: int) -> Image:
+        """The picture of a frame."""
+        from PIL import Image as images
+        from PIL import ImageDraw
+
+        size = (self.width * FINER, self.height * FINER)
+        view = View(camera=self._camera_at(index), width=size[0], height=size[1])
+        image = images.new("RGB", size, BACKGROUND)
+        pen = ImageDraw.Draw(image)
+        for grid in self._grids:
+            self._draw_grid(pen, view, grid, index)
+        triangles = self._triangles(index)
+        image = self._shadowed(image, view, triangles, index)
+        pen = ImageDraw.Draw(image)
+        if self.traces:
+            self._draw_traces(pen, view, index)
+        numbers = np.asarray(image, dtype=float) / 255
+        draw(numbers, view, triangles, self.scene.up)
+        image = images.fromarray(np.round(255 * numbers).astype(np.uint8)).reduce(FINER)
+        if self.caption is not None:
+            self._write(ImageDraw.Draw(image), index)
+        return image
+
+    def _camera_at(self, index: int) -> Camera:
+        return self._camera.moved(self._offsets[index]) if self.follow else self._camera
+
+    @cached_property
+    def _camera(self) -> Camera:
+        aspect = self.width / self.height
+        return self.view or camera(self.scene, self.frames, aspect=aspect, follow=self.follow)
+
+    @cached_property
+    def _offsets(self) -> Array:
+        path = followed(self.scene, self.frames)
+        return path - path[0]
+
+    @cached_property
+    def _grids(self) -> tuple[Grid, ...]:
+        return grids(self.scene, extent(self.scene, self.frames))
+
+    @cached_property
+    def _meshes(self) -> list[tuple[Array, Array, Array]]:
+        """Of each part: corners and normals of its triangles, and its color."""
+        found = []
+        for part in self.scene.parts:
+            vertices, faces = part.vertices.astype(float), part.faces.astype(np.int64)
+            normals = vertex_normals(vertices, faces)
+            found.append((vertices[faces], normals[faces], np.array(part.color) / 255))
+        return found
+
+    def _triangles(self, index: int) -> Triangles:
+        parts = []
+        for part, (corners, normals, color) in zip(self.scene.parts, self._meshes, strict=True):
+            R, p = part_poses(self.scene, self.frames, part, index)
+            parts.append(_colored(corners @ R.T + p, normals @ R.T, color))
+        for kind in arrows(self.scene, self.frames, forces=self.forces, velocities=self.velocities):
+            for start, end in zip(kind.starts[index], kind.ends[index], strict=True):
+                parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
+        return Triangles.joined(parts)
+
+    def _shadowed(self, image: Image, view: View, triangles: Triangles, index: int) -> Image:
+        from PIL import Image as images
+        from PIL import ImageFilter
+
+        ground = next((g for g in self._grids if g.body == WORLD), None)
+        if ground is None:
+            return image
+        light = light_direction(view, self.scene.up)
+        normal = ground.rotation[:, 2]
+        above = np.all((triangles.corners - ground.position) @ normal > -1e-9, axis=1)
+        corners = thrown(triangles.corners[above], normal, ground.position, light)
+        mask = images.fromarray(np.where(covered(view, corners), 255, 0).astype(np.uint8))
+        mask = mask.filter(ImageFilter.GaussianBlur(1.5 * FINER))
+        dark = images.new("RGB", image.size, (40, 50, 70))
+        return images.composite(dark, image, mask.point(lambda x: round(SHADOW * x)))
+
+    def _draw_grid(self, pen: ImageDraw, view: View, grid: Grid, index: int) -> None:
+        half = grid.width / 2
+        R, p = grid.rotation, grid.position
+        if grid.body != WORLD:
+            k = self.frames.bodies.index(grid.body)
+            R_B = rotations_of(self.frames.quaternions[index, k])
+            R, p = R_B @ R, self.frames.positions[index, k] + R_B @ p
+        count = round(half / grid.cell)
+        for heavy in (False, True):
+            color, width = (SECTION, 1.5 * FINER) if heavy else (CELL, FINER)
+            for line in range(-count, count + 1):
+                if (line % 5 == 0) != heavy:
+                    continue
+                at = line * grid.cell
+                ends = np.array([[at, -half, 0.0], [at, half, 0.0]])
+                for pair in (ends, ends[:, [1, 0, 2]]):
+                    _line(pen, view, pair @ R.T + p, color, width)
+
+    def _draw_traces(self, pen: ImageDraw, view: View, index: int) -> None:
+        found = traces(self.scene, self.frames)
+        for trace in found:
+            _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
+        for trace in found:
+            _line(pen, view, rounded(trace.points[: index + 1]), trace.color, 2 * FINER)
+
+    def _write(self, pen: ImageDraw, index: int) -> None:
+        from PIL import ImageFont
+
+        size = max(12, self.height // 30)
+        text = f"{self.caption}   t = {self.frames.times[index]:.2f} s".strip()
+        pen.text((size, size), text, fill=INK, font=ImageFont.load_default(size))
+
+
+def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:
+    """A picture of a motion at a frame; `options` are those of :class:`Film`."""
+    film = Film(scene=scene, frames=frames, **options)  # type: ignore[arg-type]
+    return film.picture(range(len(frames))[index])
+
+
+def _colored(corners: Array, normals: Array, color: Array) -> Triangles:
+    colors = np.broadcast_to(color, (len(corners), 3))
+    return Triangles(corners=corners, normals=normals, colors=colors)
+
+
+def _arrow(start: Array, end: Array, radius: float, color: Color) -> list[Triangles]:
+    """A shaft and a head; an arrow shorter than its head has a smaller one."""
+    length = float(np.linalg.norm(end - start))
+    if length < 1e-9 * radius or not np.isfinite(length):
+        return []
+    R = rotation_to(end - start)
+    head = min(8 * radius, 0.6 * length)
+    wide = 2.8 * radius * head / (8 * radius)
+    parts: list[tuple[Mesh, float]] = [(cone(wide, head, 16), length - head)]
+    if length > head:
+        parts.append((cylinder(radius, length - head, 12), (length - head) / 2))
+    found = []
+    for (vertices, faces), at in parts:
+        normals = vertex_normals(vertices, faces)
+        moved = (vertices + [0.0, 0.0, at]) @ R.T + start
+        found.append(_colored(moved[faces], (normals @ R.T)[faces], np.array(color) / 255))
+    return found
+
+
+def _line(pen: ImageDraw, view: View, points: Array, color: Color, width: float) -> None:
+    """A line through points, cut where it passes the camera."""
+    seen = view.seen(points)
+    ahead = seen[:, 2] > view.near
+    if len(points) < 2:
+        return
+    if np.all(ahead):
+        pen.line(
+            [tuple(p) for p in view.pixels(seen)], fill=color, width=round(width), joint="curve"
+        )
+        return
+    for a, b in pairwise(seen):
+        if a[2] < b[2]:
+            a, b = b, a
+        if a[2] <= view.near:
+            continue
+        if b[2] < view.near:
+            b = a + (b - a) * (a[2] - view.near) / (a[2] - b[2])
+        pen.line([tuple(p) for p in view.pixels(np.stack([a, b]))], fill=color, width=round(width))
