@@ -38,25 +38,30 @@ from noslip.errors import CompileError
 
 LONGEST_PART = 5000  # operations; with half of it a program runs 7 % slower
 
-# The text of each operation: {v} is the value it makes; {a}, {b}, {c} are its operands.
-_ARITHMETIC = "{{v}} = {} reassoc nsz arcp contract double {{a}}, {{b}}"
-_COMPARISON = "{{v}}t = fcmp {} double {{a}}, {{b}}\n  {{v}} = uitofp i1 {{v}}t to double"
+# The text of each operation: {v} is the value it makes; {a}, {b}, {c} are its operands. Numbers are
+# of type {real}, truths of type {truth}: one, or one for each lane.
+_ARITHMETIC = "{{v}} = {} reassoc nsz arcp contract {{real}} {{a}}, {{b}}"
+_COMPARISON = (
+    "{{v}}t = fcmp {} {{real}} {{a}}, {{b}}\n  {{v}} = uitofp {{truth}} {{v}}t to {{real}}"
+)
 _LOGIC = (
-    "{{v}}a = fcmp une double {{a}}, 0.0\n  {{v}}b = fcmp une double {{b}}, 0.0\n"
-    "  {{v}}t = {} i1 {{v}}a, {{v}}b\n  {{v}} = uitofp i1 {{v}}t to double"
+    "{{v}}a = fcmp une {{real}} {{a}}, {{zero}}\n  {{v}}b = fcmp une {{real}} {{b}}, {{zero}}\n"
+    "  {{v}}t = {} {{truth}} {{v}}a, {{v}}b\n  {{v}} = uitofp {{truth}} {{v}}t to {{real}}"
 )
 INSTRUCTIONS: dict[str, str] = {
     **{kind: _ARITHMETIC.format(f"f{kind}") for kind in ("add", "sub", "mul", "div")},
     **{kind: _COMPARISON.format(f"o{kind}") for kind in ("lt", "le", "eq")},
     **{kind: _LOGIC.format(kind) for kind in ("and", "or")},
     "ne": _COMPARISON.format("une"),
-    "neg": "{v} = fneg double {a}",
-    "not": "{v}t = fcmp oeq double {a}, 0.0\n  {v} = uitofp i1 {v}t to double",
-    "if_else": "{v}t = fcmp une double {a}, 0.0\n  {v} = select i1 {v}t, double {b}, double {c}",
+    "neg": "{v} = fneg {real} {a}",
+    "not": "{v}t = fcmp oeq {real} {a}, {zero}\n  {v} = uitofp {truth} {v}t to {real}",
+    "if_else": (
+        "{v}t = fcmp une {real} {a}, {zero}\n  {v} = select {truth} {v}t, {real} {b}, {real} {c}"
+    ),
     "sign": (
-        "{v}p = fcmp ogt double {a}, 0.0\n  {v}n = fcmp olt double {a}, 0.0\n"
-        "  {v}z = select i1 {v}n, double -1.0, double {a}\n"
-        "  {v} = select i1 {v}p, double 1.0, double {v}z"
+        "{v}p = fcmp ogt {real} {a}, {zero}\n  {v}n = fcmp olt {real} {a}, {zero}\n"
+        "  {v}z = select {truth} {v}n, {real} {minus_one}, {real} {a}\n"
+        "  {v} = select {truth} {v}p, {real} {one}, {real} {v}z"
     ),
 }
 # Functions of the C library. LLVM itself joins sine and cosine of one angle to one call.
@@ -97,7 +102,7 @@ done:
 }}"""
 
 _CALL = CFUNCTYPE(None, *[c_void_p] * 5)
-_CALL_ROWS = CFUNCTYPE(None, c_int64, *[c_void_p] * 4, c_int64, c_void_p)
+CALL_ROWS = CFUNCTYPE(None, c_int64, *[c_void_p] * 4, c_int64, c_void_p)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,12 +142,8 @@ class NativeFunction:
 def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     """Programs with different names, compiled together for this processor, by name."""
     programs = list(programs)
-    names = [program.name for program in programs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"programs need different names, got {', '.join(names)}")
-    _host()
-    require_symbols({kind for program in programs for kind in program.count() if kind in _LIBRARY})
-    engine = _engine(print_llvm(programs))
+    library = {kind for program in programs for kind in program.count() if kind in _LIBRARY}
+    engine = compiled(programs, SCALAR, library)
     functions = {}
     for k, program in enumerate(programs):
         address = engine.get_function_address(f"program{k}")
@@ -155,15 +156,25 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
             output_size=program.output_size,
             _engine=engine,
             _call=_CALL(address),
-            _call_rows=_CALL_ROWS(rows_address),
+            _call_rows=CALL_ROWS(rows_address),
         )
     return functions
+
+
+def compiled(programs: list[Program], width: Scalar, library: Iterable[str]) -> Any:
+    """Machine code of programs with different names, which call these library functions."""
+    names = [program.name for program in programs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"programs need different names, got {', '.join(names)}")
+    host()
+    require_symbols(library)
+    return _engine(print_llvm(programs, width))
 
 
 @functools.lru_cache(maxsize=64)
 def _engine(text: str) -> Any:
     """Machine code of a module. A law with other numbers has the same text: it is kept."""
-    target, cpu, features = _host()
+    target, cpu, features = host()
     module = binding.parse_assembly(text)
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
@@ -176,7 +187,7 @@ def _engine(text: str) -> Any:
 
 
 @functools.cache
-def _host() -> tuple[Any, str, str]:
+def host() -> tuple[Any, str, str]:
     """Target, processor and its features, with the C library's functions in reach of LLVM."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -198,39 +209,77 @@ def require_symbols(names: Iterable[str]) -> None:
         )
 
 
-def print_llvm(programs: Iterable[Program]) -> str:
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """How a printer writes numbers: here one at a time. :class:`noslip.engines.wide.Lanes` writes
+    vectors; both say types, constants and calls in their own way.
+    """
+
+    real: str = "double"
+    truth: str = "i1"
+    lanes: int = 1
+
+    def number(self, value: float) -> str:
+        """A constant."""
+        return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"
+
+    def words(self) -> dict[str, str]:
+        """What the texts of INSTRUCTIONS leave open besides operands."""
+        numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
+        return {name: self.number(value) for name, value in numbers.items()} | {
+            "real": self.real,
+            "truth": self.truth,
+        }
+
+    def call(self, kind: str, name: str, operands: list[str], known: set[str]) -> str:
+        """A function of operands; what is known already is not made again in the same part."""
+        arguments = ", ".join(f"double {operand}" for operand in operands)
+        return f"{name} = call double @{CALLS[kind]}({arguments})"
+
+    def definitions(self, programs: list[Program]) -> Iterator[str]:
+        """Declarations of what the calls of some programs need."""
+        num_operands: dict[str, int] = {}
+        for program in programs:
+            calls = (operation for operation in program.operations if operation.kind in CALLS)
+            num_operands.update((CALLS[kind], len(operands)) for kind, operands in calls)
+        for name, number in sorted(num_operands.items()):
+            types = ", ".join(["double"] * number)
+            yield f"declare double @{name}({types}) readnone nounwind willreturn"
+
+
+SCALAR = Scalar()
+
+
+def print_llvm(programs: Iterable[Program], width: Scalar = SCALAR) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
-    num_operands: dict[str, int] = {}
+    programs = list(programs)
     for k, program in enumerate(programs):
-        lines.extend(_function(program, f"program{k}"))
-        nt, nx, nu, _ = program.input_sizes
-        sizes = {"nt": nt, "nx": nx, "nu": nu, "nout": program.output_size}
+        lines.extend(_function(program, f"program{k}", width))
+        sizes = {"nt": program.input_sizes[0], "nx": program.input_sizes[1]}
+        sizes |= {"nu": program.input_sizes[2], "nout": program.output_size}
+        sizes = {name: size * width.lanes for name, size in sizes.items()}
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
-        calls = (operation for operation in program.operations if operation.kind in CALLS)
-        num_operands.update((CALLS[kind], len(operands)) for kind, operands in calls)
-    for name, number in sorted(num_operands.items()):
-        types = ", ".join(["double"] * number)
-        lines.append(f"declare double @{name}({types}) readnone nounwind willreturn")
+    lines.extend(width.definitions(programs))
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, symbol: str) -> Iterator[str]:
+def _function(program: Program, symbol: str, width: Scalar) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
     num_parts = max(1, -(-program.num_operations // LONGEST_PART))
     ends = [program.num_operations * k // num_parts for k in range(num_parts + 1)]
     parts = [range(*pair) for pair in pairwise(ends)]
     slots, num_slots = _workspace(program, parts)
-    body = _operations(program, parts[0], slots)
+    body = _operations(program, parts[0], slots, width)
     if num_parts > 1:
         for k, part in enumerate(parts):
             yield f"define internal void @{symbol}_part{k}({_POINTERS}, ptr noalias nocapture %w)"
             yield "    nounwind noinline {"
-            yield from _operations(program, part, slots)
+            yield from _operations(program, part, slots, width)
             yield "  ret void\n}"
         arguments = ", ".join(f"ptr %{name}" for name in (*INPUT_NAMES, "out", "w"))
         calls = [f"  call void @{symbol}_part{k}({arguments})" for k in range(num_parts)]
-        body = iter([f"  %w = alloca [{num_slots} x double], align 64", *calls])
+        body = iter([f"  %w = alloca [{num_slots} x {width.real}], align 64", *calls])
     yield f"define void @{symbol}({_POINTERS}) nounwind noinline {{"
     yield from body
     yield "  ret void\n}"
@@ -262,13 +311,16 @@ def _workspace(program: Program, parts: list[range]) -> tuple[dict[int, int], in
     return slots, num_slots
 
 
-def _operations(program: Program, part: range, slots: dict[int, int]) -> Iterator[str]:
+def _operations(
+    program: Program, part: range, slots: dict[int, int], width: Scalar
+) -> Iterator[str]:
     """The lines of some operations; a value from outside is loaded before its first use."""
     given = program.num_given
     sizes = zip(INPUT_NAMES, program.input_sizes, strict=True)
     inputs = [(name, k) for name, size in sizes for k in range(size)]
-    bits = (struct.unpack(">Q", struct.pack(">d", number))[0] for number in program.constants)
-    names = {len(inputs) + k: f"0x{word:016X}" for k, word in enumerate(bits)}
+    names = {len(inputs) + k: width.number(value) for k, value in enumerate(program.constants)}
+    types, real = width.words(), width.real
+    known: set[str] = set()
     places: dict[int, list[int]] = {}
     for k, value in enumerate(program.outputs):
         places.setdefault(value, []).append(k)
@@ -277,12 +329,12 @@ def _operations(program: Program, part: range, slots: dict[int, int]) -> Iterato
         if value not in names:
             pointer, k = inputs[value] if value < given else ("w", slots[value])
             names[value] = name = f"%{pointer}{k}_{value}"
-            yield f"  {name}_at = getelementptr double, ptr %{pointer}, i64 {k}"
-            yield f"  {name} = load double, ptr {name}_at"
+            yield f"  {name}_at = getelementptr {real}, ptr %{pointer}, i64 {k}"
+            yield f"  {name} = load {real}, ptr {name}_at, align 8"
 
     def store(value: int, pointer: str, k: int) -> Iterator[str]:
-        yield f"  %to_{pointer}{k} = getelementptr double, ptr %{pointer}, i64 {k}"
-        yield f"  store double {names[value]}, ptr %to_{pointer}{k}"
+        yield f"  %to_{pointer}{k} = getelementptr {real}, ptr %{pointer}, i64 {k}"
+        yield f"  store {real} {names[value]}, ptr %to_{pointer}{k}, align 8"
 
     for k in part:
         kind, operands = program.operations[k]
@@ -290,11 +342,10 @@ def _operations(program: Program, part: range, slots: dict[int, int]) -> Iterato
             yield from load(value)
         name = names[given + k] = f"%v{k}"
         if kind in CALLS:
-            arguments = ", ".join(f"double {names[value]}" for value in operands)
-            yield f"  {name} = call double @{CALLS[kind]}({arguments})"
+            yield "  " + width.call(kind, name, [names[v] for v in operands], known)
         else:
             words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}
-            yield "  " + INSTRUCTIONS[kind].format(v=name, **words)
+            yield "  " + INSTRUCTIONS[kind].format(v=name, **words, **types)
         if given + k in slots:
             yield from store(given + k, "w", slots[given + k])
         for place in places.get(given + k, ()):

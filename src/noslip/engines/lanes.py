@@ -1,0 +1,268 @@
+"""LLVM text of functions on vectors of lanes, written as Python arithmetic.
+
+A :class:`Writer` holds the lines of one function; a :class:`Value` is a vector in it, a number for
+each lane. ``a * b + 1`` writes two instructions, without any flag that would let LLVM change them:
+every lane is rounded as IEEE 754 says, whatever the other lanes hold.
+
+    writer = Writer(8)
+    x = writer.argument("x")
+    print(writer.function("square", [x], [x * x]))
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+REAL, WHOLE, TRUTH = "double", "i64", "i1"
+
+
+def literal(number: float) -> str:
+    """A double as LLVM reads it, with all its bits."""
+    return f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}"
+
+
+def vector_type(lanes: int, kind: str = REAL) -> str:
+    """LLVM's type of one number for each lane."""
+    return f"<{lanes} x {kind}>"
+
+
+def splat(number: float) -> str:
+    """The same double in all lanes."""
+    return f"splat (double {literal(number)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A vector in a function that is being written: its name, and what it holds in each lane."""
+
+    writer: Writer
+    name: str
+    kind: str = REAL
+
+    def __add__(self, other: Operand) -> Value:
+        return self.writer.binary({REAL: "fadd", WHOLE: "add"}, self, other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self + other
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.writer.binary({REAL: "fsub", WHOLE: "sub"}, self, other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self.writer.of(other, self.kind) - self
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.writer.binary({REAL: "fmul", WHOLE: "mul"}, self, other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self * other
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.writer.binary({REAL: "fdiv"}, self, other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self.writer.of(other, self.kind) / self
+
+    def __neg__(self) -> Value:
+        return self.writer.emit(f"fneg {self.typed}", REAL)
+
+    def __and__(self, other: Operand) -> Value:
+        return self.writer.binary({WHOLE: "and", TRUTH: "and"}, self, other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self.writer.binary({WHOLE: "or", TRUTH: "or"}, self, other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self.writer.binary({WHOLE: "xor", TRUTH: "xor"}, self, other)
+
+    def __lshift__(self, count: int) -> Value:
+        return self.writer.binary({WHOLE: "shl"}, self, count)
+
+    def __rshift__(self, count: int) -> Value:
+        return self.writer.binary({WHOLE: "ashr"}, self, count)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.writer.compare("olt", "slt", self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.writer.compare("ogt", "sgt", self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self.writer.compare("ole", "sle", self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.writer.compare("oge", "sge", self, other)
+
+    def equals(self, other: Operand) -> Value:
+        """Whether the numbers are equal; false where one is nan."""
+        return self.writer.compare("oeq", "eq", self, other)
+
+    def is_nan(self) -> Value:
+        """Whether it is nan."""
+        return self.writer.compare("uno", "", self, self)
+
+    @property
+    def typed(self) -> str:
+        """Type and name, as an operand is written."""
+        return f"{vector_type(self.writer.lanes, self.kind)} {self.name}"
+
+
+Operand = Value | float | int
+
+
+class Writer:
+    """The lines of one function on vectors; its methods are the operations Python has no sign for.
+
+    Parameters
+    ----------
+    lanes : numbers in a vector.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.declared: set[str] = set()
+        self.count = 0
+        self.block = "start"
+
+    def argument(self, name: str, kind: str = REAL) -> Value:
+        """A vector that the function is given."""
+        return Value(self, f"%{name}", kind)
+
+    def of(self, operand: Operand, kind: str) -> Value:
+        """An operand as a vector: a Python number stands in all lanes."""
+        if isinstance(operand, Value):
+            return operand
+        if kind == REAL:
+            return Value(self, splat(operand))
+        return Value(self, f"splat ({kind} {operand})", kind)
+
+    def emit(self, text: str, kind: str) -> Value:
+        """A line, and the value it makes."""
+        self.count += 1
+        name = f"%l{self.count}"
+        self.lines.append(f"  {name} = {text}")
+        return Value(self, name, kind)
+
+    def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
+        b = self.of(other, a.kind)
+        return self.emit(f"{words[a.kind]} {a.typed}, {b.name}", a.kind)
+
+    def compare(self, of_reals: str, of_wholes: str, a: Value, other: Operand) -> Value:
+        b = self.of(other, a.kind)
+        words = f"fcmp {of_reals}" if a.kind == REAL else f"icmp {of_wholes}"
+        return self.emit(f"{words} {a.typed}, {b.name}", TRUTH)
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """a b + c, rounded once."""
+        return self._intrinsic("fma", a, b, c)
+
+    def sqrt(self, a: Operand) -> Value:
+        """√a, nan below zero."""
+        return self._intrinsic("sqrt", a)
+
+    def abs(self, a: Operand) -> Value:
+        """|a|."""
+        return self._intrinsic("fabs", a)
+
+    def copysign(self, size: Operand, sign: Operand) -> Value:
+        """|size| with the sign of the other."""
+        return self._intrinsic("copysign", size, sign)
+
+    def where(self, condition: Value, a: Operand, b: Operand) -> Value:
+        """Value a in lanes where the condition holds, b in the others."""
+        kind = next((v.kind for v in (a, b) if isinstance(v, Value)), REAL)
+        one, other = self.of(a, kind), self.of(b, kind)
+        return self.emit(f"select {condition.typed}, {one.typed}, {other.typed}", kind)
+
+    def bits(self, a: Value) -> Value:
+        """The bits of a double as a whole number."""
+        return self.emit(f"bitcast {a.typed} to {vector_type(self.lanes, WHOLE)}", WHOLE)
+
+    def from_bits(self, a: Value) -> Value:
+        """The double of these bits."""
+        return self.emit(f"bitcast {a.typed} to {vector_type(self.lanes)}", REAL)
+
+    def to_real(self, a: Value) -> Value:
+        """A whole number as a double."""
+        return self.emit(f"sitofp {a.typed} to {vector_type(self.lanes)}", REAL)
+
+    def call(self, name: str, *arguments: Value) -> Value:
+        """Value of a function of vectors in the same module."""
+        listed = ", ".join(argument.typed for argument in arguments)
+        return self.emit(f"call {vector_type(self.lanes)} @{name}({listed})", REAL)
+
+    def mend(
+        self, condition: Value, values: Sequence[Value], function: str, argument: Value
+    ) -> list[Value]:
+        """Values, in lanes where a condition holds replaced by those of a function.
+
+        The function returns as many vectors as there are values, and is called only if the
+        condition holds in some lane.
+        """
+        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.declared.add(f"declare i1 @{name}({vector_type(self.lanes, TRUTH)})")
+        before, mending, after = self.block, f"mend{self.count}", f"mended{self.count}"
+        types = [vector_type(self.lanes, value.kind) for value in values]
+        returned = f"{{ {', '.join(types)} }}"
+        self.lines += [
+            f"  %{mending}_any = call i1 @{name}({condition.typed})",
+            f"  br i1 %{mending}_any, label %{mending}, label %{after}",
+            f"{mending}:",
+            f"  %{mending}_all = call {returned} @{function}({argument.typed})",
+        ]
+        others = []
+        for k, value in enumerate(values):
+            other = self.emit(f"extractvalue {returned} %{mending}_all, {k}", value.kind)
+            others.append(self.where(condition, other, value))
+        self.lines += [f"  br label %{after}", f"{after}:"]
+        self.block = after
+        return [
+            self.emit(f"phi {t} [ {v.name}, %{before} ], [ {o.name}, %{mending} ]", v.kind)
+            for t, v, o in zip(types, values, others, strict=True)
+        ]
+
+    def polynomial(self, coefficients: Sequence[float], z: Value) -> Value:
+        """Σ c_k z^k by two interleaved Horner schemes, for even and odd k: half the waiting."""
+        if len(coefficients) < 4:
+            return self._horner(coefficients, z)
+        square = z * z
+        even = self._horner(coefficients[0::2], square)
+        odd = self._horner(coefficients[1::2], square)
+        return self.fma(odd, z, even)
+
+    def two_sum(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Sum a + b and its rounding error."""
+        total = a + b
+        part = total - a
+        return total, (a - (total - part)) + (b - part)
+
+    def function(self, name: str, arguments: Sequence[Value], results: Sequence[Value]) -> str:
+        """The whole function; with two results it returns both."""
+        listed = ", ".join(argument.typed for argument in arguments)
+        vector = vector_type(self.lanes)
+        if len(results) == 1:
+            ending = [f"  ret {results[0].typed}"]
+            returned = vector
+        else:
+            returned = f"{{ {vector}, {vector} }}"
+            first = self.emit(f"insertvalue {returned} poison, {results[0].typed}, 0", REAL)
+            ending = [f"  %both = insertvalue {returned} {first.name}, {results[1].typed}, 1"]
+            ending += [f"  ret {returned} %both"]
+        head = f"define internal {returned} @{name}({listed}) nounwind {{"
+        return "\n".join([head, "start:", *self.lines, *ending, "}"])
+
+    def _horner(self, coefficients: Sequence[float], z: Value) -> Value:
+        total = self.of(coefficients[-1], REAL)
+        for c in coefficients[-2::-1]:
+            total = self.fma(total, z, c)
+        return total
+
+    def _intrinsic(self, word: str, *operands: Operand) -> Value:
+        name = f"llvm.{word}.v{self.lanes}f64"
+        vector = vector_type(self.lanes)
+        listed = ", ".join([vector] * len(operands))
+        self.declared.add(f"declare {vector} @{name}({listed})")
+        return self.call(name, *(self.of(operand, REAL) for operand in operands))
