@@ -19,7 +19,8 @@ from noslip.model.checks import check_model, find_faults
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model
-from noslip.model.tables import Table, model_from_table, table_from_model
+from noslip.model.tables import Table, model_from_table
+from noslip.model.to_tables import table_from_model
 
 #: Files above this size in bytes are not read.
 MAX_SIZE = 1_000_000
@@ -79,8 +80,14 @@ def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...
     if reading.model is not None:
         # fields that could not be read hold stand-ins, about which nothing is said
         broken = [finding.path for finding in findings]
-        found = find_faults(reading.model)
+        names = tuple(f"'{joint}." for joint in reading.uncertain)
+        found = (f for f in find_faults(reading.model) if not any(n in f.what for n in names))
         findings += [f for f in found if not any(_touch(f.path, path) for path in broken)]
+    lines |= {
+        (reading.renamed[str(path[0])], *path[1:]): line
+        for path, line in lines.items()
+        if path and path[0] in reading.renamed
+    }
     findings.sort(key=lambda finding: _line(finding.path, lines))
     locate = _locator(file, lines)
     faults = [finding.fault(locate) for finding in findings if not finding.warning]

@@ -1,17 +1,21 @@
-"""Plain tables, as TOML gives them, to a `Model` and back.
+"""Plain tables, as TOML gives them, to a `Model`.
 
 The data classes say what a table may hold (`schema.py`). Reading collects every fault instead of
-stopping at the first; where a field cannot be read, a stand-in takes its place so that the rest can
-still be checked.
+stopping at the first. Where a field cannot be read, a stand-in takes its place so that the rest can
+still be checked; where it cannot be told what a part is, the nearest known type is tried, and a
+part that is like none is left out.
 """
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from noslip.model.expressions import is_finite
 from noslip.model.findings import NOUNS, Finding, Path, hint, path_text
+from noslip.model.joints import Fixed
 from noslip.model.model import Model
 from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
 
@@ -24,12 +28,16 @@ class Reading:
 
     Parameters
     ----------
-    model : with stand-ins where fields could not be read; None if whole parts are missing.
+    model : with stand-ins where fields could not be read; None if whole tables are missing.
     findings : faults of the table itself: keys and types.
+    uncertain : joints whose type is not known, so that nobody knows their coordinates and speeds.
+    renamed : tables at the top that were read under the name that was meant → their name there.
     """
 
     model: Model | None
     findings: tuple[Finding, ...]
+    uncertain: tuple[str, ...]
+    renamed: dict[str, str]
 
 
 def model_from_table(table: Table) -> Reading:
@@ -37,15 +45,19 @@ def model_from_table(table: Table) -> Reading:
     reader = _Reader()
     table = dict(table)
     reader.check_format(table.pop("format", None))
-    unknown = set(table) - {key.name for key in keys_of(Model)}
+    renamed = reader.rename(table, [key.name for key in keys_of(Model)])
     model = reader.part((Model,), table, ())
-    is_whole = reader.is_whole and not unknown
-    return Reading(model=model if is_whole else None, findings=tuple(reader.findings))
+    return Reading(
+        model=model if reader.is_whole else None,
+        findings=tuple(reader.findings),
+        uncertain=tuple(reader.uncertain),
+        renamed=renamed,
+    )
 
 
-def table_from_model(model: Model) -> Table:
-    """The table that describes a model; what equals its default is left out."""
-    return {"format": FORMAT, **_table(model)}
+def nearest_word(word: str, words: Iterable[str]) -> str | None:
+    """The word that was probably meant."""
+    return next(iter(difflib.get_close_matches(word, words, n=1)), None)
 
 
 class _Reader:
@@ -54,6 +66,7 @@ class _Reader:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.is_whole = True
+        self.uncertain: list[str] = []
 
     def note(self, path: Path, what: str, fix: str) -> None:
         self.findings.append(Finding(path, what, fix))
@@ -68,11 +81,26 @@ class _Reader:
                 f"write format = {FORMAT}",
             )
 
+    def rename(self, table: Table, known: list[str]) -> dict[str, str]:
+        """Put what stands under unknown keys at the top where it probably belongs."""
+        renamed: dict[str, str] = {}
+        for name in [name for name in table if name not in known]:
+            self.unknown(name, known, ())
+            value = table.pop(name)
+            meant = nearest_word(name, [key for key in known if key not in table])
+            if meant is not None:
+                table[meant], renamed[name] = value, meant
+            elif isinstance(value, dict | list):
+                # what it holds may be missed anywhere
+                self.is_whole = False
+        return renamed
+
     def part(self, classes: tuple[type, ...], table: Any, path: Path, **given: Any) -> Any:
         """One part of one of the classes, from its table; None if it cannot be told which."""
         if not isinstance(table, dict):
             self.wrong(path, table, Kind.PART)
-            self.is_whole = False
+            # what has a name may be missed anywhere
+            self.is_whole &= "name" not in given
             return None
         rest = dict(table)
         part = classes[0] if len(classes) == 1 else self.chosen(classes, rest, path)
@@ -84,18 +112,22 @@ class _Reader:
                 continue
             # the fields of the joint's type are taken out of the joint's table
             joint_type = self.chosen(key.parts, rest, path)
+            types = (joint_type,) if joint_type else key.parts
+            known += ["type", *(k.name for type_ in types for k in keys_of(type_))]
             if joint_type is None:
-                return None
+                joint_type = Fixed
+                self.uncertain.append(str(path[-1]))
             given[key.name] = self.fields(joint_type, rest, path, {})
-            known += ["type", *(k.name for k in keys_of(joint_type))]
         known += [key.name for key in keys_of(part) if key.name not in given]
         read = self.fields(part, rest, path, given)
+        if path and path[-1] in self.uncertain:
+            rest = {name: value for name, value in rest.items() if name not in known}
         for name in rest:
             self.unknown(name, known, path)
         return read
 
     def chosen(self, classes: tuple[type, ...], table: Table, path: Path) -> type | None:
-        """The class that the key ``type`` names."""
+        """The class that the key ``type`` names, or that was probably meant; None if it is none."""
         words = {WORDS[part]: part for part in classes}
         word = table.pop("type", None)
         if isinstance(word, str) and word in words:
@@ -106,11 +138,11 @@ class _Reader:
         else:
             what = f"{_called(path)} has type {_shown(word)}, expected one of {listed}"
             self.note((*path, "type"), what, hint(str(word), words))
-        self.is_whole = False
-        return None
+        meant = nearest_word(word, words) if isinstance(word, str) else None
+        return words[meant] if meant is not None else None
 
     def fields(self, part: type, table: Table, path: Path, given: dict[str, Any]) -> Any:
-        """A part from the keys of its table, which are taken out of it."""
+        """A part from the keys of its table, which are taken out; None without a part it needs."""
         values = dict(given)
         for key in keys_of(part):
             if key.name in given:
@@ -121,7 +153,10 @@ class _Reader:
                 what = f"{_called(path)} has no {key.name}"
                 self.note((*path, key.name), what, f"add {_example(key)}")
                 values[key.name] = _stand_in(key)
-                self.is_whole &= key.kind is not Kind.PART
+            if key.kind is Kind.PART and values.get(key.name, key.default) is None:
+                if key.is_required:
+                    return None
+                values[key.name] = key.default
         return part(**values)
 
     def value(self, key: Key, value: Any, path: Path) -> Any:
@@ -131,9 +166,13 @@ class _Reader:
                 return self.part(key.parts, value, path)
             case Kind.NAMED if isinstance(value, dict):
                 named = (self.part(key.parts, v, (*path, n), name=n) for n, v in value.items())
-                return tuple(named)
+                return tuple(part for part in named if part is not None)
             case Kind.LIST if isinstance(value, list):
-                return tuple(self.part(key.parts, v, (*path, k)) for k, v in enumerate(value))
+                listed = (self.part(key.parts, v, (*path, k)) for k, v in enumerate(value))
+                # the others keep their numbers
+                return tuple(
+                    _Reader().fields(key.parts[0], {}, path, {}) if p is None else p for p in listed
+                )
             case Kind.SCALARS | Kind.TEXTS if isinstance(value, list):
                 return self.array(key, value, path)
             case Kind.SCALAR_TABLE if isinstance(value, dict):
@@ -271,46 +310,3 @@ def _shown(value: Any) -> str:
         return f"an array of {len(value)}"
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 40 else text[:37] + "…"
-
-
-def _table(part: Any, skip: tuple[str, ...] = ()) -> Table:
-    """Table of a part: the fields that differ from their defaults."""
-    table: Table = {}
-    described: type = type(part)
-    # the type of a joint comes first, before the bodies it connects
-    for key in sorted(keys_of(described), key=lambda key: not key.is_flat):
-        value = getattr(part, key.name)
-        if key.name in skip or (not key.is_required and value == key.default):
-            continue
-        if key.is_flat:
-            table |= {"type": WORDS[type(value)], **_table(value)}
-        else:
-            table[key.name] = _plain(key, value)
-    return table
-
-
-def _plain(key: Key, value: Any) -> Any:
-    """What a field holds, in the types of TOML."""
-    match key.kind:
-        case Kind.PART:
-            return _typed(key, value)
-        case Kind.NAMED:
-            return {item.name: _typed(key, item, ("name",)) for item in value}
-        case Kind.LIST:
-            return [_typed(key, item) for item in value]
-        case Kind.SCALARS | Kind.TEXTS:
-            return [_plain_scalar(item) for item in value]
-        case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
-            return {name: _plain_scalar(item) for name, item in value.items()}
-        case _:
-            return _plain_scalar(value)
-
-
-def _typed(key: Key, part: Any, skip: tuple[str, ...] = ()) -> Table:
-    """Table of a part, with its word if the key may hold parts of several classes."""
-    word = {"type": WORDS[type(part)]} if len(key.parts) > 1 else {}
-    return {**word, **_table(part, skip)}
-
-
-def _plain_scalar(value: Any) -> Any:
-    return value if isinstance(value, str | int) else float(value)
