@@ -162,7 +162,7 @@ def simulate(
         )
         result = run_native(native, progress=progress, cancel=cancel)
         counts += np.array([result.steps, result.rejections, result.evaluations])
-        following = _other_basis(here, result, values) if result.code == loop.SINGULAR else None
+        following = other_basis(here, result, values) if result.code == loop.SINGULAR else None
         goes_on = following is not None and not (following is here and is_best)
         # a sample where these speeds fail is taken again in the next ones
         good = result.times < result.time if goes_on else np.full(len(result.times), True)
@@ -284,7 +284,7 @@ def _events(
     return compile_native([system.program("events", ca.vertcat(*parts))])["events"]
 
 
-def _other_basis(system: System, result: NativeResult, values: Array) -> System | None:
+def other_basis(system: System, result: NativeResult, values: Array) -> System | None:
     """The system in the best speeds where the run stopped, or None if there are none."""
     health = system.health[result.index]
     if health.kind != "basis":

@@ -1,0 +1,222 @@
+"""Knobs: the numbers of a model that a page lets one change, each with a unit, a range and a step.
+
+Ranges come from the model's quantities; a parameter, which has none, goes from a fifth to three
+times its nominal value. A value beyond its range widens it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import pi
+
+from noslip.engines.system import Array, System
+from noslip.model.quantities import Parameter, Quantity
+from noslip.simulation.trajectory import Trajectory
+
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knob:
+    """One number.
+
+    Parameters
+    ----------
+    name : what files and commands call it.
+    unit, description : for people.
+    value : where it stands when nobody has touched it.
+    lower, upper, step : of its slider.
+    bundle : knobs of one bundle count only together, as the three angles of an orientation do.
+    """
+
+    name: str
+    unit: str
+    description: str = ""
+    value: float
+    lower: float
+    upper: float
+    step: float
+    bundle: str = ""
+
+    @property
+    def scale(self) -> float:
+        """What the page counts it in: a power of 1000 for very small and very large numbers."""
+        size = max(abs(self.lower), abs(self.upper))
+        if 0.01 <= size < 1e6:
+            return 1.0
+        return float(1000.0 ** math.floor(math.log10(size) / 3))
+
+    @property
+    def label(self) -> str:
+        """Name and unit: ``m_platform [kg]``."""
+        unit = unit_text(self.unit)
+        if self.scale != 1.0:
+            unit = f"10{power_text(round(math.log10(self.scale)))} {unit}".strip()
+        return f"{self.name} [{unit}]" if unit else self.name
+
+    def widened(self, value: float) -> Knob:
+        """The same knob with a range that holds a value."""
+        if self.lower <= value <= self.upper:
+            return self
+        lower, upper = min(self.lower, value), max(self.upper, value)
+        return dataclasses.replace(
+            self, lower=lower, upper=upper, step=round_step((upper - lower) / 400)
+        )
+
+
+def unit_text(unit: str) -> str:
+    """``kg*m^2`` as kg·m²; nothing for a pure number."""
+    if unit == "1":
+        return ""
+    head, *powers = unit.split("^")
+    for part in powers:
+        digits = len(part) - len(part.lstrip("-0123456789"))
+        head += part[:digits].translate(_RAISED) + part[digits:]
+    return head.replace("*", "·")
+
+
+def power_text(exponent: int) -> str:
+    """⁻³ for −3."""
+    return str(exponent).translate(_RAISED)
+
+
+def round_step(size: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is not above a size."""
+    if not (size > 0 and math.isfinite(size)):
+        return 0.01
+    power = 10.0 ** math.floor(math.log10(size) + 1e-12)
+    return float(next(round(m * power, 12) for m in (5, 2, 1) if m * power <= size * (1 + 1e-9)))
+
+
+def ranged(
+    name: str, unit: str, value: float, lower: float, upper: float, description: str = ""
+) -> Knob:
+    """A knob with its range on round numbers and about 400 steps."""
+    lower, upper = min(lower, upper), max(lower, upper)
+    if not upper > lower:
+        lower, upper = value - 1.0, value + 1.0
+    step = round_step((upper - lower) / 400)
+    lower, upper = math.floor(lower / step + 1e-9) * step, math.ceil(upper / step - 1e-9) * step
+    digits = max(0, 2 - math.floor(math.log10(step)))
+    return Knob(
+        name=name,
+        unit=unit,
+        description=description,
+        value=value,
+        lower=min(round(lower, digits), value),
+        upper=max(round(upper, digits), value),
+        step=step,
+    )
+
+
+def parameter_knobs(parameters: Iterable[Parameter]) -> tuple[Knob, ...]:
+    """Parameters from a fifth to three times their nominal value; those of zero within ±1."""
+    found = []
+    for p in parameters:
+        ends = (-1.0, 1.0) if p.value == 0 else (p.value / 5, 3 * p.value)
+        found.append(ranged(p.name, p.unit, p.value, *ends, p.description))
+    return tuple(found)
+
+
+def start_knobs(
+    system: System, run: Trajectory, given: Mapping[str, float], *, speeds: bool = True
+) -> tuple[Knob, ...]:
+    """Coordinates and independent speeds at the start, in the names the model has for them.
+
+    An orientation is shown by its named angles where it has some, else it is left alone; its rates
+    are those of the angles where `given` has one of them.
+
+    Parameters
+    ----------
+    system : compiled system.
+    run : the run when nobody has touched a knob.
+    given : what the scenario gives of its start.
+    speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
+    """
+    values = start_values(system, run)
+    hidden, bundles = set[str](), dict[str, str]()
+    free = system.independent_speeds if speeds else ()
+    known = {q.name: q for q in (*system.coordinates, *free)}
+    for turn in _orientations(system):
+        known |= {n: Quantity(name=n, unit="rad", lower=-pi, upper=pi) for n in turn.angles}
+        hidden |= set(turn.quaternion)
+        bundles |= dict.fromkeys(turn.angles, turn.joint)
+        if speeds and any(name in given for name in turn.rates):
+            known |= {n: Quantity(name=n, unit="rad/s") for n in turn.rates}
+            hidden |= set(turn.speeds)
+            bundles |= dict.fromkeys(turn.rates, f"{turn.joint} rates")
+    tree = {s.name: s for s in system.speeds}
+    known |= {name: tree[name] for name in given if name in tree}
+    found = []
+    for name, quantity in known.items():
+        if name in hidden - set(given):
+            continue
+        value = float(given.get(name, values.get(name, 0.0)))
+        reach = 2 * abs(value)
+        ends = (min(quantity.lower, -reach), max(quantity.upper, reach))
+        knob = ranged(name, quantity.unit, value, *ends, quantity.description)
+        found.append(dataclasses.replace(knob, bundle=bundles.get(name, "")))
+    return tuple(found)
+
+
+def start_values(system: System, run: Trajectory) -> dict[str, float]:
+    """Coordinates, speeds and named angles at the start of a run; empty for a run without samples.
+
+    The rates of named angles are not among them.
+    """
+    if not len(run.t):
+        return {}
+    q, v = run.q[0], run.v[0]
+    params = system.parameters(run.parameters)
+    eta = system.kinematics.independent_rows(float(run.t[0]), q, params) @ v
+    values = dict(zip((c.name for c in system.coordinates), q, strict=True))
+    values |= dict(zip((s.name for s in system.speeds), v, strict=True))
+    values |= dict(zip((s.name for s in system.independent_speeds), eta, strict=True))
+    for turn in _orientations(system):
+        values |= dict(zip(turn.angles, turn.values(q), strict=False))
+    return {name: float(value) for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Orientation:
+    """Names of an orientation: as angles, their rates, a quaternion and angular speeds."""
+
+    joint: str
+    sequence: str
+    at: int
+    angles: tuple[str, ...]
+    rates: tuple[str, ...]
+    quaternion: tuple[str, ...]
+    speeds: tuple[str, ...]
+
+    def values(self, q: Array) -> list[float]:
+        """The angles at a configuration."""
+        from scipy.spatial.transform import Rotation
+
+        rotation = Rotation.from_quat(q[self.at : self.at + 4], scalar_first=True)
+        return list(rotation.as_euler(self.sequence.upper(), suppress_warnings=True))
+
+
+def _orientations(system: System) -> list[_Orientation]:
+    found = []
+    for node in system.kinematics.tree.nodes:
+        joint, place = node.joint, node.joint.type.quaternion
+        if place is None:
+            continue
+        angles = getattr(joint.type, "angles", None)
+        names = angles.names if angles is not None else ()
+        found.append(
+            _Orientation(
+                joint=joint.name,
+                sequence=angles.sequence if angles is not None else "xyz",
+                at=node.coordinates.start + place,
+                angles=tuple(f"{joint.name}.{n}" for n in names),
+                rates=tuple(f"{joint.name}.{n}_rate" for n in names),
+                quaternion=tuple(f"{joint.name}.q{k}" for k in "wxyz"),
+                speeds=tuple(f"{joint.name}.w{k}" for k in "xyz"),
+            )
+        )
+    return found

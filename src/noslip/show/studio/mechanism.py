@@ -1,0 +1,62 @@
+"""`Mechanism`: a model at hand, compiled once for each formulation and shared by all pages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from noslip.engines.system import System
+from noslip.engines.system import compile as compile_system
+from noslip.formulations.base import AbstractFormulation, derive
+from noslip.formulations.certificate import Certificate
+from noslip.formulations.vakonomic import Vakonomic
+from noslip.formulations.verify import FORMULATIONS, verify
+from noslip.model.model import Model
+
+#: Word of a formulation → the formulation.
+WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
+
+Found = TypeVar("Found")
+
+
+class Mechanism:
+    """A model with everything that is found once and needed often.
+
+    Parameters
+    ----------
+    model : checked model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._found: dict[str, Any] = {}
+
+    def system(self, formulation: str) -> System:
+        """The system by a formulation's word."""
+        return self._once(
+            f"system {formulation}", lambda: compile_system(derive(self.model, WAYS[formulation]))
+        )
+
+    def certificate(self) -> Certificate:
+        """What `verify` says about the model."""
+        return self._once("certificate", lambda: verify(self.model))
+
+    def equations_html(self, formulation: str) -> str:
+        """The equations of motion in MathML, with the derivation to be opened."""
+        from noslip.show.notebook import equations_html
+
+        equations = self.system(formulation).equations
+        return self._once(f"equations {formulation}", lambda: equations_html(equations))
+
+    def _once(self, key: str, find: Callable[[], Found]) -> Found:
+        """What was found before, or is found now; two pages that ask at once wait for one."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._found:
+                self._found[key] = find()
+            found: Found = self._found[key]
+            return found

@@ -1,0 +1,279 @@
+"""From a choice to a run: the model's scenario, inputs of one's own, or a path."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.analysis.inverse import FollowMotion
+from noslip.analysis.motion import ExpressionMotion
+from noslip.analysis.scenario import ScenarioRun, run_scenario, start_on_motion
+from noslip.control.controllers.base import (
+    AbstractController,
+    ComputedTorque,
+    PoseTracking,
+    Tracking,
+)
+from noslip.control.controllers.steered import SteeredTracking
+from noslip.control.track import TrackResult, track
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.model import expressions
+from noslip.model.expressions import NUMBERS
+from noslip.model.scenario import Scenario
+from noslip.show.studio.choice import DURATION, PATH, SCENARIO, Choice
+from noslip.show.studio.follower import Follower, find_follower
+from noslip.show.studio.forms import form_text, read_path, read_timing
+from noslip.show.studio.worker import Cancel
+from noslip.simulation.simulate import simulate
+from noslip.simulation.start import complete_start
+from noslip.simulation.trajectory import Ending, Trajectory
+
+#: Tolerance of the integration.
+TOLERANCE = 1e-9
+SAMPLES = 501
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """A run, and what is known of its reference.
+
+    Parameters
+    ----------
+    result : what the run returned.
+    errors : coordinate → (n,) simulated minus reference; empty without a reference.
+    command : how to do it again on the command line; empty where there is no such command.
+    tracking : the error along a path in a line; empty without a path.
+    """
+
+    result: Trajectory | ScenarioRun | TrackResult
+    errors: Mapping[str, Array]
+    command: str = ""
+    tracking: str = ""
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """What happened."""
+        return self.result if isinstance(self.result, Trajectory) else self.result.trajectory
+
+
+def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+    """Run what was chosen.
+
+    Parameters
+    ----------
+    system : compiled system.
+    source : what commands call the model.
+    choice : what to run.
+    cancel : ends the run early.
+
+    Raises
+    ------
+    Superseded : the run was cancelled.
+    NoslipError : what was chosen cannot be run.
+    """
+    if choice.task == PATH:
+        outcome = _path(system, source, choice, cancel)
+    elif choice.task == SCENARIO:
+        outcome = _scenario(system, source, choice, cancel)
+    else:
+        outcome = _inputs(system, choice, cancel)
+    if outcome.trajectory.ending is Ending.CANCELLED:
+        cancel.check()
+    return outcome
+
+
+def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+    scenario = system.model.scenario
+    if scenario is not None and scenario.motion and choice.controller != "none":
+        return _controlled(system, scenario, choice, cancel)
+    result = run_scenario(
+        system,
+        changes=choice.changes,
+        duration=choice.duration,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    words = ["noslip", "run", source, *_settings(choice)]
+    if choice.duration is not None:
+        words += ["--duration", f"{choice.duration!r}"]
+    command = shlex.join(words) if choice.formulation == "complement" else ""
+    return Outcome(result=result, errors=result.errors, command=command)
+
+
+def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> Outcome:
+    """The scenario's motion, followed with feedback."""
+    numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
+    task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
+    parameters, start = split_changes(system, choice)
+    values = system.parameters(parameters)
+    motion = ExpressionMotion(
+        coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
+    )
+    follow = FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    on_motion = start_on_motion(system, follow, {}, values)
+    places = {c.name: float(x) for c, x in zip(system.coordinates, on_motion.q, strict=True)}
+    speeds = zip(system.independent_speeds, on_motion.eta, strict=True)
+    begin = complete_start(
+        system, {**places, **{s.name: float(e) for s, e in speeds}, **start}, parameters=values
+    )
+    run = simulate(
+        system,
+        duration=choice.duration or scenario.duration,
+        start=begin,
+        inputs=Tracking(
+            motion=motion, controller=_controller(choice), reference_start=on_motion.q, limits={}
+        ),
+        parameters=parameters,
+        samples=scenario.samples,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    errors = {c.name: run[c.name] - run[f"reference.{c.name}"] for c in system.coordinates}
+    return Outcome(result=run, errors=errors)
+
+
+def _inputs(system: System, choice: Choice, cancel: Cancel) -> Outcome:
+    scenario = system.model.scenario
+    parameters, start = split_changes(system, choice)
+    given = scenario_start(system, choice) if scenario is not None else {}
+    if scenario is not None and scenario.motion:
+        given = {}
+    run = simulate(
+        system,
+        duration=choice.duration or (scenario.duration if scenario is not None else DURATION),
+        start={**given, **start},
+        inputs={name: _expression(text) for name, text in choice.inputs.items()},
+        parameters=parameters,
+        samples=SAMPLES,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    return Outcome(result=run, errors={})
+
+
+def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+    parameters, start = split_changes(system, choice)
+    follower = find_follower(system, system.parameters(parameters))
+    path_text, timing_text = (
+        form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
+        for family in ("path", "timing")
+    )
+    result = track(
+        system,
+        read_path(path_text),
+        timing=read_timing(timing_text),
+        point=follower.point,
+        direction=follower.direction,
+        reverse=choice.reverse,
+        steering=follower.steering,
+        wheelbase=follower.wheelbase,
+        controller=_controller(choice, follower) if choice.controller != "none" else None,
+        start=start,
+        parameters=parameters,
+        duration=choice.duration,
+        samples=SAMPLES,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    command = ""
+    if choice.controller != "steered" and choice.formulation == "complement":
+        command = _track_command(source, choice, follower, path_text, timing_text)
+    return _tracked(result, command)
+
+
+def _tracked(result: TrackResult, command: str) -> Outcome:
+    return Outcome(
+        result=result,
+        errors=result.as_scenario_run().errors,
+        command=command,
+        tracking=result.summary() if len(result.trajectory.t) else "",
+    )
+
+
+def _track_command(
+    source: str, choice: Choice, follower: Follower, path_text: str, timing_text: str
+) -> str:
+    words = ["noslip", "track", source, "--path", path_text, "--timing", timing_text]
+    words += [f"--point={','.join(f'{x!r}' for x in follower.point)}"]
+    words += [f"--direction={','.join(f'{x!r}' for x in follower.direction)}"]
+    if follower.steering:
+        words += ["--steering", follower.steering, "--wheelbase", f"{follower.wheelbase!r}"]
+    if choice.reverse:
+        words.append("--reverse")
+    if choice.controller != "none":
+        words += ["--controller", choice.controller]
+    if choice.duration is not None:
+        words += ["--duration", f"{choice.duration!r}"]
+    return shlex.join([*words, *_settings(choice)])
+
+
+def _settings(choice: Choice) -> list[str]:
+    """--set NAME=VALUE for everything that was changed."""
+    return [word for n, x in choice.changes.items() for word in ("--set", f"{n}={x!r}")]
+
+
+def _controller(choice: Choice, follower: Follower | None = None) -> AbstractController:
+    if choice.controller == "computed-torque":
+        return ComputedTorque(kp=4.0, kd=4.0)
+    if choice.controller == "pose" and follower is not None:
+        return PoseTracking()
+    if choice.controller == "steered" and follower is not None and follower.steering:
+        return SteeredTracking(
+            steering=follower.steering,
+            wheelbase=follower.wheelbase,
+            point=follower.point,
+            direction=follower.direction,
+        )
+    raise SimulationError(
+        f"controller '{choice.controller}' does not suit this task",
+        "controller",
+        "pose and steered tracking follow paths, the latter with a vehicle that steers",
+    )
+
+
+def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
+    """Which changes are parameters and which start values; numbers of the scenario are neither."""
+    known = {p.name for p in system.model.parameters}
+    scenario = system.model.scenario
+    task = {p.name for p in scenario.parameters} if scenario is not None else set()
+    parameters = {n: x for n, x in choice.changes.items() if n in known}
+    return parameters, {n: x for n, x in choice.changes.items() if n not in known | task}
+
+
+def scenario_start(system: System, choice: Choice) -> dict[str, float]:
+    """The scenario's start values at the chosen parameters."""
+    scenario = system.model.scenario
+    if scenario is None:
+        return {}
+    values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
+    values |= {n: x for n, x in choice.changes.items() if n in values}
+    values["t"] = 0.0
+    for name, text in scenario.definitions.items():
+        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
+    return {
+        name: float(expressions.evaluate(expressions.parse(value), values, NUMBERS))
+        if isinstance(value, str)
+        else float(value)
+        for name, value in scenario.start.items()
+    }
+
+
+def _expression(text: str) -> float | str:
+    """A number where the text is one: nothing is then compiled."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

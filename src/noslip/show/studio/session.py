@@ -1,0 +1,414 @@
+"""`Session`: what one page has chosen, and the newest run of it.
+
+Every change makes a new frozen `Choice` and hands it to the worker, which simulates the newest one
+and tells the view. Nothing is queued: a choice that came later takes the place of one that waits,
+and the run of an older one is cancelled. No fault ends a session; the view is told what, where, fix.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from noslip.analysis.audit import Audit, audit
+from noslip.engines.system import System
+from noslip.errors import Fault, NoslipError, SimulationError, nearest
+from noslip.model import expressions
+from noslip.model.expressions import ExpressionError
+from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.scene import Scene, scene
+from noslip.show.studio.choice import CONTROLLERS, DRIVE, TASKS, Choice, first_choice
+from noslip.show.studio.controls import START, Controls, make_controls, widened
+from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS
+from noslip.show.studio.mechanism import WAYS, Mechanism
+from noslip.show.studio.runs import Outcome, perform
+from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.worker import Cancel, Worker
+
+#: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
+STANDING = 1.0
+#: Pause, s, before what takes longer than a run is computed.
+QUIET = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shown:
+    """A run with all that is needed to show it.
+
+    Parameters
+    ----------
+    number : counts the runs of a session.
+    name : of the model on this page.
+    compute : s from the choice to the samples.
+    since : time of the wall clock when it was made.
+    """
+
+    number: int
+    name: str
+    mechanism: Mechanism
+    system: System
+    choice: Choice
+    outcome: Outcome
+    scene: Scene
+    frames: Frames
+    compute: float
+    since: float
+
+
+class View(Protocol):
+    """What a session tells; called from its threads, one at a time."""
+
+    def show_controls(self, controls: Controls, choice: Choice) -> None:
+        """There are other knobs now."""
+
+    def show_run(self, shown: Shown, ghost: Shown | None) -> None:
+        """There is a new run."""
+
+    def show_audit(self, shown: Shown, found: Audit | None) -> None:
+        """What the ground must hold in that run."""
+
+    def show_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What was chosen cannot be run; none if it can."""
+
+    def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
+        """The model file has faults and the last good model stays; none if it is mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    name: str
+    mechanism: Mechanism
+    choice: Choice
+
+
+class Session:
+    """One page: its choice, its worker, its newest run.
+
+    Parameters
+    ----------
+    shelf : models to choose from.
+    name : of the first one.
+    view : told about everything.
+    clock : of the wall, s.
+    """
+
+    def __init__(
+        self, shelf: Shelf, name: str, view: View, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.shelf, self.view, self._clock = shelf, view, clock
+        self._lock = threading.RLock()
+        self.name = name
+        self.mechanism = shelf.mechanism(name)
+        self.choice = first_choice(self.mechanism.model)
+        self.shown: Shown | None = None
+        self.ghost: Shown | None = None
+        self.controls = Controls(groups={})
+        self._shape: tuple[object, ...] = ()
+        self._count = 0
+        self._worker: Worker[_Request] = Worker(self._work, self._failed)
+        self._forget = shelf.listen(self._file_was_saved)
+
+    def start(self) -> None:
+        """Run what the model does when nothing is touched."""
+        self._submit()
+
+    def close(self) -> None:
+        """End the worker; the page is gone."""
+        self._forget()
+        self._worker.close()
+
+    def join(self, seconds: float = 30.0) -> bool:
+        """Wait until nothing is being computed."""
+        return self._worker.join(seconds)
+
+    # what a page can ask for
+
+    def choose_model(self, name: str) -> None:
+        """Show another model, from its first choice on."""
+        mechanism = self.shelf.mechanism(name)
+        with self._lock:
+            self.name, self.mechanism = name, mechanism
+            self.choice = dataclasses.replace(
+                first_choice(mechanism.model), formulation=self.choice.formulation
+            )
+            self.ghost = None
+            self._submit()
+
+    def choose(self, **options: object) -> None:
+        """Choose a formulation, task, path, timing, controller, reverse, duration or friction."""
+        allowed = {
+            "formulation": tuple(WAYS),
+            "task": tuple(TASKS),
+            "path": PATH_KINDS,
+            "timing": TIMING_KINDS,
+            "controller": tuple(CONTROLLERS),
+        }
+        for key, value in options.items():
+            known = allowed.get(key)
+            if known is not None and value not in known:
+                raise SimulationError(
+                    f"there is no {key} '{value}'", key, nearest(str(value), known)
+                )
+        with self._lock:
+            before = self.choice
+            self.choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
+            if self.choice.task != before.task:
+                # a start of one task means little in another
+                self.choice = self.choice.without(self.controls.names(START))
+                self.choice = dataclasses.replace(self.choice, controller="none", duration=None)
+            if (self.choice.path, self.choice.timing) != (before.path, before.timing):
+                self.choice = dataclasses.replace(self.choice, numbers={}, duration=None)
+            self._submit()
+
+    def set_value(self, name: str, value: float) -> None:
+        """Set a knob; one beyond its range widens it."""
+        with self._lock:
+            found = self.controls.find(name)
+            if found is None:
+                known = [k.name for knobs in self.controls.groups.values() for k in knobs]
+                raise SimulationError(
+                    f"there is no parameter, start value or number '{name}'",
+                    f"model '{self.mechanism.model.name}'",
+                    nearest(name, known),
+                )
+            group, knob = found
+            if not knob.lower <= value <= knob.upper:
+                self.controls = widened(self.controls, name, value)
+                self.view.show_controls(self.controls, self._with(group, name, value))
+            self.choice = self._with(group, name, value)
+            self._submit()
+
+    def type_value(self, text: str) -> None:
+        """Set a knob by ``name = value``, as ``--set`` does; the value may be an expression."""
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")
+        try:
+            tree = expressions.parse(value)
+            number = float(expressions.evaluate(tree, self.values(), expressions.NUMBERS))
+        except (ExpressionError, ArithmeticError, ValueError) as error:
+            raise SimulationError(
+                f"the value '{value}' cannot be read: {error}", "set", "write a number"
+            ) from None
+        except KeyError as error:
+            raise SimulationError(
+                f"the value '{value}' uses {error}, which is not known",
+                "set",
+                nearest(str(error).strip("'"), self.values()),
+            ) from None
+        self.set_value(name, number)
+
+    def reset(self, group: str) -> None:
+        """Take back what was changed in a group of knobs."""
+        with self._lock:
+            names = self.controls.names(group)
+            numbers = {n: x for n, x in self.choice.numbers.items() if n not in names}
+            self.choice = dataclasses.replace(self.choice.without(names), numbers=numbers)
+            if "duration" in names:
+                self.choice = dataclasses.replace(self.choice, duration=None)
+            self._shape = ()
+            self._submit()
+
+    def set_input(self, name: str, text: str) -> None:
+        """Type an input as an expression of time."""
+        with self._lock:
+            if name not in self.choice.inputs:
+                raise SimulationError(
+                    f"there is no input '{name}'", "inputs", nearest(name, self.choice.inputs)
+                )
+            inputs = {**self.choice.inputs, name: text.strip() or "0"}
+            self.choice = dataclasses.replace(self.choice, inputs=inputs)
+            self._submit()
+
+    def type_form(self, family: str, text: str) -> None:
+        """Type a path or a timing law as commands have it."""
+        with self._lock:
+            typed = {**self.choice.typed, family: text.strip()}
+            self.choice = dataclasses.replace(self.choice, typed=typed)
+            self._submit()
+
+    def values(self) -> dict[str, float]:
+        """Where every knob stands."""
+        with self._lock:
+            stands = {k.name: k.value for knobs in self.controls.groups.values() for k in knobs}
+            stands |= self.choice.numbers
+            if self.choice.duration is not None:
+                stands["duration"] = self.choice.duration
+            return stands | dict(self.choice.changes)
+
+    # inside
+
+    def _with(self, group: str, name: str, value: float) -> Choice:
+        """The choice with a knob set."""
+        choice = self.choice
+        if name == "duration":
+            return dataclasses.replace(choice, duration=value)
+        if "." in name and name.split(".")[0] in ("path", "timing") and group == "task":
+            return dataclasses.replace(choice, numbers={**self._form_numbers(), name: value})
+        values = {name: value}
+        found = self.controls.find(name)
+        if found is not None and found[1].bundle:
+            stands = self.values()
+            same = [k.name for k in self.controls.groups[group] if k.bundle == found[1].bundle]
+            values = {n: stands[n] for n in same} | values
+        return choice.with_changes(values)
+
+    def _form_numbers(self) -> Mapping[str, float]:
+        """All numbers of the path and its timing, touched or not."""
+        knobs = self.controls.groups.get("task", ())
+        return {k.name: k.value for k in knobs if "." in k.name} | dict(self.choice.numbers)
+
+    def _submit(self) -> None:
+        with self._lock:
+            self._worker.submit(_Request(self.name, self.mechanism, self.choice))
+
+    def _work(self, request: _Request, cancel: Cancel) -> None:
+        """Simulate and tell the view; then, when it is quiet, what takes longer."""
+        begin = self._clock()
+        choice, mechanism = request.choice, request.mechanism
+        system = mechanism.system(choice.formulation)
+        parameters = {
+            p.name: choice.changes[p.name]
+            for p in mechanism.model.parameters
+            if p.name in choice.changes
+        }
+        look = scene(mechanism.model, parameters)
+        choice = self._with_form_numbers(system, choice, look.length)
+        if choice.task == DRIVE:
+            self._publish_controls(request, system, choice, None, look.length)
+            self.view.show_faults(())
+            return
+        try:
+            outcome = perform(system, self.shelf.source(request.name), choice, cancel)
+        except NoslipError:
+            cancel.check()
+            self._publish_controls(request, system, choice, None, look.length)
+            raise
+        compute = self._clock() - begin
+        run = outcome.trajectory
+        if not len(run.t):
+            raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
+        film = frames(system, run, rate=_rate(float(run.t[-1] - run.t[0])))
+        cancel.check()
+        with self._lock:
+            cancel.check()
+            self._count += 1
+            shown = Shown(
+                number=self._count,
+                name=request.name,
+                mechanism=mechanism,
+                system=system,
+                choice=choice,
+                outcome=outcome,
+                scene=look,
+                frames=film,
+                compute=compute,
+                since=self._clock(),
+            )
+            self._keep_ghost(shown)
+            self.shown = shown
+            self._publish_controls(request, system, choice, outcome, look.length)
+            self.view.show_faults(())
+            self.view.show_run(shown, self.ghost)
+        cancel.wait(QUIET)
+        found = audit(system, run, choice.friction) if mechanism.model.contacts else None
+        cancel.check()
+        self.view.show_audit(shown, found)
+
+    def _with_form_numbers(self, system: System, choice: Choice, length: float) -> Choice:
+        """The choice with every number of its path and timing, for those not touched yet."""
+        if choice.task != "path":
+            return choice
+        knobs = make_controls(system, choice, None, length).groups["task"]
+        numbers = {k.name: k.value for k in knobs if "." in k.name} | dict(choice.numbers)
+        return dataclasses.replace(choice, numbers=numbers)
+
+    def _keep_ghost(self, new: Shown) -> None:
+        """What was shown for a while becomes the ghost of what is shown now."""
+        old = self.shown
+        if old is None or old.mechanism.model.name != new.mechanism.model.name:
+            self.ghost = None
+        elif new.since - old.since >= STANDING:
+            self.ghost = old
+
+    def _publish_controls(
+        self,
+        request: _Request,
+        system: System,
+        choice: Choice,
+        outcome: Outcome | None,
+        length: float,
+    ) -> None:
+        """Tell the view about other knobs, if they are others."""
+        with self._lock:
+            has_start = outcome is not None
+            shape = (
+                *(request.mechanism, choice.formulation, choice.task, choice.path, choice.timing),
+                has_start,
+            )
+            known = self._shape
+            if shape == known or (not has_start and known[:5] == shape[:5]):
+                return
+            untouched = outcome.trajectory if outcome is not None else None
+            self.controls = make_controls(system, choice, untouched, length)
+            for name, value in {**choice.changes, **choice.numbers}.items():
+                self.controls = widened(self.controls, name, value)
+            self._shape = shape
+            self.view.show_controls(self.controls, choice)
+
+    def _failed(self, error: Exception) -> None:
+        self.view.show_faults(faults_of(error))
+
+    def _file_was_saved(self, name: str, error: NoslipError | None) -> None:
+        """The model file was saved: take its model with the values that still have a place in it."""
+        with self._lock:
+            if error is not None:
+                self.view.show_file_faults(error.faults)
+                return
+            self.view.show_file_faults(())
+            if name != self.name:
+                return
+            self.mechanism = self.shelf.mechanism(name)
+            self.choice = kept_choice(self.choice, self.mechanism)
+            self._submit()
+
+
+def kept_choice(choice: Choice, mechanism: Mechanism) -> Choice:
+    """A choice for another version of a model: what still has a place in it is kept."""
+    model = mechanism.model
+    fresh = first_choice(model)
+    scenario = model.scenario
+    known = {p.name for p in model.parameters}
+    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
+    joints = {joint.name for joint in model.joints}
+    named = {s.name for s in model.independent_speeds}
+    kept = {
+        name: value
+        for name, value in choice.changes.items()
+        if name in known | named or name.rpartition(".")[0] in joints
+    }
+    task = choice.task if scenario is not None or choice.task != "scenario" else fresh.task
+    inputs = {n: choice.inputs.get(n, text) for n, text in fresh.inputs.items()}
+    return dataclasses.replace(choice, changes=kept, inputs=inputs, task=task)
+
+
+def faults_of(error: Exception) -> tuple[Fault, ...]:
+    """What / where / fix of any exception."""
+    if isinstance(error, NoslipError):
+        return error.faults
+    return (
+        Fault(
+            f"{type(error).__name__}: {error}",
+            "the studio itself",
+            "this is not your fault: change something else, or reload the page",
+        ),
+    )
+
+
+def _rate(duration: float) -> float:
+    """Pictures a second: smooth in slow motion too, and not too many of a long run."""
+    return min(max(30.0, 400.0 / duration), max(4000.0 / duration, 10.0)) if duration > 0 else 30.0
