@@ -170,21 +170,23 @@ class System:
     @cached_property
     def motion(self) -> NativeFunction:
         """[v; v̇]: tree speeds and their rates."""
-        eq = self.equations
-        return self._compile("motion", ca.vertcat(self.kinematics.v, eq.speed_rates))
+        return self._compile("motion", self._motion)
 
     @cached_property
     def energies(self) -> NativeFunction:
         """[K; U]: kinetic and potential energy, J."""
-        eq = self.equations
-        return self._compile("energies", ca.vertcat(eq.kinetic_energy, eq.forces.potential_energy))
+        return self._compile("energies", self._energies)
 
     @cached_property
     def residuals(self) -> NativeFunction:
         """[A v + a; g] of all rows, redundant ones included."""
-        kin = self.kinematics
-        rows = ca.mtimes(kin.A, kin.v) + kin.a
-        return self._compile("residuals", ca.vertcat(rows, kin.g))
+        return self._compile("residuals", self._residuals)
+
+    @cached_property
+    def samples(self) -> NativeFunction:
+        """[v; v̇; K; U; A v + a; g; contact axes]: what is kept of every sample of a run."""
+        parts = (self._motion, self._energies, self._residuals, self._contact_axes)
+        return self._compile("samples", ca.vertcat(*parts))
 
     @cached_property
     def multipliers(self) -> NativeFunction:
@@ -194,11 +196,7 @@ class System:
     @cached_property
     def contact_axes(self) -> NativeFunction:
         """For each contact: its point, longitudinal, lateral and normal directions (world)."""
-        parts = []
-        for contact in self.kinematics.contacts:
-            parts += [contact.point, *contact.directions.values()]
-        expression = ca.vertcat(*parts) if parts else ca.SX(0, 1)
-        return self._compile("contact_axes", self.kinematics.at_speeds(expression))
+        return self._compile("contact_axes", self._contact_axes)
 
     @cached_property
     def joint_wrenches(self) -> NativeFunction:
@@ -247,6 +245,27 @@ class System:
 
     def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
         return compile_native([self.program(name, expression)])[name]
+
+    @property
+    def _motion(self) -> ca.SX:
+        return ca.vertcat(self.kinematics.v, self.equations.speed_rates)
+
+    @property
+    def _energies(self) -> ca.SX:
+        eq = self.equations
+        return ca.vertcat(eq.kinetic_energy, eq.forces.potential_energy)
+
+    @property
+    def _residuals(self) -> ca.SX:
+        kin = self.kinematics
+        return ca.vertcat(ca.mtimes(kin.A, kin.v) + kin.a, kin.g)
+
+    @property
+    def _contact_axes(self) -> ca.SX:
+        parts = []
+        for contact in self.kinematics.contacts:
+            parts += [contact.point, *contact.directions.values()]
+        return self.kinematics.at_speeds(ca.vertcat(*parts) if parts else ca.SX(0, 1))
 
     @cached_property
     def _power(self) -> ca.SX:
@@ -335,7 +354,8 @@ def _projection(system: System) -> ca.SX:
     """
     kin = system.kinematics
     symbols = kin.symbols
-    q = symbols.q
+    # the rows are taken at unit quaternions, so that one step squares what is left of them
+    unit, q = _normalized(kin, symbols.q), symbols.q
     rows = [k for k in kin.kept if kin.rows[k].is_holonomic]
     residual = ca.SX(0)
     if rows:
@@ -346,17 +366,23 @@ def _projection(system: System) -> ca.SX:
         q = q - ca.mtimes(kin.N, ca.mtimes(X, y))
         for entry in ca.vertsplit(g):
             residual = ca.fmax(residual, ca.fabs(entry))
-    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    q, residual = ca.substitute([_normalized(kin, q), residual], [symbols.q], [unit])
     for k in kin.probe.quaternions:
-        norm = ca.norm_2(q[k : k + 4])
         residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
-        for j in range(k, k + 4):
-            parts[j] = q[j] / norm
-    q = ca.vertcat(*parts) if parts else q
     E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
     eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
     rest = system.state[kin.num_coordinates + kin.num_independent_speeds :]
     return ca.vertcat(q, eta, rest, residual)
+
+
+def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:
+    """Coordinates with quaternions of unit length."""
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        norm = ca.norm_2(q[k : k + 4])
+        for j in range(k, k + 4):
+            parts[j] = q[j] / norm
+    return ca.vertcat(*parts) if parts else q
 
 
 def _metric(kin: Kinematics) -> ca.SX:

@@ -7,6 +7,7 @@ radians compare. Nothing decided here depends on the values of the speeds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,8 @@ class Probe:
         """The coordinates with unit quaternions."""
         q = q.copy()
         for k in self.quaternions:
-            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+            quaternion = q[k : k + 4]
+            quaternion /= math.sqrt(quaternion @ quaternion)
         return q
 
     def on_manifold(self, q: Array, t: float) -> Array | None:

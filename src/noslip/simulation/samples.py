@@ -58,30 +58,35 @@ def assemble(
         parts.setdefault(name, []).append(value)
 
     kin = system.kinematics
-    num_rows, num_v = len(kin.rows), kin.num_speeds
+    num_v, num_rows = kin.num_speeds, len(kin.rows)
+    after_v, after_rows = 2 * num_v + 2, 2 * num_v + 2 + num_rows
+    after_g = after_rows + kin.g.shape[0]
     for segment in segments:
         here = segment.system
         x = np.ascontiguousarray(segment.states[:, : here.num_states])
         at = (segment.t, x, np.ascontiguousarray(segment.inputs), values)
-        motion, energies = here.motion.map(*at), here.energies.map(*at)
-        residuals = here.residuals.map(*at)
+        # [v; v̇; K; U; A v + a; g; contact axes]
+        found = here.samples.map(*at)
         add("t", segment.t)
         add("q", x[:, : kin.num_coordinates])
-        add("v", motion[:, :num_v])
-        add("vdot", motion[:, num_v:])
+        add("v", found[:, :num_v])
+        add("vdot", found[:, num_v : 2 * num_v])
         add("inputs", segment.inputs)
-        add("kinetic", energies[:, 0])
-        add("potential", energies[:, 1])
+        add("kinetic", found[:, 2 * num_v])
+        add("potential", found[:, 2 * num_v + 1])
         add("work", x[:, -1] if here.does_work else np.zeros(len(x)))
-        add("rows", residuals[:, :num_rows])
-        add("positions", residuals[:, num_rows:])
-        add("contacts", here.contact_axes.map(*at))
+        add("rows", found[:, after_v:after_rows])
+        add("positions", found[:, after_rows:after_g])
+        add("contacts", found[:, after_g:])
         at_costates = kin.num_coordinates + kin.num_independent_speeds
         add("costates", x[:, at_costates : at_costates + len(here.costates)])
         add("generator", segment.states[:, here.num_states :])
         if reactions:
             add("multipliers", here.multipliers.map(*at))
-    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    joined = {
+        name: np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+        for name, arrays in parts.items()
+    }
     ending, message = _ending(result, last, stop)
     return Trajectory(
         model=system.model,

@@ -1,0 +1,144 @@
+"""What the completion of a start looks at: names, and the constraint rows at a configuration.
+
+Made once for a system and kept with it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.system import Array, System
+from noslip.model.joints import Angles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orientation:
+    """Where a joint with named angles keeps its quaternion and its angular speeds."""
+
+    joint: str
+    angles: Angles
+    quaternion: int
+    speed: int
+    angle_names: tuple[str, ...]
+    rate_names: tuple[str, ...]
+
+
+class Rows(NamedTuple):
+    """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v at a configuration."""
+
+    A: Array
+    a: Array
+    g: Array
+    N: Array
+    E: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """Names by their place, and the rows as one native function of which nonzeros are stored."""
+
+    coordinates: dict[str, int]
+    speeds: dict[str, int]
+    independent_speeds: dict[str, int]
+    costates: tuple[str, ...]
+    names: dict[str, None]  # all that a start may give, in order
+    orientations: tuple[Orientation, ...]
+    rest: Array  # (nq,)
+    scale: Array  # (nv,) a length of the model for angular speeds, else 1
+    unit: Array  # (nv, nv) identity
+    holonomic: list[int]
+    function: NativeFunction
+    places: Array  # of the nonzeros in all matrices, one after the other
+    matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is, and its shape
+
+    def rows(self, t: float, q: Array, w: Array, params: Array) -> Rows:
+        """The rows at a time, a configuration and speed inputs."""
+        _, nx, nu, _ = self.function.input_sizes
+        x, inputs = np.zeros(nx), np.zeros(nu)
+        x[: q.size] = q
+        if w.size:
+            inputs[nu - 2 * w.size : nu - w.size] = w
+        values = np.zeros(self.matrices[-1][0].stop)
+        values[self.places] = self.function(t, x, inputs, params)
+        return Rows(*[values[place].reshape(shape) for place, shape in self.matrices])
+
+
+_LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary()
+
+
+def layout_of(system: System) -> Layout:
+    """The layout of a system, made when it is first asked for."""
+    layout = _LAYOUTS.get(system)
+    if layout is None:
+        layout = _LAYOUTS[system] = _make_layout(system)
+    return layout
+
+
+def _make_layout(system: System) -> Layout:
+    kin = system.kinematics
+    coordinates = {c.name: k for k, c in enumerate(kin.coordinates)}
+    speeds = {s.name: k for k, s in enumerate(kin.speeds)}
+    independent = {s.name: k for k, s in enumerate(kin.independent_speeds)}
+    costates = tuple(c.name for c in system.costates)
+    orientations = _orientations(system)
+    angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
+    function, places, matrices = _rows(system)
+    return Layout(
+        coordinates=coordinates,
+        speeds=speeds,
+        independent_speeds=independent,
+        costates=costates,
+        names=dict.fromkeys([*coordinates, *speeds, *independent, *costates, *angles]),
+        orientations=orientations,
+        rest=np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float),
+        scale=np.where(np.array(kin.probe.is_angular, dtype=bool), kin.length, 1.0),
+        unit=np.eye(kin.num_speeds),
+        holonomic=list(kin.probe.holonomic),
+        function=function,
+        places=places,
+        matrices=matrices,
+    )
+
+
+def _orientations(system: System) -> tuple[Orientation, ...]:
+    found = []
+    for node in system.kinematics.tree.nodes:
+        joint = node.joint
+        angles = getattr(joint.type, "angles", None)
+        if angles is not None and joint.type.quaternion is not None:
+            found.append(
+                Orientation(
+                    joint=joint.name,
+                    angles=angles,
+                    quaternion=node.coordinates.start + joint.type.quaternion,
+                    speed=node.speeds.start,
+                    angle_names=tuple(f"{joint.name}.{n}" for n in angles.names),
+                    rate_names=tuple(f"{joint.name}.{n}_rate" for n in angles.names),
+                )
+            )
+    return tuple(found)
+
+
+def _rows(
+    system: System,
+) -> tuple[NativeFunction, Array, tuple[tuple[slice, tuple[int, ...]], ...]]:
+    """Nonzeros of A, a, g, N and E as one native function, their places, and the matrices."""
+    kin = system.kinematics
+    nonzeros, places, matrices, at = [], [], [], 0
+    for traced, is_vector in ((kin.A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
+        matrix = ca.sparsify(traced)
+        rows, columns = matrix.shape
+        i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
+        nonzeros += matrix.nonzeros()
+        places.append(at + i * columns + j)
+        shape = (rows,) if is_vector else (rows, columns)
+        matrices.append((slice(at, at + rows * columns), shape))
+        at += rows * columns
+    program = system.program("rows", ca.vertcat(*nonzeros) if nonzeros else ca.SX(0, 1))
+    return compile_native([program])["rows"], np.concatenate(places), tuple(matrices)
