@@ -117,7 +117,7 @@ def evaluate(
     """
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
-    u = _input_vector(system, inputs or {})
+    u = input_vector(system, inputs or {})
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     start = complete_start(
         system,
@@ -219,7 +219,8 @@ def _joint_reactions(
     }
 
 
-def _input_vector(system: System, inputs: Mapping[str, float]) -> Array:
+def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
+    """[u; w; ẇ] of inputs by name; those that are not given are zero."""
     names = [q.name for q in system.inputs]
     u = np.zeros(len(names))
     for name, value in inputs.items():

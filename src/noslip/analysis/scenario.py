@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class ScenarioRun:
 def run_scenario(
     system: System,
     *,
-    changes: Mapping[str, float] | None = None,
+    changes: Mapping[str, float | str] | None = None,
     duration: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-9,
@@ -66,8 +67,8 @@ def run_scenario(
     Parameters
     ----------
     system : compiled system.
-    changes : values by name: parameters of the model or of the scenario, start values, constant
-        inputs.
+    changes : values by name: parameters of the model or of the scenario, start values, and inputs,
+        which may be expressions of t as in :func:`simulate`.
     duration : s; the scenario's own by default.
     rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
     """
@@ -190,11 +191,11 @@ class _Changes:
     parameters: dict[str, float]
     task: dict[str, float]
     start: dict[str, float]
-    inputs: dict[str, float]
+    inputs: dict[str, float | str]
 
 
 def split_changes(
-    system: System, changes: Mapping[str, float]
+    system: System, changes: Mapping[str, float | str]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Which of the changes are parameters and which start values; other names are refused."""
     split = _split_changes(system, Scenario(duration=1.0), changes)
@@ -207,7 +208,9 @@ def split_changes(
     return split.parameters, split.start
 
 
-def _split_changes(system: System, scenario: Scenario, changes: Mapping[str, float]) -> _Changes:
+def _split_changes(
+    system: System, scenario: Scenario, changes: Mapping[str, float | str]
+) -> _Changes:
     """Which of the changes are parameters, numbers of the task, start values or inputs."""
     groups = {
         "parameters": [p.name for p in system.model.parameters],
@@ -215,16 +218,26 @@ def _split_changes(system: System, scenario: Scenario, changes: Mapping[str, flo
         "start": start_names(system),
         "inputs": [q.name for q in system.inputs],
     }
-    result: dict[str, dict[str, float]] = {group: {} for group in groups}
+    result: dict[str, dict[str, Any]] = {group: {} for group in groups}
     for name, value in changes.items():
         group = next((g for g, names in groups.items() if name in names), None)
         if group is None:
             raise SimulationError(
                 f"there is no parameter, start value or input '{name}'",
                 f"model '{system.model.name}'",
-                nearest(name, [n for names in groups.values() for n in names]),
+                nearest(
+                    name,
+                    [n for names in groups.values() for n in names],
+                    more="`noslip check` lists them",
+                ),
             )
-        result[group][name] = float(value)
+        if isinstance(value, str) and group != "inputs":
+            raise SimulationError(
+                f"'{name}' is given as the expression '{value}'",
+                f"model '{system.model.name}'",
+                "give a number; inputs alone may be expressions of t",
+            )
+        result[group][name] = value if isinstance(value, str) else float(value)
     return _Changes(**result)
 
 

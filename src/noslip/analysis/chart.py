@@ -1,0 +1,370 @@
+"""A system near a motion, in coordinates c and speeds ζ that a steady motion keeps constant.
+
+A quaternion has four numbers for three freedoms, and the angular speeds of a body that spins do not
+stay constant although its motion is steady. So orientations are written here in angles, those that
+the joint names or, where these are singular, others; and an angular speed among the independent
+speeds η is replaced by the rate of an angle. There are then as many coordinates as tree speeds, and
+
+    (1)  q = q(c),   ċ = C(c) v,   v = S η + s
+    (2)  ζ = Z(c) η + z(c),   rows of Z: those of C S for the rate of an angle, else those of 1
+    (3)  Z η̇ = ζ̇ − (Żη + ż)
+    (4)  r(c, ζ, ζ̇, u) = Z⁻ᵀ [SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − Sᵀ(Q + B u)] = 0
+
+(4) are the reduced equations for the virtual motions that belong to ζ; ∂r/∂ζ̇ = Z⁻ᵀ SᵀMS Z⁻¹.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.kinematics.linear import block_solve
+from noslip.model.joints import Angles
+from noslip.model.quantities import Quantity
+from noslip.spatial import (
+    angular_velocity,
+    cross,
+    quaternion_from_angles,
+    quaternion_rate_map,
+    rotation_about,
+    vector,
+)
+
+_AXES = {"x": vector([1, 0, 0]), "y": vector([0, 1, 0]), "z": vector([0, 0, 1])}
+#: Angles to fall back on; one of them is regular at any orientation.
+_SEQUENCES = ("zyx", "zxy", "xyz", "xzy", "yxz", "yzx")
+#: Least volume that the three axes of turning must span.
+_REGULAR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """An orientation: where its quaternion, its speeds and its angles are, and what they are."""
+
+    joint: str
+    quaternion: int
+    speed: int
+    coordinate: int
+    sequence: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Chart:
+    """The equations of a system in c and ζ, as functions to evaluate. Made by :func:`chart_at`.
+
+    Parameters
+    ----------
+    coordinates : (nv,) c.
+    coordinate_rates : names of ċ where they differ from tree speeds, with their place: the rates
+        of angles.
+    speeds : (nf,) ζ.
+    values : (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇.
+    derivatives : the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and
+        ∂(r, ċ, g, v, η)/∂inputs, each as one matrix of stacked rows.
+    sizes : numbers of rows of r, ċ, g, v and η.
+    depends_on_time : whether r or ċ changes with time itself.
+    """
+
+    coordinates: tuple[Quantity, ...]
+    coordinate_rates: dict[str, int]
+    speeds: tuple[Quantity, ...]
+    values: ca.Function = field(repr=False)
+    derivatives: ca.Function = field(repr=False)
+    sizes: tuple[int, ...]
+    depends_on_time: bool
+    _turns: tuple[_Turn, ...] = field(repr=False)
+    _plain: tuple[tuple[int, int], ...] = field(repr=False)
+
+    def from_coordinates(self, q: Array) -> Array:
+        """c of the coordinates q."""
+        c = np.zeros(len(self.coordinates))
+        for at, k in self._plain:
+            c[k] = q[at]
+        for turn in self._turns:
+            c[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
+        return c
+
+    def to_coordinates(self, c: Array) -> Array:
+        """q of c, quaternions of unit length."""
+        q = np.zeros(len(self._plain) + 4 * len(self._turns))
+        for at, k in self._plain:
+            q[at] = c[k]
+        for turn in self._turns:
+            angles = [float(a) for a in c[turn.coordinate : turn.coordinate + 3]]
+            quaternion = np.array(quaternion_from_angles(angles, turn.sequence))
+            q[turn.quaternion : turn.quaternion + 4] = quaternion / np.linalg.norm(quaternion)
+        return q
+
+    def split(self, stacked: Array) -> list[Array]:
+        """Stacked rows of r, ċ, g, v and η, apart."""
+        return np.split(stacked, np.cumsum(self.sizes)[:-1])
+
+
+_charts: WeakKeyDictionary[System, dict[tuple[object, ...], Chart]] = WeakKeyDictionary()
+
+
+def chart_at(system: System, t: float, q: Array, params: Array) -> Chart:
+    """The chart whose angles and speeds are regular at a configuration; traced once and kept."""
+    kin = system.kinematics
+    turns, plain, coordinates = _layout(system, q)
+    speeds = _choose_speeds(system, turns, t, q, params)
+    known = _charts.setdefault(system, {})
+    key = (tuple(turn.sequence for turn in turns), speeds)
+    if key not in known:
+        names = {name for turn in turns for name in turn.names}
+        rates = {
+            f"{quantity.name}_rate": k
+            for k, quantity in enumerate(coordinates)
+            if quantity.name in names
+        }
+        units = {s.name: s for s in kin.independent_speeds}
+        zeta = tuple(units.get(name, Quantity(name=name, unit="rad/s")) for name in speeds)
+        known[key] = _trace(system, turns, plain, coordinates, rates, zeta)
+    return known[key]
+
+
+def _layout(
+    system: System, q: Array
+) -> tuple[tuple[_Turn, ...], tuple[tuple[int, int], ...], tuple[Quantity, ...]]:
+    """Orientations in regular angles, (place in q, place in c) of the rest, and what c is."""
+    kin = system.kinematics
+    turns: list[_Turn] = []
+    plain: list[tuple[int, int]] = []
+    coordinates: list[Quantity] = []
+    for node in kin.tree.nodes:
+        joint, at = node.joint, node.coordinates.start
+        own = kin.coordinates[node.coordinates]
+        start = joint.type.quaternion
+        if start is None:
+            plain += [(at + k, len(coordinates) + k) for k in range(len(own))]
+            coordinates += own
+            continue
+        plain += [(at + k, len(coordinates) + k) for k in range(start)]
+        coordinates += own[:start]
+        sequence, names = _regular(q, at + start, joint.name, getattr(joint.type, "angles", None))
+        turns.append(
+            _Turn(joint.name, at + start, node.speeds.start, len(coordinates), sequence, names)
+        )
+        coordinates += [Quantity(name=name, unit="rad") for name in names]
+    return tuple(turns), tuple(plain), tuple(coordinates)
+
+
+def _regular(q: Array, at: int, joint: str, angles: Angles | None) -> tuple[str, tuple[str, ...]]:
+    """A sequence of angles that is regular at q, the joint's own if it is, and their names."""
+    choices = [(s, tuple(f"{joint}.turn_{letter}" for letter in s)) for s in _SEQUENCES]
+    if angles is not None:
+        choices.insert(0, (angles.sequence, tuple(f"{joint}.{n}" for n in angles.names)))
+    for sequence, names in choices:
+        if abs(np.linalg.det(_axes_at(angles_of(q, at, sequence), sequence))) > _REGULAR:
+            return sequence, names
+    raise AssertionError("one of the sequences is regular at any orientation")
+
+
+def _choose_speeds(
+    system: System, turns: tuple[_Turn, ...], t: float, q: Array, params: Array
+) -> tuple[str, ...]:
+    """Names of ζ: η, with the angular speeds of an orientation replaced by rates of its angles.
+
+    Where there is a choice of rates, the ones that determine η best at q.
+    """
+    kin = system.kinematics
+    names = [s.name for s in kin.independent_speeds]
+    tree = [s.name for s in kin.speeds]
+    groups = []
+    for turn in turns:
+        own = [k for k, name in enumerate(names) if name in tree[turn.speed : turn.speed + 3]]
+        if own:
+            groups.append((turn, own))
+    if not groups:
+        return tuple(names)
+    S = _basis(system, t, q, params)
+    best, chosen = -1.0, names
+    for picks in itertools.product(*[itertools.combinations(range(3), len(g[1])) for g in groups]):
+        Z, candidate = np.eye(len(names)), list(names)
+        for (turn, own), pick in zip(groups, picks, strict=True):
+            axes = _axes_at(angles_of(q, turn.quaternion, turn.sequence), turn.sequence)
+            rows = np.linalg.solve(axes, S[turn.speed : turn.speed + 3])
+            for k, j in zip(own, pick, strict=True):
+                Z[k], candidate[k] = rows[j], f"{turn.names[j]}_rate"
+        size = abs(float(np.linalg.det(Z)))
+        if size > 1.000001 * best:
+            best, chosen = size, candidate
+    return tuple(chosen)
+
+
+_bases: WeakKeyDictionary[System, ca.Function] = WeakKeyDictionary()
+
+
+def _basis(system: System, t: float, q: Array, params: Array) -> Array:
+    """S in numbers."""
+    if system not in _bases:
+        kin = system.kinematics
+        s = kin.symbols
+        _bases[system] = ca.Function("S", [s.t, s.q, s.params], [ca.densify(kin.S)])
+    return np.array(_bases[system](t, q, params))
+
+
+def _trace(
+    system: System,
+    turns: tuple[_Turn, ...],
+    plain: tuple[tuple[int, int], ...],
+    coordinates: tuple[Quantity, ...],
+    rates: dict[str, int],
+    speeds: tuple[Quantity, ...],
+) -> Chart:
+    """All of (1) to (4) and their derivatives."""
+    kin, eq = system.kinematics, system.equations
+    s = kin.symbols
+    c = ca.SX.sym("c", len(coordinates))
+    zeta = ca.SX.sym("zeta", len(speeds))
+    zetadot = ca.SX.sym("zetadot", len(speeds))
+    # (1)
+    q = _coordinates_of(c, kin.num_coordinates, turns, plain)
+    cdot = ca.densify(_rates_of(system, c, turns, plain))  # of q and η
+    # (2), (3): the rates of angles as they follow from η
+    own = {q.name: k for k, q in enumerate(kin.independent_speeds)}
+    chosen = ca.vertcat(
+        *[kin.eta[own[z.name]] if z.name in own else cdot[rates[z.name]] for z in speeds]
+    )
+    eta, etadot, back = _speeds_of(system, c, cdot, q, chosen, zeta, zetadot)
+    # (4)
+    here = ([s.q, kin.eta], [q, eta])
+    blocks = [eq.reduced_mass, eq.reduced_bias, eq.reduced_forces, eq.reduced_inputs, cdot, kin.v]
+    mass, bias, forces, inputs, cdot, v = ca.substitute(blocks, *here)
+    r = ca.mtimes(mass, etadot) + bias - forces - ca.mtimes(inputs, s.u)
+    r = block_solve(back.T, r)[0] if len(speeds) else ca.SX(0, 1)
+    positions = [p for k in kin.kept if (p := kin.rows[k].position) is not None]
+    g = ca.substitute([ca.vertcat(*positions) if positions else ca.SX(0, 1)], [s.q], [q])[0]
+    parts = [ca.densify(e) for e in (r, cdot, g, v, eta)]
+    stacked = ca.vertcat(*parts)
+    arguments = [s.t, c, zeta, zetadot, eq.inputs, s.params]
+    return Chart(
+        coordinates=coordinates,
+        coordinate_rates=rates,
+        speeds=speeds,
+        values=ca.Function("values", arguments, [*parts, ca.densify(ca.jacobian(r, zetadot))]),
+        derivatives=ca.Function(
+            "derivatives",
+            arguments,
+            [ca.densify(ca.jacobian(stacked, e)) for e in (c, zeta, eq.inputs)],
+        ),
+        sizes=tuple(int(e.shape[0]) for e in parts),
+        depends_on_time=bool(ca.depends_on(ca.vertcat(r, cdot), s.t)),
+        _turns=turns,
+        _plain=plain,
+    )
+
+
+def _speeds_of(
+    system: System,
+    c: ca.SX,
+    cdot: ca.SX,
+    q: ca.SX,
+    chosen: ca.SX,
+    zeta: ca.SX,
+    zetadot: ca.SX,
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """η and η̇ of (c, ζ, ζ̇), and Z; `chosen` is Zη + z of q and η."""
+    kin = system.kinematics
+    s = kin.symbols
+    chosen = ca.substitute([chosen], [s.q], [q])[0]
+    Z = ca.jacobian(chosen, kin.eta)
+    if not zeta.shape[0]:
+        return zeta, zetadot, Z
+    z = ca.substitute([chosen], [kin.eta], [ca.SX.zeros(zeta.shape[0])])[0]
+    eta = block_solve(Z, ca.densify(zeta - z))[0]
+    cdot = ca.substitute([cdot], [s.q], [q])[0]
+    along = ca.vertcat(cdot, ca.SX(1), s.wdot)
+    turning = ca.jtimes(chosen, ca.vertcat(c, s.t, s.w), along)
+    turning = ca.substitute([turning], [kin.eta], [eta])[0]
+    return eta, block_solve(Z, ca.densify(zetadot - turning))[0], Z
+
+
+def _coordinates_of(
+    c: ca.SX, count: int, turns: tuple[_Turn, ...], plain: tuple[tuple[int, int], ...]
+) -> ca.SX:
+    """q of c."""
+    q = [ca.SX(0)] * count
+    for at, k in plain:
+        q[at] = c[k]
+    for turn in turns:
+        quaternion = _quaternion(c[turn.coordinate : turn.coordinate + 3], turn.sequence)
+        q[turn.quaternion : turn.quaternion + 4] = ca.vertsplit(quaternion)
+    return ca.vertcat(*q) if q else ca.SX(0, 1)
+
+
+def _rates_of(
+    system: System, c: ca.SX, turns: tuple[_Turn, ...], plain: tuple[tuple[int, int], ...]
+) -> ca.SX:
+    """ċ = C v, of q and η: as q̇ but for the angles."""
+    kin = system.kinematics
+    qdot = ca.mtimes(kin.N, kin.v)
+    cdot = [ca.SX(0)] * c.shape[0]
+    for at, k in plain:
+        cdot[k] = qdot[at]
+    for turn in turns:
+        angles = c[turn.coordinate : turn.coordinate + 3]
+        turning = _angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
+        cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
+    return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
+
+
+def _quaternion(angles: ca.SX, sequence: str) -> ca.SX:
+    """Unit quaternion of R₁(a₁) R₂(a₂) R₃(a₃): p ← p ⊗ (cos a/2, sin a/2 e) for each turn."""
+    p = ca.SX([1.0, 0.0, 0.0, 0.0])
+    for letter, angle in zip(sequence, ca.vertsplit(angles), strict=True):
+        turned = ca.mtimes(quaternion_rate_map(p), _AXES[letter])
+        p = ca.cos(angle / 2) * p + 2 * ca.sin(angle / 2) * turned
+    return p
+
+
+def _turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
+    """The axis of each angle, in the axes of the turned body: ω = Σ axis_k ȧ_k."""
+    axes = []
+    R = ca.SX.eye(3)
+    for k in reversed(range(3)):
+        axis = _AXES[sequence[k]]
+        axes.append(ca.mtimes(R.T, axis))
+        R = ca.mtimes(rotation_about(axis, angles[k]), R)
+    return axes[::-1]
+
+
+def _axes_at(angles: Array, sequence: str) -> Array:
+    """The same axes as columns, in numbers."""
+    turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
+    return np.array(turning).T
+
+
+def _angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
+    """Rates of the angles from ω (3, n) in body axes, by Cramer's rule."""
+    a, b, d = _turn_axes(angles, sequence)
+    across = [cross(b, d), cross(d, a), cross(a, b)]
+    return ca.vertcat(*[ca.mtimes(e.T, omega) for e in across]) / ca.dot(a, across[0])
+
+
+def angles_of(q: Array, at: int, sequence: str) -> Array:
+    """Angles of the quaternion that starts there, of R = R_i(a) R_j(b) R_k(c).
+
+    With e = ±1 the sign of the permutation: of (i, j, k) for three axes, R_ik = e sin b and so on;
+    of (i, j, m) with m the third axis where the first is used twice, R_ii = cos b and so on.
+    """
+    w, x, y, z = q[at : at + 4]
+    vector_part, skew = np.array([x, y, z]), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    R = np.eye(3) * (w * w - vector_part @ vector_part) + 2 * w * skew
+    R += 2 * np.outer(vector_part, vector_part)
+    i, j, k = ("xyz".index(letter) for letter in sequence)
+    m = 3 - i - j
+    e = 1.0 if (j - i) % 3 == 1 else -1.0
+    if i == k:
+        first, third = (R[j, i], -e * R[m, i]), (R[i, j], e * R[i, m])
+        middle = (np.hypot(R[i, j], R[i, m]), R[i, i])
+    else:
+        first, third = (-e * R[j, k], R[k, k]), (-e * R[i, j], R[i, i])
+        middle = (e * R[i, k], np.hypot(R[i, i], R[i, j]))
+    return np.array([np.arctan2(*pair) for pair in (first, middle, third)])

@@ -1,0 +1,273 @@
+"""`linearize`: small motions about an equilibrium or a steady motion, exactly.
+
+Coordinates c and speeds ζ as in `chart.py`; what is ignored and what must be steady as in
+`steadiness.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
+g(c) = 0, all derivatives are traced, none is a difference. With δ for what is small,
+
+    (1)  M δζ̇ + D δζ + K δc = F δu      M = ∂r/∂ζ̇,  D = ∂r/∂ζ,  K = ∂r/∂c,  F = −∂r/∂u
+    (2)  δċ = (∂ċ/∂c) δc + (∂ċ/∂ζ) δζ + (∂ċ/∂u) δu
+    (3)  G δc = 0                       G = ∂g/∂c
+
+The coordinates that matter are split so that G = [G_i G_d] with G_d regular; δc = T z with z the
+independent ones and T = [1; −G_d⁻¹ G_i]. Then x = [z; δζ] follows
+
+    (4)  ẋ = A x + B δu
+
+A motion through exp(λ t) has det(A − λ) = 0. A family of steady motions (another speed, another
+lean) gives eigenvalues of zero, one for each of its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noslip.analysis.instant import input_vector
+from noslip.analysis.modes import Mode, modes_of, modes_text
+from noslip.analysis.steadiness import Point, Relevance, point_at, relevance
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.model.quantities import Quantity
+from noslip.simulation.simulate import check_redundant_rows
+from noslip.simulation.start import Start, complete_start
+
+#: Rates above this (m, rad and s) are a motion that is not steady.
+STEADY = 1e-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linearization:
+    """(1) and (4) about a steady motion, with names and units. Made by :func:`linearize`.
+
+    Parameters
+    ----------
+    coordinates, speeds : of x: independent coordinates z, then speeds ζ.
+    inputs : of u: force inputs, speed inputs and their rates.
+    dependent : coordinates that follow from z by the holonomic rows.
+    ignored : coordinates that nothing depends on.
+    A, B : (n, n) and (n, nu).
+    mass, damping, stiffness, forcing : M (nf, nf), D (nf, nf), K T (nf, nz) and F (nf, nu) of (1),
+        with damping for everything that is proportional to speeds.
+    coordinate_map : (len(dependent), nz), dependent coordinates from z.
+    values : coordinates and speeds of the steady motion, by name.
+    residual : the largest rate that should vanish.
+    eigenvalues : (n,) of A, those that grow fastest first.
+    eigenvectors : (n, n), a column for each.
+    """
+
+    model: str
+    coordinates: tuple[Quantity, ...]
+    speeds: tuple[Quantity, ...]
+    inputs: tuple[Quantity, ...]
+    dependent: tuple[Quantity, ...]
+    ignored: tuple[Quantity, ...]
+    A: Array = field(repr=False)
+    B: Array = field(repr=False)
+    mass: Array = field(repr=False)
+    damping: Array = field(repr=False)
+    stiffness: Array = field(repr=False)
+    forcing: Array = field(repr=False)
+    coordinate_map: Array = field(repr=False)
+    values: dict[str, float] = field(repr=False)
+    residual: float
+    eigenvalues: np.ndarray = field(repr=False)
+    eigenvectors: np.ndarray = field(repr=False)
+
+    @property
+    def states(self) -> tuple[Quantity, ...]:
+        """What x is, with units."""
+        return self.coordinates + self.speeds
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """Eigenvalues with what they mean: a mode for each real one and each pair."""
+        names = [s.name for s in self.states]
+        return modes_of(self.eigenvalues, self.eigenvectors, names)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no small motion grows."""
+        return not any(mode.is_growing for mode in self.modes)
+
+    def text(self) -> str:
+        """The linearization for people: states, steady motion, modes."""
+        about = ", ".join(f"{n} = {x:.6g}" for n, x in self.values.items() if abs(x) > 1e-12)
+        lines = [
+            f"{self.model}, linearized about {about or 'rest'}",
+            f"  states     {', '.join(f'{s.name} [{s.unit}]' for s in self.states) or 'none'}",
+        ]
+        if self.dependent:
+            lines.append(f"  dependent  {', '.join(c.name for c in self.dependent)}")
+        if self.ignored:
+            lines.append(f"  ignored    {', '.join(c.name for c in self.ignored)}")
+        return "\n".join([*lines, *modes_text(self.modes)])
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers, lists and dictionaries; an eigenvalue is [real, imaginary]."""
+
+        def listed(quantities: tuple[Quantity, ...]) -> list[dict[str, str]]:
+            return [{"name": q.name, "unit": q.unit} for q in quantities]
+
+        return {
+            "model": self.model,
+            "states": listed(self.states),
+            "inputs": listed(self.inputs),
+            "dependent": [c.name for c in self.dependent],
+            "ignored": [c.name for c in self.ignored],
+            "about": self.values,
+            "residual": self.residual,
+            "A": self.A.tolist(),
+            "B": self.B.tolist(),
+            "mass": self.mass.tolist(),
+            "damping": self.damping.tolist(),
+            "stiffness": self.stiffness.tolist(),
+            "eigenvalues": [[float(e.real), float(e.imag)] for e in self.eigenvalues],
+            "is_stable": self.is_stable,
+            "modes": [mode.to_json() for mode in self.modes],
+        }
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.name for s in self.states)
+        word = "stable" if self.is_stable else "unstable"
+        return (
+            f"Linearization of '{self.model}' ({word}) in {names}\nnext: .text(), .A, .eigenvalues"
+        )
+
+
+def linearize(
+    system: System,
+    about: Mapping[str, float] | Start | None = None,
+    *,
+    inputs: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> Linearization:
+    """Small motions of a system about an equilibrium or a steady motion.
+
+    Parameters
+    ----------
+    system : compiled system.
+    about : coordinates, speeds, named angles and their rates of the steady motion; the rest is
+        completed consistently from the joints' rest positions. Or a completed start, such as that
+        of :func:`noslip.steady`. At rest by default.
+    inputs : values of force and speed inputs that keep it, zero by default.
+    parameters : values that differ from the nominal ones.
+
+    Raises
+    ------
+    SimulationError : for unknown names, a motion that is not steady, or equations that change with
+        time.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"linearize takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    params = system.parameters(parameters)
+    u = input_vector(system, inputs or {})
+    check_redundant_rows(system, params, parameters)
+    start = about if isinstance(about, Start) else _complete(system, about or {}, u, params)
+    point = point_at(system, start, u, params)
+    return linearize_point(point, relevance(point))
+
+
+def _complete(system: System, about: Mapping[str, float], u: Array, params: Array) -> Start:
+    num = len(system.model.inputs)
+    w = u[num : num + len(system.model.speed_inputs)]
+    return complete_start(system, about, speed_inputs=lambda q: w, parameters=params)
+
+
+def linearize_point(point: Point, relevant: Relevance) -> Linearization:
+    """(1) to (4) at a steady state, in the coordinates that matter."""
+    chart, matter = point.chart, relevant.coordinates
+    residual = _check_steady(point, matter)
+    mass = point.values()[5]
+    (K, cdot_c, G, _, _), (D, cdot_z, _, _, _), (r_u, cdot_u, _, _, _) = point.derivatives()
+    rows = G[np.ix_(relevant.rows, matter)]
+    free, tied, coordinate_map = _independent(rows, point, matter)
+    T = np.zeros((len(chart.coordinates), len(free)))
+    T[free, range(len(free))] = 1.0
+    T[tied] = coordinate_map
+    stiffness, forcing = K @ T, -r_u
+    below = np.linalg.solve(mass, np.hstack([-stiffness, -D, forcing])) if len(mass) else mass
+    num = len(free) + len(chart.speeds)
+    A = np.zeros((num, num))
+    A[: len(free)] = np.hstack([cdot_c[free] @ T, cdot_z[free]])
+    B = np.zeros((num, forcing.shape[1]))
+    B[: len(free)] = cdot_u[free]
+    if len(mass):
+        A[len(free) :], B[len(free) :] = below[:, :num], below[:, num:]
+    values, vectors = np.linalg.eig(A) if num else (np.zeros(0, complex), np.zeros((0, 0)))
+    order = np.lexsort((-values.imag, -values.real))
+    return Linearization(
+        model=point.system.model.name,
+        coordinates=tuple(chart.coordinates[k] for k in free),
+        speeds=chart.speeds,
+        inputs=point.system.inputs,
+        dependent=tuple(chart.coordinates[k] for k in tied),
+        ignored=tuple(c for k, c in enumerate(chart.coordinates) if k not in matter),
+        A=A,
+        B=B,
+        mass=mass,
+        damping=D,
+        stiffness=stiffness,
+        forcing=forcing,
+        coordinate_map=coordinate_map,
+        values=_values(point, matter),
+        residual=residual,
+        eigenvalues=values[order],
+        eigenvectors=vectors[:, order],
+    )
+
+
+def _independent(
+    G: Array, point: Point, matter: tuple[int, ...]
+) -> tuple[list[int], list[int], Array]:
+    """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i."""
+    import scipy.linalg
+
+    if not len(G):
+        return list(matter), [], np.zeros((0, len(matter)))
+    length = point.system.kinematics.length
+    units = [point.chart.coordinates[k].unit for k in matter]
+    scaled = G * np.array([1.0 if unit == "rad" else length for unit in units])
+    _, R, pivots = scipy.linalg.qr(scaled, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(R))
+    rank = int(np.sum(sizes > 1e-9 * max(float(sizes[0]), 1e-300)))
+    if rank < len(G):
+        raise SimulationError(
+            "the holonomic rows lose rank here: a linkage in line, or at the end of its reach",
+            f"linearization of model '{point.system.model.name}'",
+            "choose another configuration",
+        )
+    dependent = sorted(int(k) for k in pivots[:rank])
+    independent = [k for k in range(len(matter)) if k not in dependent]
+    follow = np.asarray(-np.linalg.solve(G[:, dependent], G[:, independent]))
+    return [matter[k] for k in independent], [matter[k] for k in dependent], follow
+
+
+def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
+    """The largest rate that should vanish; refused if it does not."""
+    zeta_rates, c_rates = point.rates()
+    chart = point.chart
+    rates = {f"the rate of {s.name}": x for s, x in zip(chart.speeds, zeta_rates, strict=True)}
+    rates |= {f"the rate of {chart.coordinates[k].name}": c_rates[k] for k in matter}
+    size = max(1.0, float(np.max(np.abs(point.zeta), initial=0.0)) ** 2)
+    worst = max(rates, key=lambda name: abs(rates[name]), default="")
+    if worst and not abs(rates[worst]) <= STEADY * size:
+        listed = ", ".join(f"{n} is {x:.3g}" for n, x in rates.items() if abs(x) > STEADY * size)
+        raise SimulationError(
+            f"the motion is not steady: {listed}",
+            f"linearization of model '{point.system.model.name}'",
+            "find a steady motion first: steady(system, {…}), and linearize about its start",
+        )
+    return abs(rates[worst]) if worst else 0.0
+
+
+def _values(point: Point, matter: tuple[int, ...]) -> dict[str, float]:
+    """Coordinates that matter, speeds and inputs of the steady motion, by name."""
+    chart = point.chart
+    values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
+    values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
+    inputs = zip(point.system.inputs, point.inputs, strict=True)
+    return values | {q.name: float(x) for q, x in inputs if x}

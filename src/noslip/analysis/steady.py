@@ -1,0 +1,273 @@
+"""`steady`: steady motions by root finding on the exact equations.
+
+Unknown are the coordinates c and speeds ζ of `chart.py` and the inputs that are asked for. They
+must satisfy, with what matters as in `steadiness.py`,
+
+    (1)  ζ̇ = −M⁻¹ r(c, ζ, 0, u) = 0      the speeds stay
+    (2)  ċ_k = 0                           the coordinates that matter stay
+    (3)  g(c) = 0                          holonomic rows
+    (4)  each given value is met
+
+Some of these say the same (energy keeps the forward speed), and a family of solutions is left where
+too little is given. So (1) to (4) are solved by Gauss–Newton steps of least length, with exact
+derivatives and a line search; near a solution that is Newton's method. What is left of (1) to (4)
+is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from noslip.analysis.chart import angles_of
+from noslip.analysis.instant import input_vector
+from noslip.analysis.steadiness import Point, Relevance, point_at, relevance
+from noslip.analysis.steady_search import (
+    TOLERANCE,
+    Problem,
+    Solution,
+    find_wanted,
+    least_speeds,
+    search,
+)
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.simulate import check_redundant_rows
+from noslip.simulation.start import Start, start_names
+from noslip.spatial import quaternion_from_angles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SteadyMotion:
+    """A steady motion. Made by :func:`steady`.
+
+    Parameters
+    ----------
+    start : a consistent state on it, for :func:`noslip.simulate` and :func:`noslip.linearize`.
+    values : coordinates that matter, their constant values, by name; then speeds that stay.
+    rates : of the coordinates that are ignored, by name, at the start.
+    inputs : values that keep it, those that were found among them.
+    residual : largest part of (1) to (4) that is left.
+    family : how many parameters the family of steady motions around it has; 0 if it is the only
+        one near that meets what is given.
+    """
+
+    model: str
+    start: Start = field(repr=False)
+    values: dict[str, float]
+    rates: dict[str, float]
+    inputs: dict[str, float]
+    residual: float
+    family: int
+
+    def text(self) -> str:
+        """The motion for people."""
+        names = [*self.values, *self.rates, *self.inputs]
+        width = max((len(n) for n in names), default=0)
+
+        def table(title: str, values: Mapping[str, float]) -> list[str]:
+            rounded = {n: x if abs(x) > 10 * TOLERANCE else 0.0 for n, x in values.items()}
+            return [title, *(f"  {n:<{width}}  {x: .12g}" for n, x in rounded.items())]
+
+        lines = [f"{self.model}: a steady motion", *table("what stays", self.values)]
+        lines += table("rates of what moves, at the start", self.rates) if self.rates else []
+        lines += table("inputs", self.inputs) if self.inputs else []
+        lines.append(f"residual {self.residual:.1e}")
+        if self.family:
+            few = f"{self.family} parameter{'s' if self.family > 1 else ''}"
+            lines.append(f"one of a family with {few}: give so many more values for a single one")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers and dictionaries."""
+        return {
+            "model": self.model,
+            "values": self.values,
+            "rates": self.rates,
+            "inputs": self.inputs,
+            "residual": self.residual,
+            "family": self.family,
+        }
+
+
+def steady(
+    system: System,
+    given: Mapping[str, float],
+    *,
+    guess: Mapping[str, float] | Start | None = None,
+    find: Sequence[str] = (),
+    inputs: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> SteadyMotion:
+    """A steady motion that has the given values: an equilibrium, straight running, a turn.
+
+    Parameters
+    ----------
+    system : compiled system.
+    given : coordinates, speeds, named angles and their rates that are wanted.
+    guess : where to look first: further values by name, or a start such as that of a steady motion
+        nearby; the joints' rest positions by default. Of several solutions the one found depends
+        on it.
+    find : force inputs to be found that keep the motion, such as ``["steer_torque"]``.
+    inputs : values of the other inputs, zero by default.
+    parameters : values that differ from the nominal ones.
+
+    Raises
+    ------
+    SimulationError : for unknown names, or if no steady motion is found.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"steady takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    params = system.parameters(parameters)
+    u = input_vector(system, inputs or {})
+    searched = _input_places(system, find, inputs or {})
+    check_redundant_rows(system, params, parameters)
+    point = _first_guess(system, given, guess, u, params)
+    problem = Problem(
+        relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
+    )
+    found = search(point, problem)
+    if not found.is_found:
+        raise _not_found(found, problem.relevant, list(given))
+    return _result(system, found, problem)
+
+
+def _input_places(
+    system: System, find: Sequence[str], given: Mapping[str, float]
+) -> tuple[int, ...]:
+    forces = [i.name for i in system.model.inputs]
+    where = f"steady motion of model '{system.model.name}', find"
+    if isinstance(find, str):
+        raise SimulationError(f"find is the text '{find}'", where, f"write find=['{find}']")
+    for name in find:
+        if name not in forces:
+            raise SimulationError(
+                f"there is no force input '{name}' to be found", where, nearest(name, forces)
+            )
+        if name in given:
+            raise SimulationError(
+                f"input '{name}' is both given and to be found", where, "leave out one of them"
+            )
+    return tuple(forces.index(name) for name in find)
+
+
+def _first_guess(
+    system: System,
+    given: Mapping[str, float],
+    guess: Mapping[str, float] | Start | None,
+    u: Array,
+    params: Array,
+) -> Point:
+    """Where to begin: given and guessed coordinates, the rest at rest; not yet consistent."""
+    kin = system.kinematics
+    rest = np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float)
+    q = guess.q.copy() if isinstance(guess, Start) else rest
+    v = guess.v if isinstance(guess, Start) else np.zeros(kin.num_speeds)
+    values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
+    _check_names(system, values)
+    _place(system, q, values)
+    start = Start(
+        time=guess.time if isinstance(guess, Start) else 0.0,
+        q=q,
+        v=v,
+        eta=np.zeros(0),
+        mu=np.zeros(0),
+        position_residual=0.0,
+        speed_residual=0.0,
+        completed={},
+    )
+    point = point_at(system, start, u, params)
+    return least_speeds(point, find_wanted(point, values))
+
+
+def _place(system: System, q: Array, values: Mapping[str, float]) -> None:
+    """Write coordinates and named angles into q."""
+    names = [c.name for c in system.coordinates]
+    for name, value in values.items():
+        if name in names:
+            q[names.index(name)] = value
+    for node in system.kinematics.tree.nodes:
+        angles = getattr(node.joint.type, "angles", None)
+        if angles is None or node.joint.type.quaternion is None:
+            continue
+        at = node.coordinates.start + node.joint.type.quaternion
+        own = [f"{node.joint.name}.{n}" for n in angles.names]
+        if any(name in values for name in own):
+            now = angles_of(q, at, angles.sequence)
+            wanted = [float(values.get(name, a)) for name, a in zip(own, now, strict=True)]
+            q[at : at + 4] = quaternion_from_angles(wanted, angles.sequence)
+
+
+def _check_names(system: System, values: Mapping[str, float]) -> None:
+    known = start_names(system)
+    where = f"steady motion of model '{system.model.name}'"
+    for name, value in values.items():
+        if name not in known:
+            raise SimulationError(
+                f"there is no coordinate, speed or angle '{name}'", where, nearest(name, known)
+            )
+        if not np.isfinite(value):
+            raise SimulationError(f"'{name}' is {value}", where, "give a finite number")
+
+
+def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
+    """What is missed most, and what may help."""
+    point, F = found.point, found.F
+    chart = point.chart
+    names = [f"the rate of {s.name}" for s in chart.speeds]
+    names += [f"the rate of {chart.coordinates[k].name}" for k in relevant.coordinates]
+    rows = point.system.kinematics.rows
+    names += [f"row {rows[k].name}" for k in point.system.kinematics.kept if rows[k].is_holonomic]
+    names += [f"the given {name}" for name in given]
+    where = f"steady motion of model '{point.system.model.name}'"
+    if not np.all(np.isfinite(F)):
+        return SimulationError(
+            "the equations have no value where the search begins, as for a wheel that lies flat",
+            where,
+            "give a guess of the configuration: guess={…}",
+        )
+    worst = int(np.argmax(np.abs(F)))
+    return SimulationError(
+        f"no steady motion was found: {names[worst]} is still off by {F[worst]:.3g}",
+        where,
+        "give fewer values, a guess nearby (guess={…}), or let an input be found that keeps it "
+        "(find=[…])",
+    )
+
+
+def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
+    point, chart = found.point, found.point.chart
+    _, cdot, g, v, _, _ = point.values()
+    q = chart.to_coordinates(point.c)
+    rows = system.kinematics.independent_rows(point.time, q, point.parameters)
+    start = Start(
+        time=point.time,
+        q=q,
+        v=v,
+        eta=rows @ v,
+        mu=np.zeros(0),
+        position_residual=float(np.max(np.abs(g), initial=0.0)),
+        speed_residual=0.0,
+        completed={},
+    )
+    matter = list(problem.relevant.coordinates)
+    free = [*matter, *range(len(point.c), found.J.shape[1])]
+    singular = np.linalg.svd(found.J[:, free], compute_uv=False)
+    rank = int(np.sum(singular > 1e-8 * max(1.0, float(singular[0])))) if len(singular) else 0
+    values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
+    values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
+    names = [i.name for i in point.system.inputs]
+    shown = [k for k in range(len(names)) if k in problem.searched or point.inputs[k]]
+    return SteadyMotion(
+        model=system.model.name,
+        start=start,
+        values=values,
+        rates={c.name: float(cdot[k]) for k, c in enumerate(chart.coordinates) if k not in matter},
+        inputs={names[k]: float(point.inputs[k]) for k in shown},
+        residual=float(np.max(np.abs(found.F), initial=0.0)),
+        family=len(free) - rank,
+    )

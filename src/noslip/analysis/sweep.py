@@ -1,0 +1,228 @@
+"""Eigenvalues of small motions over a range of a speed, a start value, an input or a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from noslip.analysis.linearize import Linearization, linearize
+from noslip.analysis.modes import NEUTRAL
+from noslip.analysis.steady import steady
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.start import Start, start_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EigenvalueSweep:
+    """Eigenvalues against a value that is changed. Made by :func:`sweep_eigenvalues`.
+
+    Parameters
+    ----------
+    name, unit : of what is changed.
+    values : (n,).
+    states : names of the states that the eigenvalues belong to.
+    eigenvalues : (n, nx) 1/s, at each value those that grow fastest first.
+    growing : (n,) whether a small motion grows.
+    limits : values at which that changes.
+    """
+
+    model: str
+    name: str
+    unit: str
+    values: Array
+    states: tuple[str, ...]
+    eigenvalues: np.ndarray = field(repr=False)
+    growing: np.ndarray = field(repr=False)
+    limits: tuple[float, ...]
+
+    @property
+    def stable_ranges(self) -> tuple[tuple[float, float], ...]:
+        """Ranges of the value in which no small motion grows."""
+        ends = [float(self.values[0]), *self.limits, float(self.values[-1])]
+        stable, ranges = not self.growing[0], []
+        for low, high in pairwise(ends):
+            if stable:
+                ranges.append((low, high))
+            stable = not stable
+        return tuple(ranges)
+
+    def text(self) -> str:
+        """The sweep for people: a few lines of it, and where it is stable."""
+        few = np.unique(np.linspace(0, len(self.values) - 1, 11).round().astype(int))
+        lines = [
+            f"{self.model}: eigenvalues over {self.name} [{self.unit}]",
+            f"  states {', '.join(self.states)}",
+        ]
+        for k in few:
+            shown = ", ".join(_number(e) for e in self.eigenvalues[k] if e.imag >= 0)
+            word = "unstable" if self.growing[k] else "stable"
+            lines.append(f"  {self.values[k]:>9.4g}  {word:<8}  {shown}")
+        ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
+        lines.append(f"  stable: {' and '.join(ranges) or 'nowhere'}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers and lists; an eigenvalue is [real, imaginary]."""
+        return {
+            "model": self.model,
+            "name": self.name,
+            "unit": self.unit,
+            "values": self.values.tolist(),
+            "states": list(self.states),
+            "eigenvalues": [[[e.real, e.imag] for e in row] for row in self.eigenvalues.tolist()],
+            "growing": self.growing.tolist(),
+            "limits": list(self.limits),
+            "stable_ranges": [list(r) for r in self.stable_ranges],
+        }
+
+
+def sweep_eigenvalues(
+    system: System,
+    name: str,
+    values: Sequence[float] | Array,
+    *,
+    about: Mapping[str, float] | None = None,
+    inputs: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    search: bool = False,
+    find: Sequence[str] = (),
+    progress: Callable[[float], None] | None = None,
+) -> EigenvalueSweep:
+    """Eigenvalues of the linearization at each value, and where stability changes.
+
+    Parameters
+    ----------
+    system : compiled system.
+    name : what is changed: a speed, a coordinate or an angle of the steady motion, an input, or a
+        parameter.
+    values : increasing.
+    about, inputs, parameters : as in :func:`linearize`.
+    search : find a steady motion that has the values of `about` and of `name`, each from the one
+        before, with :func:`steady`; by default they must be all that a steady motion needs.
+    find : inputs to be found, as in :func:`steady`.
+    progress : called with the fraction done.
+
+    Raises
+    ------
+    SimulationError : as :func:`linearize` and :func:`steady` do, and for values that do not
+        increase.
+    """
+    points = np.asarray(values, dtype=float)
+    if points.ndim != 1 or len(points) < 2 or not np.all(np.diff(points) > 0):
+        raise SimulationError(
+            f"the values of '{name}' do not increase",
+            f"sweep of model '{system.model.name}'",
+            "give at least two values, each larger than the one before",
+        )
+    before: Start | None = None
+
+    def at(value: float) -> Linearization:
+        nonlocal before
+        place, forces, numbers = split_changes(system, {name: value})
+        where = {**(about or {}), **place}
+        values_of = {**(parameters or {}), **numbers}
+        given = {**(inputs or {}), **forces}
+        if not search:
+            return linearize(system, where, inputs=given, parameters=values_of)
+        motion = steady(system, where, guess=before, find=find, inputs=given, parameters=values_of)
+        before = motion.start
+        return linearize(system, motion.start, inputs=motion.inputs, parameters=values_of)
+
+    lines = []
+    for k, value in enumerate(points):
+        lines.append(at(float(value)))
+        if progress is not None:
+            progress((k + 1) / len(points))
+    neutral = min(_num_neutral(line) for line in lines)
+    growing = np.array([_growth(line, neutral) > _least(line) for line in lines])
+    limits = [
+        _limit(lambda x: at(x), neutral, float(points[k]), float(points[k + 1]))
+        for k in range(len(points) - 1)
+        if growing[k] != growing[k + 1]
+    ]
+    return EigenvalueSweep(
+        model=system.model.name,
+        name=name,
+        unit=_unit(system, name),
+        values=points,
+        states=tuple(s.name for s in lines[0].states),
+        eigenvalues=np.array([line.eigenvalues for line in lines]),
+        growing=growing,
+        limits=tuple(limits),
+    )
+
+
+def split_changes(
+    system: System, changes: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Changes by name, sorted into values of the motion, inputs and parameters."""
+    groups = {
+        "parameters": [p.name for p in system.model.parameters],
+        "about": start_names(system),
+        "inputs": [q.name for q in system.inputs],
+    }
+    result: dict[str, dict[str, float]] = {group: {} for group in groups}
+    for name, value in changes.items():
+        group = next((g for g, names in groups.items() if name in names), None)
+        if group is None:
+            raise SimulationError(
+                f"there is no coordinate, speed, angle, input or parameter '{name}'",
+                f"model '{system.model.name}'",
+                nearest(name, [n for names in groups.values() for n in names]),
+            )
+        result[group][name] = float(value)
+    return result["about"], result["inputs"], result["parameters"]
+
+
+def _unit(system: System, name: str) -> str:
+    """Unit of a name that :func:`split_changes` knows."""
+    units = {p.name: p.unit for p in system.model.parameters}
+    for quantities in (system.coordinates, system.speeds, system.independent_speeds, system.inputs):
+        units |= {quantity.name: quantity.unit for quantity in quantities}
+    return units.get(name, "rad/s" if name.endswith("_rate") else "rad")
+
+
+def _least(line: Linearization) -> float:
+    """Real parts below this are none."""
+    return NEUTRAL * max(1.0, float(np.max(np.abs(line.eigenvalues), initial=0.0)))
+
+
+def _num_neutral(line: Linearization) -> int:
+    return int(np.sum(np.abs(line.eigenvalues) <= _least(line)))
+
+
+def _growth(line: Linearization, neutral: int) -> float:
+    """Largest real part but for so many eigenvalues of zero, which belong to a family."""
+    others = sorted(line.eigenvalues, key=abs)[neutral:]
+    return float(max((e.real for e in others), default=-np.inf))
+
+
+def _limit(at: Callable[[float], Linearization], neutral: int, low: float, high: float) -> float:
+    """Where growth begins or ends: its zero, or where it vanishes for good."""
+    from scipy.optimize import brentq
+
+    def growth(value: float) -> float:
+        return _growth(at(value), neutral)
+
+    first, last = growth(low), growth(high)
+    if min(first, last) < -_least(at(low)):
+        return float(brentq(growth, low, high, xtol=1e-14, rtol=1e-15))
+    grows_first = first > last
+    for _ in range(60):
+        middle = (low + high) / 2
+        line = at(middle)
+        if (_growth(line, neutral) > _least(line)) == grows_first:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _number(e: complex) -> str:
+    """An eigenvalue in few digits; what rounding left of zero is zero."""
+    e = complex(*(x if abs(x) > 1e-12 else 0.0 for x in (e.real, e.imag)))
+    return f"{e.real:.6g}" + (f" ± {e.imag:.6g} i" if e.imag else "")
