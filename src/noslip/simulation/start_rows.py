@@ -135,7 +135,7 @@ def _rows(
         matrix = ca.sparsify(traced)
         rows, columns = matrix.shape
         i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
-        nonzeros += matrix.nonzeros()
+        nonzeros += [ca.SX(entry) for entry in matrix.nonzeros()]
         places.append(at + i * columns + j)
         shape = (rows,) if is_vector else (rows, columns)
         matrices.append((slice(at, at + rows * columns), shape))
