@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -130,12 +130,13 @@ def _rows(
 ) -> tuple[NativeFunction, Array, tuple[tuple[slice, tuple[int, ...]], ...]]:
     """Nonzeros of A, a, g, N and E as one native function, their places, and the matrices."""
     kin = system.kinematics
-    nonzeros, places, matrices, at = [], [], [], 0
+    nonzeros: list[Any] = []
+    places, matrices, at = [], [], 0
     for traced, is_vector in ((kin.A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
         matrix = ca.sparsify(traced)
         rows, columns = matrix.shape
         i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
-        nonzeros += [ca.SX(entry) for entry in matrix.nonzeros()]
+        nonzeros += matrix.nonzeros()
         places.append(at + i * columns + j)
         shape = (rows,) if is_vector else (rows, columns)
         matrices.append((slice(at, at + rows * columns), shape))
