@@ -168,6 +168,22 @@ from .analysis.audit import (
     Audit as Audit,
     audit as audit,
 )
+from .analysis.linearize import (
+    Linearization as Linearization,
+    linearize as linearize,
+)
+from .analysis.canonical import (
+    CanonicalForm as CanonicalForm,
+    canonical_form as canonical_form,
+)
+from .analysis.steady import (
+    SteadyMotion as SteadyMotion,
+    steady as steady,
+)
+from .analysis.sweep import (
+    EigenvalueSweep as EigenvalueSweep,
+    sweep_eigenvalues as sweep_eigenvalues,
+)
 
 # 6 control
 from .control.paths.curves import (
