@@ -21,7 +21,9 @@ import numpy as np
 import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.analysis.scenario import start_on_motion
-from noslip.control.controllers.base import ComputedTorque, PoseTracking, Tracking
+from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.paths.curves import Circle
 from noslip.control.timing.laws import Quintic

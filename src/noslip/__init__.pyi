@@ -245,11 +245,17 @@ from .control.motions.trailer import (
     TrailerMotion as TrailerMotion,
 )
 from .control.controllers.base import (
-    ComputedTorque as ComputedTorque,
     CustomController as CustomController,
     FeedForward as FeedForward,
-    PoseTracking as PoseTracking,
+)
+from .control.controllers.joints import (
+    ComputedTorque as ComputedTorque,
     ProportionalDerivative as ProportionalDerivative,
+)
+from .control.controllers.pose import (
+    PoseTracking as PoseTracking,
+)
+from .control.controllers.tracking import (
     Tracking as Tracking,
 )
 from .control.controllers.arms import (

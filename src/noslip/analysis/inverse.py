@@ -209,6 +209,7 @@ def reference_generator(
         units=(*motion.units, *(c.unit for c in system.coordinates)),
         parameters=motion.parameters,
         parameter_values=motion.parameter_values,
+        knots=np.unique(np.array(motion.knots, dtype=float)),
     )
 
 

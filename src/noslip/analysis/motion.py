@@ -31,6 +31,7 @@ class MotionTrace:
     states, rates, start : m, ṁ and m at the start.
     names, units : of m, for columns.
     parameters, parameter_values : numbers of the task beyond the model's.
+    knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
     """
 
     at: tuple[int, ...]
@@ -42,6 +43,7 @@ class MotionTrace:
     units: tuple[str, ...]
     parameters: ca.SX
     parameter_values: Array
+    knots: tuple[float, ...] = ()
 
     def rate_of(self, expression: ca.SX, t: ca.SX) -> ca.SX:
         """Exact time derivative of an expression of t and m."""

@@ -78,7 +78,8 @@ def track(
 
     from noslip.analysis.audit import audit
     from noslip.analysis.scenario import split_changes
-    from noslip.control.controllers.base import ComputedTorque, PoseTracking
+    from noslip.control.controllers.joints import ComputedTorque
+    from noslip.control.controllers.pose import PoseTracking
     from noslip.control.paths.text import parse_path
     from noslip.control.timing.text import parse_timing
     from noslip.control.track import track as track_path

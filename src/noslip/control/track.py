@@ -15,12 +15,9 @@ import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.scenario import ADMISSIBLE, ScenarioRun, start_on_motion
-from noslip.control.controllers.base import (
-    AbstractController,
-    FeedForward,
-    PoseTracking,
-    Tracking,
-)
+from noslip.control.controllers.base import AbstractController, FeedForward
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion, planar_base
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.path import length
@@ -257,16 +254,16 @@ def _errors(system: System, motion: PathMotion, run: Trajectory) -> tuple[Array,
     offset = math.atan2(*(nominal(e, known) for e in reversed(motion.direction[:2])))
     if motion.reverse:
         offset += math.pi
-    name = planar_base(system).joint.name
+    at = planar_base(system).coordinates.start
+    reference = np.zeros_like(run.q)
+    reference[:, at : at + 3] = motion.poses(system, run)
 
-    def frame(prefix: str) -> tuple[Array, Array, Array]:
-        angle = run[f"{prefix}{name}.angle"]
+    def frame(q: Array) -> tuple[Array, Array, Array]:
+        angle = q[:, at + 2]
         c, s = np.cos(angle), np.sin(angle)
-        px = run[f"{prefix}{name}.x"] + c * x - s * y
-        py = run[f"{prefix}{name}.y"] + s * x + c * y
-        return px, py, angle + offset
+        return q[:, at] + c * x - s * y, q[:, at + 1] + s * x + c * y, angle + offset
 
-    (px, py, theta), (rx, ry, theta_r) = frame(""), frame("reference.")
+    (px, py, theta), (rx, ry, theta_r) = frame(run.q), frame(reference)
     c, s = np.cos(theta_r), np.sin(theta_r)
     dx, dy = px - rx, py - ry
     return c * dx + s * dy, -s * dx + c * dy, theta - theta_r

@@ -98,6 +98,7 @@ class InputGenerator:
     parameters : symbols of numbers it needs beyond the model's, with their values.
     update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
         the period is 0.
+    knots : times at which an input or one of its derivatives jumps; steps end there.
     """
 
     inputs: dict[str, ca.SX]
@@ -110,6 +111,7 @@ class InputGenerator:
     parameter_values: Array
     update: ca.SX | None = None
     period: float = 0.0
+    knots: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class AbstractInputLaw(abc.ABC):
@@ -390,7 +392,7 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
     return InputPlan(
         base=np.zeros(len(names)),
         tables=(),
-        knots=np.zeros(0),
+        knots=generator.knots,
         function=function,
         address=function.address,
         parameters=np.concatenate([parameters, generator.parameter_values]),

@@ -9,13 +9,10 @@ from scipy.integrate import simpson
 
 import noslip as ns
 from noslip.analysis.motion import ExpressionMotion
-from noslip.control.controllers.base import (
-    ComputedTorque,
-    CustomController,
-    PoseTracking,
-    ProportionalDerivative,
-    Tracking,
-)
+from noslip.control.controllers.base import CustomController
+from noslip.control.controllers.joints import ComputedTorque, ProportionalDerivative
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.curves import Circle, Line, Sine
 from noslip.control.timing.laws import ConstantSpeed, Quintic
 from noslip.control.track import track
@@ -323,3 +320,34 @@ def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
     held = track(agv, circle, start=nudged, controller=PoseTracking(), **request, **rest)
     assert open_loop.tracking_error > 0.1
     assert math.hypot(held.along[-1], held.across[-1]) < 1e-3
+
+
+def test_feedback_takes_no_more_than_three_times_the_steps(agv):
+    """A reference that is carried along shows a controller no errors of an integrator's stages."""
+    circle, timing = Circle(radius=2.0), Quintic(60.0)
+    open_loop = track(agv, circle, timing=timing, **AXLE)
+    for controller in (PoseTracking(), ComputedTorque(kp=4.0, kd=4.0)):
+        held = track(agv, circle, timing=timing, controller=controller, **AXLE)
+        assert held.trajectory.steps < 3 * open_loop.trajectory.steps
+        assert held.tracking_error < 1e-9
+
+
+def test_the_carried_reference_stays_on_the_path(agv):
+    """After half an hour it is where the path is, to about the tolerance."""
+    path = Circle(radius=2.0, turns=60.0)
+    result = track(
+        agv,
+        path,
+        timing=ConstantSpeed(0.4),
+        controller=PoseTracking(),
+        start={"platform.x": 2.05},
+        duration=1800.0,
+        **AXLE,
+    )
+    run = result.trajectory
+    poses = ns.PathMotion(path=path, timing=ConstantSpeed(0.4), **AXLE).poses(agv, run)
+    for k, name in enumerate(("x", "y", "angle")):
+        assert run[f"reference.platform.{name}"] == pytest.approx(poses[:, k], abs=2e-8)
+    assert math.hypot(result.along[-1], result.across[-1]) < 2e-8
+    # the path's own states are the closed form
+    assert run["path.arc_length"] == pytest.approx(0.4 * run.t, abs=1e-8)

@@ -8,7 +8,8 @@ import pytest
 import noslip as ns
 from noslip.analysis.motion import ExpressionMotion
 from noslip.control.controllers.arms import AccelerationResolved, CartesianTracking
-from noslip.control.controllers.base import ComputedTorque, Tracking
+from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.tracking import Tracking
 
 #: Roots −3 twice: e = (e₀ + (ė₀ + 3 e₀) t) exp(−3 t).
 GAINS = {"kp": 9.0, "kd": 6.0}

@@ -10,8 +10,9 @@ import noslip as ns
 from noslip.analysis.inverse import FollowMotion, trace_reference
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.scenario import start_on_motion
-from noslip.control.controllers.base import AbstractSteeringController, FeedForward, Tracking
+from noslip.control.controllers.base import AbstractSteeringController, FeedForward
 from noslip.control.controllers.steered import SteeredTracking, TrailerTracking
+from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.curves import Circle, Line, Sine
 from noslip.control.timing.laws import ConstantSpeed

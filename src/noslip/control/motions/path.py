@@ -6,13 +6,16 @@ heading θ are carried as states,
 
     ṡ = timing(t, s, κ),   ṗ = ṡ / |r'(p)|,   θ̇ = κ ṡ
 
-so that paths need no closed form of their arc length, and headings turn on without jumps.
+so that paths need no closed form of their arc length, and headings turn on without jumps. Which
+piece of a path holds is decided by time: steps of a simulation end where one piece is left for the
+next, and a kink would be seen twice if p, which is integrated, decided it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
@@ -20,14 +23,16 @@ import numpy as np
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.path import length, sample
+from noslip.control.paths.selection import inside, look_up
 from noslip.control.timing.laws import AbstractTiming
-from noslip.engines.system import System
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
 from noslip.model.bodies import Placement
 from noslip.model.expressions import nominal
 from noslip.model.joints import Planar
 from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +68,7 @@ class PathMotion(AbstractMotion):
         base = planar_base(system)
         self._check_curvature(system)
         p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
-        r = self.path.position(p)
-        r1 = ca.jacobian(r, p)
-        r2 = ca.jacobian(r1, p)
-        pace = ca.sqrt(ca.dot(r1, r1))
-        curvature = (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
+        r, r1, pace, curvature = self.geometry(t, p)
         speed = self.timing.speed(t, s, curvature, length(self.path))
         # heading of the base: along the path, less the angle of `direction` in the body
         reader = kin.reader
@@ -84,7 +85,7 @@ class PathMotion(AbstractMotion):
             names.append(self.steering)
             outputs.append(ca.atan(sign * reader.scalar(self.wheelbase) * curvature))
         start = self.path.interval[0]
-        slope = np.array(ca.Function("r1", [p], [r1])(start)).ravel()
+        slope = np.array(ca.Function("r1", [t, p], [r1])(0.0, start)).ravel()
         return MotionTrace(
             at=coordinate_indices(system, names),
             outputs=ca.vertcat(*outputs),
@@ -95,7 +96,41 @@ class PathMotion(AbstractMotion):
             units=("1", "m", "rad"),
             parameters=ca.SX(0, 1),
             parameter_values=np.zeros(0),
+            knots=(*self.timing.knots(self.path), *self.timing.passing_times(self.path)),
         )
+
+    def poses(self, system: System, run: Trajectory) -> Array:
+        """(n, 3) x, y and angle of the base that the path asks for along a run.
+
+        Parameters
+        ----------
+        system : compiled system.
+        run : with the columns of this motion's states.
+        """
+        trace, symbols = self.trace(system), system.kinematics.symbols
+        pose = ca.Function("pose", [symbols.t, trace.states, symbols.params], [trace.outputs[:3]])
+        states = np.array([run[name] for name in trace.names])
+        values = system.parameters(run.parameters)
+        rows = zip(run.t, states.T, strict=True)
+        return np.array([pose(t, m, values).full().ravel() for t, m in rows])
+
+    def geometry(self, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """r, r', |r'| and κ of the path at p, on the piece that is driven at the time t.
+
+        Parameters
+        ----------
+        t, p : traced time and parameter of the path.
+        """
+        near = p
+        times, breaks = self.timing.passing_times(self.path), self.path.breaks
+        if times:
+            edges = list(pairwise(breaks))[: len(times) + 1]
+            near = inside(p, *look_up(t, [0.0, *times], edges))
+        r = self.path.position_near(p, near)
+        r1 = ca.jacobian(r, p)
+        r2 = ca.jacobian(r1, p)
+        pace = ca.sqrt(ca.dot(r1, r1))
+        return r, r1, pace, (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
 
     def _check_curvature(self, system: System) -> None:
         """Refuse a path that turns more sharply than the steering can."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
 from noslip.control.motions.path import PathMotion, planar_base
-from noslip.control.paths.base import AbstractPath, curvature
+from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -57,10 +57,12 @@ class TrailerMotion(AbstractMotion):
         self._check(system)
         reader = system.kinematics.reader
         # the trailer's axle as if it were a base of its own
-        axle = PathMotion(path=self.path, timing=self.timing, reverse=self.reverse).trace(system)
+        along = PathMotion(path=self.path, timing=self.timing, reverse=self.reverse)
+        axle = along.trace(system)
         sign = -1.0 if self.reverse else 1.0
         v2, w2 = sign * axle.rates[1], axle.rates[2]
-        bend = sign * curvature(self.path, axle.states[0])
+        t = system.kinematics.symbols.t
+        bend = sign * along.geometry(t, axle.states[0])[3]
         wheelbase, hitch, length = (
             reader.scalar(e) for e in (self.wheelbase, self.hitch, self.trailer)
         )
@@ -86,12 +88,14 @@ class TrailerMotion(AbstractMotion):
             units=(*axle.units, "rad"),
             parameters=axle.parameters,
             parameter_values=axle.parameter_values,
+            knots=axle.knots,
         )
 
     def _steady(self, system: System, axle: MotionTrace, bend: ca.SX) -> float:
         """φ of the steady turn at the start: sin φ + ℓκ cos φ = −c κ."""
         known = system.model.parameter_values()
-        kappa = float(ca.Function("bend", [axle.states], [bend])(axle.start))
+        t = system.kinematics.symbols.t
+        kappa = float(ca.Function("bend", [t, axle.states], [bend])(0.0, axle.start))
         a, b = nominal(self.trailer, known) * kappa, -nominal(self.hitch, known) * kappa
         return float(np.arcsin(b / np.hypot(1.0, a)) - np.arctan(a))
 

@@ -10,9 +10,10 @@ follows by differentiation, with primes for d/dp and s the arc length, ds = |r'|
 
 To add a path:
 
-1. Write a final frozen dataclass of :class:`AbstractPath` with `position` and `breaks`. The fields
-   must be hashable; check them in ``__post_init__``.
-2. Name it in `PATHS` of ``paths_text.py``, which reads its fields from text.
+1. Write a final frozen dataclass of :class:`AbstractPath` with `position` and `breaks`, and
+   `position_near` if it has inner breaks. The fields must be hashable; check them in
+   ``__post_init__``.
+2. Name it in `PATHS` of ``text.py``, which reads its fields from text.
 3. Add one to the list at the top of ``tests/unit/control/test_paths.py``.
 """
 
@@ -44,6 +45,14 @@ class AbstractPath(abc.ABC):
     @abc.abstractmethod
     def position(self, p: ca.SX) -> ca.SX:
         """The point (2,) at the parameter p; beyond the ends the curve goes on."""
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at p of the piece that holds at `near`.
+
+        A path of pieces overrides it, so that a motion can choose the piece by time: within a step
+        of an integrator that ends on a break, p itself may be on either side of it.
+        """
+        return self.position(p)
 
     @property
     @abc.abstractmethod

@@ -73,7 +73,7 @@ class Clothoid(AbstractPath):
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the arc length p."""
-        return _position(p, *self._pieces())
+        return _position(p, p, *self._pieces())
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -115,9 +115,14 @@ class Polyline(AbstractPath):
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the arc length p."""
+        return self.position_near(p, p)
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at the arc length p of the line or blend that holds at `near`."""
         (x0, y0), (x1, y1) = self.points[:2]
         stretches = _stretches(self.points, self.radius, self.blend)
-        return _position(p, *_pieces(stretches, self.points[0], math.atan2(y1 - y0, x1 - x0)))
+        pieces = _pieces(stretches, self.points[0], math.atan2(y1 - y0, x1 - x0))
+        return _position(p, near, *pieces)
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -126,8 +131,8 @@ class Polyline(AbstractPath):
         return tuple(float(s) for s in np.concatenate([[0.0], np.cumsum(lengths)]))
 
 
-def _position(p: ca.SX, starts: Sequence[float], table: Array) -> ca.SX:
-    middle, x, y, theta, kappa, rate = look_up(p, starts, table)
+def _position(p: ca.SX, near: ca.SX, starts: Sequence[float], table: Array) -> ca.SX:
+    middle, x, y, theta, kappa, rate = look_up(near, starts, table)
     along, across = fresnel(p - middle, kappa, rate)
     cos, sin = ca.cos(theta), ca.sin(theta)
     return ca.vertcat(x + cos * along - sin * across, y + sin * along + cos * across)

@@ -45,19 +45,24 @@ class Composite(AbstractPath):
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the parameter p."""
+        return self.position_near(p, p)
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at the parameter p of the path that holds at `near`."""
         starts = _starts(self)
         last = len(self.paths) - 1
         columns = []
         for k, path in enumerate(self.paths):
-            (a, b), whole = path.interval, starts[k + 1] - starts[k]
-            here = a + (p - starts[k]) * ((b - a) / whole)
+            a, b = path.interval
+            rate = (b - a) / (starts[k + 1] - starts[k])
+            here, there = (a + (x - starts[k]) * rate for x in (p, near))
             # elsewhere its middle, so that nothing is evaluated where it is not defined
             if k > 0:
-                here = ca.if_else(p < starts[k], (a + b) / 2, here)
+                here = ca.if_else(near < starts[k], (a + b) / 2, here)
             if k < last:
-                here = ca.if_else(p < starts[k + 1], here, (a + b) / 2)
-            columns.append(path.position(here))
-        return choose(p, starts[:-1], columns)
+                here = ca.if_else(near < starts[k + 1], here, (a + b) / 2)
+            columns.append(path.position_near(here, there))
+        return choose(near, starts[:-1], columns)
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -82,6 +87,11 @@ class Reversed(AbstractPath):
         """The point of the path at the mirrored parameter."""
         a, b = self.path.interval
         return self.path.position(a + b - p)
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at the mirrored parameter of the piece at the mirrored `near`."""
+        a, b = self.path.interval
+        return self.path.position_near(a + b - p, a + b - near)
 
     @property
     def breaks(self) -> tuple[float, ...]:

@@ -1,7 +1,7 @@
 """What is known of any path: its length, the place of a given length, samples of equal distance.
 
 What is known at a parameter, traced (`tangent`, `heading`, `curvature`, `curvature_rate`,
-`stretch`), is computed in ``paths_base.py`` and can be had here, too.
+`stretch`), is computed in ``base.py`` and can be had here, too.
 """
 
 from __future__ import annotations

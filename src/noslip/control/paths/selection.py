@@ -48,6 +48,11 @@ def polynomial(u: ca.SX, coefficients: Sequence[ca.SX]) -> ca.SX:
     return result
 
 
+def inside(p: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
+    """p where it is between two breaks, else a parameter just inside: for choosing a piece."""
+    return ca.fmax(start, ca.fmin(p, end - 1e-9 * (end - start)))
+
+
 def clamp(p: ca.SX, low: float, high: float) -> ca.SX:
     """p held between two numbers; its derivative is 1 between them and 0 beyond."""
     return ca.if_else(p < low, low, ca.if_else(p > high, high, p))

@@ -49,8 +49,12 @@ class Spline(AbstractPath):
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the chord length p."""
+        return self.position_near(p, p)
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at the chord length p of the cubic that holds at `near`."""
         starts, table = _cubics(self.points, self.closed)
-        start, *c = look_up(p, starts[:-1], table)
+        start, *c = look_up(near, starts[:-1], table)
         u = p - start
         return ca.vertcat(polynomial(u, c[:4]), polynomial(u, c[4:]))
 
@@ -135,8 +139,12 @@ class Nurbs(AbstractPath):
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the parameter p: weighted polynomials over the polynomial of the weights."""
+        return self.position_near(p, p)
+
+    def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """The point at the parameter p of the rational that holds at `near`."""
         starts, table = _rationals(self)
-        start, *c = look_up(p, starts[:-1], table)
+        start, *c = look_up(near, starts[:-1], table)
         u, n = p - start, self.degree + 1
         x, y, w = (polynomial(u, c[k * n : (k + 1) * n]) for k in range(3))
         return ca.vertcat(x / w, y / w)

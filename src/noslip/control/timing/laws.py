@@ -10,8 +10,9 @@ s = 0 never leaves it.
 
 To add a law:
 
-1. Write a final frozen dataclass of :class:`AbstractTiming` with `speed` and `duration`.
-2. Name it in `TIMINGS` of ``timing_text.py``.
+1. Write a final frozen dataclass of :class:`AbstractTiming` with `speed` and `duration`, and
+   `knots` if its speed is made of pieces.
+2. Name it in `TIMINGS` of ``text.py``.
 3. Add one to the list at the top of ``tests/unit/control/test_timing.py``.
 """
 
@@ -49,6 +50,19 @@ class AbstractTiming(abc.ABC):
     @abc.abstractmethod
     def duration(self, path: AbstractPath) -> float:
         """Time from the start of `path` to its end, s."""
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """Times at which a derivative of the speed along `path` jumps, s; steps should end there.
+
+        Where `path` itself is not smooth is not among them.
+        """
+        return ()
+
+    def passing_times(self, path: AbstractPath) -> tuple[float, ...]:
+        """Times at which the inner breaks of `path` are passed, s; none if they are not known."""
+        from noslip.control.timing.passing import passing_times
+
+        return passing_times(self, path)
 
 
 def acceleration(
@@ -102,6 +116,10 @@ class Quintic(AbstractTiming):
     def duration(self, path: AbstractPath) -> float:
         """The given one, for every `path`."""
         return self.total_time
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """The end, from which on it rests."""
+        return (self.total_time,)
 
 
 @dataclass(frozen=True, slots=True, init=False)

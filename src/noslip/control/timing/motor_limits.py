@@ -43,6 +43,10 @@ class _Pace(AbstractTiming):
         """Not meant to be run."""
         raise NotImplementedError
 
+    def passing_times(self, path: AbstractPath) -> tuple[float, ...]:
+        """None: it stands for an instant anywhere on the path."""
+        return ()
+
 
 def motor_limits(
     system: System,

@@ -94,6 +94,10 @@ class SpeedProfile(AbstractTiming):
             )
         return _interpolate(self.arc_lengths, self.speeds).total_time
 
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """The times at which the given places are reached."""
+        return _interpolate(self.arc_lengths, self.speeds).times
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Profile:
@@ -102,7 +106,11 @@ class _Profile:
     table: Array  # start and cubic of each
     start_time: float  # from rest to the first piece
     end_time: float  # from the last piece to rest
-    total_time: float
+    times: tuple[float, ...]  # at which the pieces and the rests end
+
+    @property
+    def total_time(self) -> float:
+        return self.times[-1]
 
 
 @lru_cache(maxsize=64)
@@ -123,18 +131,18 @@ def _interpolate(arc_lengths: tuple[float, ...], speeds: tuple[float, ...]) -> _
     if last - first < 2:
         # nothing between the rests but one place, or one piece
         table = np.array([[s[first], 0.0, 0.0, 0.0, z[first]]])
-        middle = 0.0
+        middle = [0.0]
     else:
         cubics = CubicHermiteSpline(s[first:last], z[first:last], slopes[first:last])
         table = np.column_stack([s[first : last - 1], cubics.c.T])
-        middle = sum(_time(row, s[first + k + 1]) for k, row in enumerate(table))
+        middle = [_time(row, s[first + k + 1]) for k, row in enumerate(table)]
     return _Profile(
         starts=tuple(float(x) for x in table[:, 0]),
         end=float(s[last - 1]),
         table=table,
         start_time=float(start_time),
         end_time=float(end_time),
-        total_time=float(start_time + middle + end_time),
+        times=tuple(float(t) for t in np.cumsum([start_time, *middle, end_time])),
     )
 
 

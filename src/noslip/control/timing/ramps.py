@@ -19,6 +19,9 @@ from noslip.control.paths.selection import look_up
 from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
 
+#: Time that a piece takes, s, its acceleration at the start and its jerk.
+Piece = tuple[float, float, float]
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Trapezoidal(AbstractTiming):
@@ -44,13 +47,20 @@ class Trapezoidal(AbstractTiming):
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
         """Linear in t on each of three pieces."""
-        v, ramp, cruise = self._phases(length)
-        return _pieces(t, 0.0, [(ramp, v / ramp, 0.0), (cruise, 0.0, 0.0), (ramp, -v / ramp, 0.0)])
+        return _speed(t, 0.0, self._pieces(length))
 
     def duration(self, path: AbstractPath) -> float:
         """Both ramps and what is between."""
         _, ramp, cruise = self._phases(length(path))
         return 2 * ramp + cruise
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """Where acceleration begins and ends."""
+        return _ends(self._pieces(length(path)))
+
+    def _pieces(self, whole: float) -> list[Piece]:
+        v, ramp, cruise = self._phases(whole)
+        return [(ramp, v / ramp, 0.0), (cruise, 0.0, 0.0), (ramp, -v / ramp, 0.0)]
 
     def _phases(self, whole: float) -> tuple[float, float, float]:
         """The highest speed reached, the time of each ramp, the time at that speed."""
@@ -84,18 +94,25 @@ class SCurve(AbstractTiming):
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
         """Quadratic in t on each of seven pieces."""
-        v, change, hold, cruise = self._phases(length)
-        # written with the speed reached, so that the end is at rest to rounding
-        a = v / (change + hold)
-        j = a / change
-        up = [(change, 0.0, j), (hold, a, 0.0), (change, a, -j)]
-        down = [(change, 0.0, -j), (hold, -a, 0.0), (change, -a, j)]
-        return _pieces(t, 0.0, [*up, (cruise, 0.0, 0.0), *down])
+        return _speed(t, 0.0, self._pieces(length))
 
     def duration(self, path: AbstractPath) -> float:
         """Both ramps and what is between."""
         _, change, hold, cruise = self._phases(length(path))
         return 2 * (2 * change + hold) + cruise
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """Where the jerk jumps."""
+        return _ends(self._pieces(length(path)))
+
+    def _pieces(self, whole: float) -> list[Piece]:
+        v, change, hold, cruise = self._phases(whole)
+        # written with the speed reached, so that the end is at rest to rounding
+        a = v / (change + hold)
+        j = a / change
+        up = [(change, 0.0, j), (hold, a, 0.0), (change, a, -j)]
+        down = [(change, 0.0, -j), (hold, -a, 0.0), (change, -a, j)]
+        return [*up, (cruise, 0.0, 0.0), *down]
 
     def _phases(self, whole: float) -> tuple[float, float, float, float]:
         """The highest speed reached; the times of rising and of full acceleration, and of no more.
@@ -155,9 +172,7 @@ class SpeedSchedule(AbstractTiming):
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
         """Linear in t between the times."""
-        steps = np.diff(self.times)
-        slopes = np.diff(self.speeds) / steps
-        return _pieces(t, self.speeds[0], [(h, a, 0.0) for h, a in zip(steps, slopes, strict=True)])
+        return _speed(t, self.speeds[0], self._pieces())
 
     def duration(self, path: AbstractPath) -> float:
         """The last time, after checking that these speeds bring one to the end of `path`."""
@@ -171,9 +186,23 @@ class SpeedSchedule(AbstractTiming):
             )
         return self.times[-1]
 
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """The times, at each of which the acceleration jumps."""
+        return _ends(self._pieces())
 
-def _pieces(t: ca.SX, first: float, pieces: Sequence[tuple[float, float, float]]) -> ca.SX:
-    """Speed from its value at t = 0 and, for each piece, its time, acceleration and jerk."""
+    def _pieces(self) -> list[Piece]:
+        steps = np.diff(self.times)
+        slopes = np.diff(self.speeds) / steps
+        return [(float(h), float(a), 0.0) for h, a in zip(steps, slopes, strict=True)]
+
+
+def _ends(pieces: Sequence[Piece]) -> tuple[float, ...]:
+    """Times at which the pieces end, the same sums as in `_speed`."""
+    return tuple(float(t) for t in np.cumsum([time for time, _, _ in pieces if time > 0]))
+
+
+def _speed(t: ca.SX, first: float, pieces: Sequence[Piece]) -> ca.SX:
+    """Speed from its value at t = 0 and the pieces after it."""
     rows, at, v = [(0.0, first, 0.0, 0.0)], 0.0, first
     for time, a, j in pieces:
         if time > 0:

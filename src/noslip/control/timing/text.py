@@ -1,6 +1,6 @@
 """Timing laws as text, for the command line: ``quintic:60``, ``constant-speed:0.5``.
 
-The grammar is that of paths (``paths_text.py``): ``trapezoidal:speed=1;acceleration=0.5``.
+The grammar is that of paths (``paths/text.py``): ``trapezoidal:speed=1;acceleration=0.5``.
 """
 
 from __future__ import annotations
