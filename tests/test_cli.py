@@ -154,6 +154,10 @@ def test_faults_of_a_model_are_listed_together_without_a_traceback(invoke):
         (("run", "agv", "--set", "R"), 2, "write NAME=VALUE"),
         (("run", "agv", "--set", "R=1+"), 2, "cannot be read"),
         (("run", "agv", "--set", "R=x"), 2, "no parameter 'x'"),
+        (("run", "agv", "--set", "R=t"), 2, "inputs alone may depend on t"),
+        (("run", "agv", "--set", "R=(-1)^0.5"), 2, "not a finite number"),
+        (("run", "agv", "--set", "torque1=sin(t)"), 1, "follow from its motion"),
+        (("evaluate", "agv", "--set", "torque1=sin(s)"), 1, "uses 's', which is not known"),
         (("run", "agv", "--set", "wheel9.rate=1"), 1, "wheel1.rate"),
         (("run", "agv", "--duration", "-1"), 1, "the duration is -1"),
         (("derive", "agv", "--format", "docx"), 2, "docx"),
@@ -187,3 +191,28 @@ def test_a_run_that_ends_early_keeps_what_it_has_and_exits_1(invoke):
     assert result.exit_code == 1
     assert "lies flat" in result.output
     assert Path("flat/trajectory.nc").exists()
+
+
+def test_set_takes_inputs_as_expressions_of_time(invoke):
+    changes = ("--set", "F_v1=2*m1*sin(t)", "--set", "tau1=0", "--set", "tau2=-0.1*rotor.rate")
+    words = ("run", "sled-with-rotor", "--no-plots", "--duration", "1", "-o", "out", "--json")
+    summary = json.loads(invoke(*words, *changes).output)
+    model = ns.load("sled-with-rotor")
+    run = ns.simulate(
+        ns.compile(ns.derive(model)),
+        duration=1.0,
+        start=model.scenario.start,
+        inputs={"F_v1": "2*m1*sin(t)", "tau2": "-0.1*rotor.rate"},
+    )
+    final = {name: run[name][-1] for name in ("sled.x", "sled.angle", "rotor.rate")}
+    assert {n: summary["final_state"][n] for n in final} == pytest.approx(final, rel=1e-9, abs=1e-9)
+    at = json.loads(invoke("evaluate", "sled-with-rotor", *changes, "--time", "2", "--json").output)
+    (m1,) = [p.value for p in model.parameters if p.name == "m1"]
+    pushed = sum(p.value for p in model.parameters if p.name in ("m1", "m2"))
+    assert at["accelerations"]["sled.vx"] == pytest.approx(2 * m1 * np.sin(2.0) / pushed, rel=1e-12)
+
+
+def test_evaluate_prints_units(invoke):
+    output = invoke("evaluate", "agv", "--set", "wheel1.rate=-5").output
+    for words in (["wheel1.rate", "-5", "rad/s"], ["kinetic", "0.429382421875", "J"]):
+        assert words in [line.split() for line in output.splitlines()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
+from noslip.simulation.inputs import plan_inputs
 from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start import Start, complete_start, start_names
 
@@ -30,6 +31,7 @@ class Instant:
     multipliers : λ by row, N or N·m, acting on the mechanism.
     reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on
         the body in world axes (``x``, ``y``, ``z``) and the contact point.
+    units : of coordinates, speeds (independent ones too) and multipliers, by name.
     """
 
     coordinates: dict[str, float]
@@ -46,35 +48,13 @@ class Instant:
     joint_reactions: dict[str, dict[str, float]]
     speed_residual: float
     position_residual: float
+    units: dict[str, str]
 
     def text(self) -> str:
-        """The instant for people, one table a quantity."""
+        """The instant for people, one table a quantity, each number with its unit."""
+        from noslip.analysis.instant_text import instant_text
 
-        def table(title: str, values: Mapping[str, float]) -> list[str]:
-            width = max((len(n) for n in values), default=0)
-            return [title, *(f"  {n:<{width}}  {x: .12g}" for n, x in values.items())]
-
-        rows = [f"  {'  '.join(f'{x: .9g}' for x in row)}" for row in self.mass_matrix]
-        energies = {"kinetic": self.kinetic_energy, "potential": self.potential_energy}
-        lines = table("coordinates", self.coordinates) + table("speeds", self.speeds)
-        lines += table("coordinate rates", self.coordinate_rates)
-        lines += table("accelerations", self.accelerations)
-        lines += [f"reduced mass matrix ({', '.join(self.independent_speeds)})", *rows]
-        lines += table("energies [J]", energies) + table("multipliers [N, N*m]", self.multipliers)
-        for owner, parts in self.reactions.items():
-            lines += table(f"reaction of '{owner}' [N, N*m; points in m]", parts)
-        for owner, parts in self.joint_reactions.items():
-            lines += table(f"joint '{owner}' on its child [N, N*m; points in m]", parts)
-        if any("normal" not in parts for parts in self.reactions.values()):
-            lines.append(
-                "contacts without a normal row carry no weight here: the joint that holds their "
-                "height does; `noslip run` tells the loads of the wheels"
-            )
-        lines.append(
-            f"constraint residual {self.speed_residual:.1e} (speeds) "
-            f"{self.position_residual:.1e} (positions)"
-        )
-        return "\n".join(lines)
+        return instant_text(self)
 
     def to_json(self) -> dict[str, object]:
         """Plain numbers, lists and dictionaries."""
@@ -93,6 +73,7 @@ class Instant:
             "joint_reactions": self.joint_reactions,
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
+            "units": self.units,
         }
 
 
@@ -100,7 +81,7 @@ def evaluate(
     system: System,
     state: Mapping[str, float],
     *,
-    inputs: Mapping[str, float] | None = None,
+    inputs: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> Instant:
@@ -110,23 +91,50 @@ def evaluate(
     ----------
     system : compiled system.
     state : coordinates, speeds, named angles and rates; the rest is completed consistently.
-    inputs : values of force and speed inputs (and of ``name_rate`` of a speed input), zero by
-        default.
+    inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
+        or expressions of t, coordinates and speeds; the rate of one for a speed input follows.
     parameters : values that differ from the nominal ones.
     time : s.
     """
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
-    u = input_vector(system, inputs or {})
+    given = dict(inputs or {})
+    texts = {name: text for name, text in given.items() if isinstance(text, str)}
+    u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})
+    inputs_at = _expressions(system, texts, u, set(given), params, time) if texts else None
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    start = complete_start(
-        system,
-        state,
-        time=time,
-        speed_inputs=lambda q: u[num_u : num_u + num_w],
-        parameters=params,
-    )
+    rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+
+    def speed_inputs(q: Array) -> Array:
+        return (u if inputs_at is None else inputs_at(q, *rest))[num_u : num_u + num_w]
+
+    start = complete_start(system, state, time=time, speed_inputs=speed_inputs, parameters=params)
+    if inputs_at is not None:
+        u = inputs_at(start.q, start.eta, start.mu)
     return instant(system, start, u, params)
+
+
+def _expressions(
+    system: System, texts: dict[str, str], u: Array, given: set[str], params: Array, time: float
+) -> Callable[[Array, Array, Array], Array]:
+    """[u; w; ẇ] at (q, η, μ): what is given as text from the state, the rest as it stands in u."""
+    plan = plan_inputs(system, texts, params)
+    num_w = len(system.model.speed_inputs)
+    names = [q.name for q in system.inputs]
+    # the rate of a speed input is differentiated, unless it is given as well
+    rates = {
+        names[names.index(n) + num_w] for n in texts if names.index(n) >= len(names) - 2 * num_w
+    }
+    follows = np.array([n in texts or (n in rates and n not in given) for n in names])
+    work = np.zeros(1 if system.does_work else 0)
+
+    def inputs_at(q: Array, eta: Array, mu: Array) -> Array:
+        assert plan.function is not None
+        x = np.concatenate([q, eta, mu, work])
+        found = plan.function(time, x, plan.base, plan.parameters)[: len(names)]
+        return np.where(follows, found, u)
+
+    return inputs_at
 
 
 def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
@@ -183,6 +191,8 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         joint_reactions=_joint_reactions(system, t, x, u, params),
         speed_residual=start.speed_residual,
         position_residual=start.position_residual,
+        units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
+        | {row.name: row.multiplier_unit for row in kin.rows},
     )
 
 

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +106,7 @@ def run_scenario(
     )
     if not scenario.motion:
         inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
-        run = simulate(system, start=start, inputs=inputs, **options)  # type: ignore[arg-type]
+        run = simulate(system, start=start, inputs=inputs, **options)
         ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
         return ScenarioRun(trajectory=run, errors={}, admissibility=0.0, scenario=ran)
 
@@ -133,7 +132,7 @@ def run_scenario(
     law = FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
     begin = start_on_motion(system, law, start, values)
     law = dataclasses.replace(law, reference_start=begin.q)
-    run = simulate(system, start=begin, inputs=law, **options)  # type: ignore[arg-type]
+    run = simulate(system, start=begin, inputs=law, **options)
     reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
     few = slice(None, None, max(1, len(run.t) // 60))
     none = np.zeros((len(run.t[few]), 0))

@@ -29,11 +29,12 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
     values = read_changes(loaded, changes)
     parameters = {p.name for p in loaded.parameters}
     inputs = {q.name for q in system.inputs}
+    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
     instant = evaluate_state(
         system,
-        {n: x for n, x in values.items() if n not in parameters | inputs},
+        {n: x for n, x in numbers.items() if n not in parameters | inputs},
         inputs={n: x for n, x in values.items() if n in inputs},
-        parameters={n: x for n, x in values.items() if n in parameters},
+        parameters={n: x for n, x in numbers.items() if n in parameters},
         time=at,
     )
     if as_json:

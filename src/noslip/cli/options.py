@@ -15,7 +15,8 @@ set_option = click.option(
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter, start value or input; VALUE may be an expression of parameters. Repeatable.",
+    help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
+    "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
 )
 plots_option = click.option(
     "--plots/--no-plots",
@@ -37,26 +38,37 @@ def read_triple(option: str, text: str) -> tuple[float | str, float | str, float
     return parts[0], parts[1], parts[2]
 
 
-def read_changes(model: Model, changes: tuple[str, ...]) -> dict[str, float]:
-    """--set NAME=VALUE pairs; a value is an expression of the model's parameters."""
+def read_changes(model: Model, changes: tuple[str, ...]) -> dict[str, float | str]:
+    """--set NAME=VALUE pairs; a value is an expression of the model's parameters.
+
+    An input may also depend on t, coordinates and speeds; it then stays a text.
+    """
     from noslip.model import expressions
 
     known = model.parameter_values()
     if model.scenario is not None:
         known |= {p.name: p.value for p in model.scenario.parameters}
-    values: dict[str, float] = {}
+    inputs = {i.name for i in model.inputs} | {w.name for w in model.speed_inputs}
+    values: dict[str, float | str] = {}
     for change in changes:
-        name, equals, text = change.partition("=")
-        if not equals or not name.strip():
+        name, equals, text = (part.strip() for part in change.partition("="))
+        if not equals or not name:
             raise click.UsageError(f"--set {change!r}: write NAME=VALUE, such as --set r=0.1")
         try:
-            tree = expressions.parse(text)
-            value = float(expressions.evaluate(tree, known | values, expressions.NUMBERS))
-        except (expressions.ExpressionError, ArithmeticError, ValueError) as error:
+            unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
+        except expressions.ExpressionError as error:
             raise click.UsageError(f"--set {change!r}: the value cannot be read: {error}") from None
-        except KeyError as error:
+        if unknown and name in inputs:
+            values[name] = text
+            continue
+        if unknown:
             raise click.UsageError(
-                f"--set {change!r}: there is no parameter {error} to compute the value from"
-            ) from None
-        values[name.strip()] = value
+                f"--set {change!r}: there is no parameter '{unknown[0]}' to compute the value "
+                "from; inputs alone may depend on t, coordinates and speeds"
+            )
+        value = expressions.nominal(text, known)
+        if value != value:
+            raise click.UsageError(f"--set {change!r}: the value is not a finite number")
+        values[name] = value
+        known[name] = value
     return values

@@ -53,5 +53,6 @@ def load(source: str | Path) -> Model:
     raise ModelError(
         f"there is no model '{source}'",
         "the library and this folder",
-        f"{nearest(str(source), MODELS)}, or give the path of a .toml file",
+        nearest(str(source), MODELS, more="`noslip list` shows all")
+        + ", or give the path of a .toml file",
     )

@@ -1,0 +1,85 @@
+"""Inputs of `evaluate` as expressions, and its text with units."""
+
+import math
+
+import pytest
+
+import noslip as ns
+
+TRACTOR = {"tractor.vx": 2.0, "steer.angle": 0.1, "hinge.angle": 0.2}
+
+
+@pytest.fixture
+def tractor(system_of):
+    return system_of("tractor-trailer")
+
+
+def same(a, b):
+    """All numbers of two instants."""
+    for part in ("coordinates", "speeds", "coordinate_rates", "accelerations", "multipliers"):
+        assert getattr(a, part) == pytest.approx(getattr(b, part), rel=1e-13, abs=1e-13)
+
+
+def test_expressions_and_their_numbers(tractor):
+    """t, parameters, coordinates and speeds; the rate of a speed input is its derivative."""
+    given = {"steering_rate": "0.1*sin(2*t) + 0.5*steer.angle", "F_u1": "-m1*tractor.vx*cos(t)"}
+    texts = ns.evaluate(tractor, TRACTOR, inputs={**given, "F_u3": 20.0}, time=0.7)
+    (m1,) = [p.value for p in tractor.model.parameters if p.name == "m1"]
+    w = 0.1 * math.sin(1.4) + 0.05
+    numbers = {
+        "steering_rate": w,
+        "steering_rate_rate": 0.2 * math.cos(1.4) + 0.5 * w,
+        "F_u1": -m1 * 2.0 * math.cos(0.7),
+        "F_u3": 20.0,
+    }
+    same(texts, ns.evaluate(tractor, TRACTOR, inputs=numbers, time=0.7))
+    assert texts.accelerations["steer.rate"] == pytest.approx(numbers["steering_rate_rate"])
+
+
+def test_expressions_at_an_instant_and_in_a_run(tractor):
+    given = {"steering_rate": "0.06*cos(0.8*t)", "F_u2": "300*sin(t)*tractor.vx"}
+    run = ns.simulate(tractor, duration=1.0, start=TRACTOR, inputs=given, samples=3)
+    here = ns.evaluate(tractor, TRACTOR, inputs=given)
+    for name, value in here.accelerations.items():
+        assert run[f"acceleration.{name}"][0] == pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def test_a_rate_that_is_given_wins(tractor):
+    given = {"steering_rate": "0.1*sin(2*t)", "steering_rate_rate": 0.03}
+    here = ns.evaluate(tractor, TRACTOR, inputs=given)
+    assert here.accelerations["steer.rate"] == pytest.approx(0.03, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "what", "where", "fix"),
+    [
+        ({"F_u1": "sin(x)"}, "uses 'x', which is not known", "input 'F_u1'", "known: "),
+        ({"F_u1": "sin(t"}, "cannot be read", "input 'F_u1'", "write arithmetic"),
+        ({"F_u9": "sin(t)"}, "there is no input 'F_u9'", "tractor-trailer", "F_u1"),
+        ({"steering_rate": "tractor.vx"}, "depends on speeds", "tractor-trailer", "time and"),
+    ],
+)
+def test_expressions_that_are_refused(tractor, refuses, inputs, what, where, fix):
+    with refuses(ns.SimulationError, what, where, fix):
+        ns.evaluate(tractor, TRACTOR, inputs=inputs)
+
+
+def test_every_number_of_the_text_has_its_unit(system_of):
+    text = ns.evaluate(system_of("agv"), {"wheel1.rate": 2.0}, inputs={"torque1": 0.1}).text()
+    rows = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    assert ["platform.x", "0", "m"] in rows and ["wheel1.rate", "2", "rad/s"] in rows
+    assert {"m/s^2", "rad/s^2", "J", "N", "N*m"} <= {row[-1] for row in rows if len(row) == 3}
+    assert "reduced mass matrix (wheel1.rate, wheel2.rate) [kg*m^2]" in text
+    # all but the two rows of the matrix
+    assert [len(row) for row in rows if len(row) != 3] == [2, 2]
+    assert not [row for row in rows if row[1] == "-0"]
+
+
+def test_units_of_quaternions_and_mixed_speeds(system_of):
+    disk = ns.evaluate(system_of("rolling-disk"), {"disk.tilt": 1.2})
+    assert disk.units["disk.qw"] == "1" and disk.to_json()["units"] == disk.units
+    lines = disk.text().splitlines()
+    rates = lines[lines.index("coordinate rates") + 1 :]
+    assert [line.split()[-1] for line in rates[:7]] == ["m/s"] * 3 + ["1/s"] * 4
+    sleigh = ns.evaluate(system_of("chaplygin-sleigh"), {}).text()
+    assert "(sleigh.vx, sleigh.rate) [kg, kg*m, kg*m^2]" in sleigh
