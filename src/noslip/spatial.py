@@ -7,7 +7,7 @@ planar mechanism described in three dimensions costs no more than a planar one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -111,6 +111,31 @@ def quaternion_from_angles(angles: Sequence[float], sequence: str) -> list[float
             w * d + x * b - y * a + z * c,
         )
     return [w, x, y, z]
+
+
+def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[float]:
+    """Intrinsic angles of a unit quaternion: R = R_i(a) R_j(b) R_k(c), plain numbers.
+
+    With e = ±1 the sign of the permutation (i, j, k), R_ik = e sin b and so on; where the first
+    axis is used twice, of (i, j, m) with m the third axis, and R_ii = cos b.
+    """
+    w, *u = (float(x) for x in quaternion)
+    i, j, k = ("xyz".index(letter) for letter in sequence)
+    m = 3 - i - j
+    e = 1.0 if (j - i) % 3 == 1 else -1.0
+
+    def R(row: int, column: int) -> float:
+        if row == column:
+            return w * w + 2 * u[row] * u[row] - sum(x * x for x in u)
+        third = 3 - row - column
+        sign = -1.0 if (column - row) % 3 == 1 else 1.0
+        return 2 * (u[row] * u[column] + sign * w * u[third])
+
+    if i == k:
+        middle = math.atan2(math.hypot(R(i, j), R(i, m)), R(i, i))
+        return [math.atan2(R(j, i), -e * R(m, i)), middle, math.atan2(R(i, j), e * R(i, m))]
+    middle = math.atan2(e * R(i, k), math.hypot(R(i, i), R(i, j)))
+    return [math.atan2(-e * R(j, k), R(k, k)), middle, math.atan2(-e * R(i, j), R(i, i))]
 
 
 def quaternion_rate_map(quaternion: Traced) -> ca.SX:

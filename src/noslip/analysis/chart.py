@@ -27,6 +27,7 @@ from noslip.kinematics.linear import block_solve
 from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.spatial import (
+    angles_from_quaternion,
     angular_velocity,
     cross,
     quaternion_from_angles,
@@ -349,22 +350,5 @@ def _angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
 
 
 def angles_of(q: Array, at: int, sequence: str) -> Array:
-    """Angles of the quaternion that starts there, of R = R_i(a) R_j(b) R_k(c).
-
-    With e = ±1 the sign of the permutation: of (i, j, k) for three axes, R_ik = e sin b and so on;
-    of (i, j, m) with m the third axis where the first is used twice, R_ii = cos b and so on.
-    """
-    w, x, y, z = q[at : at + 4]
-    vector_part, skew = np.array([x, y, z]), np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    R = np.eye(3) * (w * w - vector_part @ vector_part) + 2 * w * skew
-    R += 2 * np.outer(vector_part, vector_part)
-    i, j, k = ("xyz".index(letter) for letter in sequence)
-    m = 3 - i - j
-    e = 1.0 if (j - i) % 3 == 1 else -1.0
-    if i == k:
-        first, third = (R[j, i], -e * R[m, i]), (R[i, j], e * R[i, m])
-        middle = (np.hypot(R[i, j], R[i, m]), R[i, i])
-    else:
-        first, third = (-e * R[j, k], R[k, k]), (-e * R[i, j], R[i, i])
-        middle = (e * R[i, k], np.hypot(R[i, i], R[i, j]))
-    return np.array([np.arctan2(*pair) for pair in (first, middle, third)])
+    """Angles of the quaternion that starts there."""
+    return np.array(angles_from_quaternion(q[at : at + 4], sequence), dtype=float)

@@ -17,6 +17,7 @@ import numpy as np
 from noslip import spatial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.simulation.start_angles import Held, angles_now, partly_rated, releases
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
@@ -76,7 +77,7 @@ def complete_start(
     _check_names(system, layout, given)
     q, fixed = _given_coordinates(system, layout, given)
     w = np.zeros(len(system.model.speed_inputs))
-    q, rows = _close(system, layout, q, fixed, time, w, params)
+    q, rows = _close(system, layout, q, fixed, releases(layout, given), time, w, params)
     if speed_inputs is not None:
         w = speed_inputs(q)
         rows = layout.rows(time, q, w, params)
@@ -134,7 +135,7 @@ def _given_coordinates(
             fixed.append(k)
     for o in layout.orientations:
         if any(n in given for n in o.angle_names):
-            angles = _angles(o, given, q)
+            angles = [float(given.get(n, 0.0)) for n in o.angle_names]
             at = slice(o.quaternion, o.quaternion + 4)
             _check_given_once(system, given, o.angle_names, list(layout.coordinates)[at])
             q[at] = spatial.quaternion_from_angles(angles, o.angles.sequence)
@@ -156,13 +157,10 @@ def _check_given_once(
 
 
 def _angles(o: Orientation, given: Mapping[str, float], q: Array) -> list[float]:
-    """Named angles of an orientation: as given, or those of its quaternion."""
-    if any(n in given for n in o.angle_names):
-        return [float(given.get(n, 0.0)) for n in o.angle_names]
-    from scipy.spatial.transform import Rotation
-
-    rotation = Rotation.from_quat(q[o.quaternion : o.quaternion + 4], scalar_first=True)
-    return list(rotation.as_euler(o.angles.sequence.upper(), suppress_warnings=True))
+    """Named angles of an orientation: as given if all are, else those of its quaternion."""
+    if all(n in given for n in o.angle_names):
+        return [float(given[n]) for n in o.angle_names]
+    return angles_now(o, q)
 
 
 def _close(
@@ -170,24 +168,33 @@ def _close(
     layout: Layout,
     q: Array,
     fixed: list[int],
+    partly: list[tuple[Held, ...]],
     time: float,
     w: Array,
     params: Array,
 ) -> tuple[Array, Rows]:
     """Move the free coordinates until g(q, t) = 0, as little as they must; and the rows there.
 
-    Where links lie in line, no small motion changes g in the direction it lacks; the free
-    coordinates are then moved aside first, by more and more, always in the same way.
+    Where only some angles of an orientation are given, the others stay too if they can. Where links
+    lie in line, no small motion changes g in the direction it lacks; the free coordinates are then
+    moved aside first, by more and more, always in the same way.
     """
     probe = system.kinematics.probe
     tolerance = TOLERANCE * max(1.0, probe.length)
 
-    def solve(q: Array) -> tuple[Array, Rows]:
-        return _newton(system, layout, q, fixed, time, w, params)
+    def solve(q: Array, fixed: list[int], held: tuple[Held, ...]) -> tuple[Array, Rows]:
+        return _newton(system, layout, q, fixed, held, time, w, params)
 
-    closed, rows = first, first_rows = solve(q)
+    closed, rows = first, first_rows = solve(q, fixed, ())
     if _largest(rows.g) <= tolerance:
         return closed, rows
+    held: tuple[Held, ...] = ()
+    given, turned = fixed, {k for tries in partly for h in tries for k in h.quaternion}
+    fixed = [k for k in given if k not in turned]
+    for held in partly:
+        closed, rows = solve(q, fixed, held)
+        if _largest(rows.g) <= tolerance:
+            return closed, rows
     rng = np.random.default_rng(5)
     for aside in (0.01, 0.1, 0.3, 1.0):
         if not np.all(np.isfinite(first_rows.g)):
@@ -195,10 +202,10 @@ def _close(
         step = aside * probe.length * rng.normal(size=len(layout.scale)) / layout.scale
         moved = probe.normalize(q + layout.rows(time, q, w, params).N @ step)
         moved[fixed] = q[fixed]
-        closed, rows = solve(moved)
+        closed, rows = solve(moved, fixed, held)
         if _largest(rows.g) <= tolerance:
             return closed, rows
-    raise _contradiction(system, first, first_rows.g, fixed)
+    raise _contradiction(system, first, first_rows.g, given)
 
 
 def _newton(
@@ -206,6 +213,7 @@ def _newton(
     layout: Layout,
     q: Array,
     fixed: list[int],
+    held: tuple[Held, ...],
     time: float,
     w: Array,
     params: Array,
@@ -215,11 +223,12 @@ def _newton(
     rows = layout.rows(time, q, w, params)
     error = _largest(rows.g)
     tolerance, scale = TOLERANCE * max(1.0, probe.length), layout.scale
-    wanted = np.zeros(rows.g.size + len(fixed))
+    wanted = np.zeros(rows.g.size + len(fixed) + sum(len(h.places) for h in held))
     for _ in range(200):
         if error <= 1e-15 * max(1.0, _largest(q)):
             break
-        stacked = np.concatenate([rows.A[layout.holonomic], rows.N[fixed]]) / scale
+        stay = [h.rows(q, len(scale)) for h in held]
+        stacked = np.concatenate([rows.A[layout.holonomic], rows.N[fixed], *stay]) / scale
         if not np.isfinite(stacked).all():
             break
         wanted[: rows.g.size] = -rows.g
@@ -230,6 +239,8 @@ def _newton(
             step *= longest / size
         trial = probe.normalize(q + rows.N @ (step / scale))
         trial[fixed] = q[fixed]
+        for h in held:
+            h.restore(trial)
         there = layout.rows(time, trial, w, params)
         left = _largest(there.g)
         if error <= tolerance and left >= error:
@@ -260,7 +271,28 @@ def _contradiction(system: System, q: Array, g: Array, fixed: list[int]) -> Simu
 def _speeds(
     system: System, layout: Layout, given: Mapping[str, float], q: Array, rows: Rows
 ) -> tuple[Array, Array]:
-    """Tree speeds with A v + a = 0 and the given values; free independent speeds least."""
+    """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
+
+    Where the rates of only some angles are given, those of the others are zero if they can be.
+    """
+    rated = partly_rated(layout, given)
+    if not rated:
+        return _fit_speeds(system, layout, given, q, rows, ())
+    try:
+        return _fit_speeds(system, layout, given, q, rows, ())
+    except SimulationError:
+        return _fit_speeds(system, layout, given, q, rows, rated)
+
+
+def _fit_speeds(
+    system: System,
+    layout: Layout,
+    given: Mapping[str, float],
+    q: Array,
+    rows: Rows,
+    rated: tuple[Held, ...],
+) -> tuple[Array, Array]:
+    """Tree speeds that fit; of the orientations `rated` only the given rates are held."""
     kin = system.kinematics
     A, E, scale = rows.A, rows.E, layout.scale
     parts: list[Array] = [A]
@@ -278,8 +310,13 @@ def _speeds(
             continue
         values.append([float(value)])
         labels.append(name)
+    for held in rated:
+        parts.append(held.rows(q, len(scale)))
+        values.append(list(held.values))
+        labels += [held.orientation.rate_names[k] for k in held.places]
+    partly = [held.orientation for held in rated]
     for o in layout.orientations:
-        if any(n in given for n in o.rate_names):
+        if o not in partly and any(n in given for n in o.rate_names):
             angles = _angles(o, given, q)
             rates = [float(given.get(n, 0.0)) for n in o.rate_names]
             parts.append(unit[o.speed : o.speed + 3])
