@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
+from noslip.model.bodies import Box, Cylinder, Placement, Shape
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
@@ -43,19 +44,31 @@ def build() -> Model:
         "platform",
         mass="m_platform",
         inertia=("I_x", "I_y", "I_z"),
-        shapes=(
-            Box(size=("0.9*l", "a+b", "h/2"), frame=Placement(position=(0.0, "(b-a)/2", 0.0))),
-        ),
+        shapes=_platform(),
     )
     b.body(
         "bracket",
         mass=0.0,
         inertia=(0.0, 0.0, 0.0),
         shapes=(
+            *(
+                Box(
+                    size=("r/10", "r/2", "1.3*r"),
+                    frame=Placement(position=(f"{side}*0.36*r", "-d", "r/2")),
+                    color=METAL,
+                )
+                for side in (1, -1)
+            ),
             Box(
-                size=("r/2", "d+r/2", "r/5"),
-                frame=Placement(position=(0.0, "-d/2", "r/2")),
-                color="#9d9d9d",
+                size=("0.82*r", "d+0.9*r", "r/8"),
+                frame=Placement(position=(0.0, "-d/2", "1.1*r")),
+                color=METAL,
+            ),
+            Cylinder(
+                radius="r/5",
+                length="r/2",
+                frame=Placement(position=(0.0, 0.0, "1.2*r")),
+                color=DARK,
             ),
         ),
     )
@@ -85,19 +98,7 @@ def build() -> Model:
             name,
             mass="m_wheel",
             inertia=("I_spin", "I_diameter", "I_diameter"),
-            shapes=(
-                Cylinder(
-                    radius="r",
-                    length="r/2",
-                    frame=Placement(angles=(0.0, pi / 2, 0.0)),
-                    color="#333333",
-                ),
-                Box(
-                    size=("0.55*r", "r", "r/5"),
-                    frame=Placement(position=(0.0, "r/2", 0.0)),
-                    color="#f58518",
-                ),
-            ),
+            shapes=wheel_shapes("r", "r/2", "x"),
         )
         b.joint(
             name,
@@ -137,3 +138,53 @@ def build() -> Model:
         )
     )
     return b.build()
+
+
+def _platform() -> tuple[Shape, ...]:
+    """Chassis, deck, axle, a scanner, and lamps where it drives to when its wheels turn forward."""
+    return (
+        Box(
+            size=("0.84*l", "a+b+1.5*r", "0.35*h"),
+            frame=Placement(position=(0.0, "(b-a)/2", "0.25*h")),
+            color=BLUE,
+        ),
+        Box(
+            size=("0.74*l", "a+b+0.9*r", "0.08*h"),
+            frame=Placement(position=(0.0, "(b-a)/2", "0.45*h")),
+            color=LIGHT,
+        ),
+        Cylinder(
+            radius="r/8",
+            length="l",
+            frame=Placement(position=(0.0, "-a", "r-h"), angles=(0.0, pi / 2, 0.0)),
+            color=METAL,
+        ),
+        *(
+            Box(
+                size=("r/3", "r", "h-r+0.1*h"),
+                frame=Placement(position=(f"{side}*0.35*l", "-a", "(r-h)/2")),
+                color=METAL,
+            )
+            for side in (1, -1)
+        ),
+        Cylinder(
+            radius="0.8*r",
+            length="0.4*h",
+            frame=Placement(position=(0.0, "-0.6*a", "0.68*h")),
+            color=DARK,
+        ),
+        Cylinder(
+            radius="0.82*r",
+            length="0.1*h",
+            frame=Placement(position=(0.0, "-0.6*a", "0.75*h")),
+            color=ORANGE,
+        ),
+        *(
+            Box(
+                size=("0.14*l", "0.06*l", "0.12*h"),
+                frame=Placement(position=(f"{side}*0.28*l", "-a-0.75*r", "0.27*h")),
+                color=GLASS,
+            )
+            for side in (1, -1)
+        ),
+    )

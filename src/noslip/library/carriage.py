@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
-
+from noslip.library.looks import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor
@@ -36,20 +35,31 @@ def build() -> Model:
         mass="M",
         moment="I",
         shapes=(
-            Box(size=("1.2*a", "1.5*a", "0.6*R"), frame=Placement(position=(0.0, 0.0, "0.6*R"))),
-            Cylinder(
-                radius="R/8",
-                length="2*a",
-                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
-                color="#9d9d9d",
-            ),
-            Sphere(
-                radius="R/4", frame=Placement(position=("0.5*a", 0.0, "-0.75*R")), color="#9d9d9d"
+            Box(
+                size=("1.25*a", "1.55*a", "0.35*R"),
+                frame=Placement(position=("0.08*a", 0.0, "0.3*R")),
+                color=BLUE,
             ),
             Box(
-                size=("0.2*a", "0.3*a", "0.2*R"),
-                frame=Placement(position=("0.5*a", 0.0, "R")),
-                color="#f58518",
+                size=("1.15*a", "1.45*a", "0.08*R"),
+                frame=Placement(position=("0.08*a", 0.0, "0.5*R")),
+                color=LIGHT,
+            ),
+            axle("2*a", "R/8", 0.0),
+            Cylinder(
+                radius="R/10",
+                length="0.8*R",
+                frame=Placement(position=("0.5*a", 0.0, "-0.3*R")),
+                color=METAL,
+            ),
+            Sphere(radius="R/4", frame=Placement(position=("0.5*a", 0.0, "-0.75*R")), color=METAL),
+            *(
+                Box(
+                    size=("0.06*a", "0.2*a", "0.16*R"),
+                    frame=Placement(position=("0.71*a", f"{side}*0.55*a", "0.32*R")),
+                    color=ORANGE,
+                )
+                for side in (1, -1)
             ),
         ),
     )
@@ -67,14 +77,7 @@ def build() -> Model:
             name,
             mass="m",
             inertia=("I2", "I1", "I2"),
-            shapes=(
-                Cylinder(radius="R", length="R/4", frame=Placement(angles=(pi / 2, 0.0, 0.0))),
-                Box(
-                    size=("R", "0.28*R", "R/6"),
-                    frame=Placement(position=("R/2", 0.0, 0.0)),
-                    color="#f58518",
-                ),
-            ),
+            shapes=wheel_shapes("R", "R/4", "y"),
         )
         b.joint(
             name,

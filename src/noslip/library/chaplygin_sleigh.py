@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench
@@ -29,23 +30,48 @@ def build() -> Model:
         center_of_mass=("a", 0.0, 0.0),
         shapes=(
             Box(
-                size=("2.2*a", "1.2*a", "0.08*a"),
-                frame=Placement(position=("0.9*a", 0.0, "0.3*a")),
+                size=("2.3*a", "1.2*a", "0.07*a"),
+                frame=Placement(position=("0.85*a", 0.0, "0.3*a")),
+                color=BLUE,
             ),
             Box(
-                size=("0.5*a", "0.03*a", "0.26*a"),
-                frame=Placement(position=(0.0, 0.0, "0.13*a")),
-                color="#9d9d9d",
+                size=("0.6*a", "0.03*a", "0.2*a"),
+                frame=Placement(position=(0.0, 0.0, "0.1*a")),
+                color=METAL,
+            ),
+            Box(
+                size=("0.3*a", "0.12*a", "0.08*a"),
+                frame=Placement(position=(0.0, 0.0, "0.23*a")),
+                color=DARK,
             ),
             *(
                 Cylinder(
                     radius="0.04*a",
                     length="0.26*a",
-                    frame=Placement(position=("1.8*a", f"{side}*0.5*a", "0.13*a")),
+                    frame=Placement(position=("1.8*a", f"{side}*0.5*a", "0.17*a")),
+                    color=METAL,
                 )
                 for side in (1, -1)
             ),
-            Sphere(radius="0.12*a", frame=Placement(position=("a", 0.0, "0.4*a"))),
+            *(
+                Sphere(
+                    radius="0.07*a",
+                    frame=Placement(position=("1.8*a", f"{side}*0.5*a", "0.07*a")),
+                    color=LIGHT,
+                )
+                for side in (1, -1)
+            ),
+            Cylinder(
+                radius="0.2*a",
+                length="0.16*a",
+                frame=Placement(position=("a", 0.0, "0.42*a")),
+                color=RED,
+            ),
+            Box(
+                size=("0.12*a", "0.8*a", "0.05*a"),
+                frame=Placement(position=("1.9*a", 0.0, "0.35*a")),
+                color=ORANGE,
+            ),
         ),
     )
     b.joint(

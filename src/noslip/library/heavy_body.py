@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Placement, Sphere
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE
+from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Wrench
 from noslip.model.joints import Angles, Spherical
 from noslip.model.model import Model, ModelBuilder
@@ -49,15 +50,26 @@ def build() -> Model:
         ),
         center_of_mass=("s_x", "s_y", "s_z"),
         shapes=(
-            Sphere(radius=0.05, color="#333333"),
+            Sphere(radius=0.06, color=DARK),
+            Cylinder(
+                radius=0.03,
+                length="abs(s_z)",
+                frame=Placement(position=(0.0, 0.0, "s_z/2")),
+                color=METAL,
+            ),
+            Box(size=(0.7, 0.45, 0.2), frame=Placement(position=("s_x", "s_y", "s_z")), color=BLUE),
             Box(
-                size=(1.2, 0.8, 0.3),
-                frame=Placement(position=("s_x", "s_y", "s_z")),
+                size=(0.16, 0.12, 0.1),
+                frame=Placement(position=("s_x+0.42", "s_y", "s_z")),
+                color=ORANGE,
+            ),
+            Cylinder(
+                radius=0.12, length=0.03, frame=Placement(position=("s_x", "s_y", "s_z+0.11"))
             ),
             Box(
-                size=(0.3, 0.1, 0.1),
-                frame=Placement(position=("s_x+0.75", "s_y", "s_z")),
-                color="#f58518",
+                size=(0.1, 0.02, 0.04),
+                frame=Placement(position=("s_x+0.06", "s_y", "s_z+0.11")),
+                color=LIGHT,
             ),
         ),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Placement
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE
+from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar
@@ -32,15 +33,7 @@ def build() -> Model:
         mass="m",
         moment="J",
         center_of_mass=("a", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=(0.4, 0.01, 0.05), frame=Placement(position=(0.0, 0.0, 0.025)), color="#9d9d9d"
-            ),
-            Box(size=(0.3, 0.1, 0.04), frame=Placement(position=(0.0, 0.0, 0.07))),
-            Box(
-                size=(0.08, 0.06, 0.02), frame=Placement(position=(0.1, 0.0, 0.1)), color="#f58518"
-            ),
-        ),
+        shapes=_skate(),
     )
     b.joint(
         "skate",
@@ -65,3 +58,29 @@ def build() -> Model:
         )
     )
     return b.build()
+
+
+def _skate() -> tuple[Shape, ...]:
+    """A blade on two posts, sole, shoe and ankle, the toe ahead; lengths in m."""
+    return (
+        Box(size=(0.4, 0.008, 0.03), frame=Placement(position=(0.0, 0.0, 0.015)), color=METAL),
+        *(
+            Box(size=(0.05, 0.02, 0.04), frame=Placement(position=(x, 0.0, 0.045)), color=LIGHT)
+            for x in (-0.1, 0.1)
+        ),
+        Box(size=(0.32, 0.09, 0.015), frame=Placement(position=(0.0, 0.0, 0.07)), color=DARK),
+        Box(size=(0.22, 0.085, 0.07), frame=Placement(position=(-0.03, 0.0, 0.11)), color=BLUE),
+        Cylinder(
+            radius=0.0425,
+            length=0.07,
+            frame=Placement(position=(0.09, 0.0, 0.11)),
+            color=BLUE,
+        ),
+        Sphere(radius=0.04, frame=Placement(position=(0.115, 0.0, 0.105)), color=ORANGE),
+        Cylinder(
+            radius=0.048, length=0.12, frame=Placement(position=(-0.085, 0.0, 0.19)), color=BLUE
+        ),
+        Cylinder(
+            radius=0.052, length=0.02, frame=Placement(position=(-0.085, 0.0, 0.245)), color=ORANGE
+        ),
+    )

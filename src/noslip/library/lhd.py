@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle
+from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
 from noslip.model.forces import Motor, Tire, Wrench
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
@@ -13,6 +14,9 @@ from noslip.model.scenario import Scenario
 
 _X: Vector3 = (1.0, 0.0, 0.0)
 _Z: Vector3 = (0.0, 0.0, 1.0)
+
+_DOWN: Vector3 = (0.0, 0.45, 0.0)
+_ROCK = "#8a7a66"
 
 #: Inputs of the scenario of both vehicles, with slip and without.
 DRIVE: dict[str, Scalar] = {"F_u2": 3000.0, "Gamma": "3000*cos(1.5*t)"}
@@ -97,38 +101,14 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
         mass="m1",
         moment="j1",
         center_of_mass=("b", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=("1.4*c", "0.7*c", "0.35*c"),
-                frame=Placement(position=("-0.2*c", 0.0, "0.5*c")),
-            ),
-            Box(
-                size=("0.6*c", "1.3*c", "0.5*c"),
-                frame=Placement(position=("0.95*c", 0.0, "0.4*c")),
-                color="#f58518",
-            ),
-            *(_wheel((0.0, f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
-        ),
+        shapes=_front(),
     )
     b.body(
         "rear",
         mass="m2",
         moment="j2",
         center_of_mass=("-e", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=("1.5*l2", "0.8*c", "0.5*c"),
-                frame=Placement(position=("-1.05*l2", 0.0, "0.6*c")),
-                color="#72b7b2",
-            ),
-            Cylinder(
-                radius="0.12*c",
-                length="0.6*c",
-                frame=Placement(position=(0.0, 0.0, "0.5*c")),
-                color="#9d9d9d",
-            ),
-            *(_wheel(("-l2", f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
-        ),
+        shapes=_rear(),
     )
     b.joint(
         "front",
@@ -162,10 +142,69 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
     return b
 
 
+def _front() -> tuple[Shape, ...]:
+    """Frame, boom, and a bucket with rocks in it."""
+    return (
+        _box(("1.1*c", "0.55*c", "0.28*c"), ("-0.35*c", 0.0, "0.5*c"), BLUE),
+        _box(("0.6*c", "0.5*c", "0.22*c"), ("-0.05*c", 0.0, "0.72*c"), BLUE),
+        *(
+            Box(
+                size=("0.95*c", "0.1*c", "0.12*c"),
+                frame=Placement(position=("0.4*c", f"{side}*0.22*c", "0.55*c"), angles=_DOWN),
+                color=METAL,
+            )
+            for side in (1, -1)
+        ),
+        axle("c", "0.08*c", "0.4*c"),
+        _box(("0.75*c", "1.3*c", "0.05*c"), ("1.15*c", 0.0, "0.1*c"), ORANGE),
+        _box(("0.06*c", "1.3*c", "0.55*c"), ("0.8*c", 0.0, "0.37*c"), ORANGE),
+        *(
+            _box(("0.6*c", "0.05*c", "0.36*c"), ("1.08*c", f"{side}*0.63*c", "0.28*c"), ORANGE)
+            for side in (1, -1)
+        ),
+        _box(("0.08*c", "1.34*c", "0.04*c"), ("1.53*c", 0.0, "0.09*c"), DARK),
+        *(
+            Sphere(radius=f"{size}*c", frame=Placement(position=(x, y, z)), color=_ROCK)
+            for size, x, y, z in (
+                (0.22, "1.06*c", "0.3*c", "0.28*c"),
+                (0.26, "1.1*c", "-0.2*c", "0.28*c"),
+                (0.15, "1.3*c", "0.05*c", "0.25*c"),
+                (0.16, "0.98*c", "0.05*c", "0.42*c"),
+            )
+        ),
+        *(_wheel((0.0, f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
+    )
+
+
+def _rear() -> tuple[Shape, ...]:
+    """The waist's pin, engine with grille and counterweight, and the driver's cab."""
+    return (
+        _box(("0.7*l2", "0.45*c", "0.3*c"), ("-0.3*l2", 0.0, "0.5*c"), TEAL),
+        _box(("1.1*l2", "0.66*c", "0.5*c"), ("-1.1*l2", 0.0, "0.65*c"), TEAL),
+        _box(("0.12*l2", "0.9*c", "0.42*c"), ("-1.7*l2", 0.0, "0.55*c"), DARK),
+        _box(("0.4*l2", "0.5*c", "0.02*c"), ("-1.2*l2", 0.0, "0.905*c"), DARK),
+        _box(("0.4*l2", "0.42*c", "0.34*c"), ("-0.35*l2", 0.0, "0.82*c"), GLASS),
+        _box(("0.46*l2", "0.48*c", "0.05*c"), ("-0.35*l2", 0.0, "1.01*c"), DARK),
+        Cylinder(
+            radius="0.1*c",
+            length="0.6*c",
+            frame=Placement(position=(0.0, 0.0, "0.5*c")),
+            color=METAL,
+        ),
+        axle("c", "0.08*c", "0.4*c", "-l2"),
+        *(_wheel(("-l2", f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
+    )
+
+
+def _box(size: Vector3, position: Vector3, color: str) -> Box:
+    return Box(size=size, frame=Placement(position=position), color=color)
+
+
 def _wheel(position: Vector3) -> Cylinder:
     """A wheel with its axle along y."""
     return Cylinder(
         radius="0.4*c",
         length="0.3*c",
         frame=Placement(position=position, angles=(pi / 2, 0.0, 0.0)),
+        color=DARK,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.denavit_hartenberg import Row, serial_arm
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
 from noslip.model.forces import Motor
 from noslip.model.model import Model, ModelBuilder
@@ -104,41 +105,52 @@ def build() -> Model:
 
 def _shapes() -> tuple[tuple[Shape, ...], ...]:
     """What each link looks like, in its frame."""
-    along_y = Placement(position=("a3", "d4/2", 0.0))
     return (
         (
-            Cylinder(radius="a2/5", length="a2", frame=Placement(position=(0.0, 0.0, "-a2/2"))),
-            Cylinder(
-                radius="a2/6",
-                length="1.2*d3",
-                frame=Placement(position=(0.0, "d3/2", 0.0), angles=(pi / 2, 0.0, 0.0)),
-                color="#4c78a8",
-            ),
+            _cylinder("a2/3", "a2/14", ("0", "0", "-a2"), DARK),
+            _cylinder("a2/6", "a2", ("0", "0", "-a2/2"), METAL),
+            _cylinder("a2/5.5", "a2/12", ("0", "0", "-0.2*a2"), BLUE),
+            _cylinder("a2/6", "1.1*d3", ("0", "-0.1*d3", "0"), METAL, across=True),
         ),
         (
             Box(
-                size=("1.2*a2", "a2/4", "a2/5"),
-                frame=Placement(position=("a2/2", 0.0, "d3/2")),
-                color="#4c78a8",
+                size=("a2", "a2/4", "a2/6"),
+                frame=Placement(position=("a2/2", 0.0, "0.6*d3")),
+                color=BLUE,
             ),
+            _cylinder("a2/5.7", "a2/4.5", ("0", "0", "0.6*d3"), BLUE),
+            _cylinder("a2/8", "a2/5", ("a2", "0", "0.6*d3"), BLUE),
+            _cylinder("a2/12", "a2/4", ("0", "0", "0.6*d3"), DARK),
         ),
         (
-            Cylinder(radius="a2/8", length="a2/4", color="#72b7b2"),
-            Box(size=("a2/6", "d4", "a2/6"), frame=along_y, color="#72b7b2"),
+            _cylinder("a2/9", "a2/3.5", ("0", "0", "-a2/12"), TEAL),
+            _cylinder("a2/16", "a2/3.2", ("0", "0", "-a2/12"), DARK),
+            _cylinder("a2/11", "0.8*d4", ("a3", "0.42*d4", "0"), TEAL, across=True),
         ),
-        (Cylinder(radius="a2/14", length="a2/6", color="#9d9d9d"),),
-        (Sphere(radius="a2/15", color="#333333"),),
         (
-            Cylinder(
-                radius="a2/25",
-                length="tool",
-                frame=Placement(position=(0.0, 0.0, "tool/2")),
-                color="#f58518",
-            ),
-            Box(
-                size=("a2/8", "a2/40", "tool/5"),
-                frame=Placement(position=(0.0, 0.0, "tool")),
-                color="#f58518",
+            _cylinder("a2/13", "a2/8", ("0", "0", "-a2/7"), METAL),
+            _cylinder("a2/16", "a2/6", ("0", "0", "-a2/12"), LIGHT),
+        ),
+        (Sphere(radius="a2/13", color=DARK),),
+        (
+            _cylinder("a2/18", "0.6*tool", ("0", "0", "0.4*tool"), METAL),
+            _cylinder("a2/12", "0.1*tool", ("0", "0", "0.7*tool"), ORANGE),
+            *(
+                Box(
+                    size=("a2/40", "a2/20", "0.35*tool"),
+                    frame=Placement(position=(f"{side}*a2/18", 0.0, "0.9*tool")),
+                    color=ORANGE,
+                )
+                for side in (1, -1)
             ),
         ),
     )
+
+
+def _cylinder(
+    radius: str, length: str, position: tuple[str, str, str], color: str, *, across: bool = False
+) -> Cylinder:
+    """A cylinder along z, or along y if it lies across."""
+    angles = (pi / 2, 0.0, 0.0) if across else (0.0, 0.0, 0.0)
+    frame = Placement(position=position, angles=angles)
+    return Cylinder(radius=radius, length=length, frame=frame, color=color)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noslip.library.denavit_hartenberg import Row, serial_arm
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, ORANGE, RED, TEAL
+from noslip.model.bodies import Box, Cylinder, Placement, Shape
 from noslip.model.forces import Motor
 from noslip.model.model import ModelBuilder
 
-_COLORS = ("#4c78a8", "#72b7b2", "#e45756")
+_COLORS = (BLUE, TEAL, RED)
 
 
 def planar_arm(
@@ -45,18 +46,7 @@ def planar_arm(
                 moment=f"I{k}",
                 center_of_mass=(f"r{k}-l{k}", 0.0, 0.0),
                 description=f"angle of link {k}, the paper's q_{k}",
-                shapes=(
-                    Box(
-                        size=(f"l{k}", "l1/10", "l1/10"),
-                        frame=Placement(position=(f"-l{k}/2", 0.0, 0.0)),
-                        color=_COLORS[k - 1],
-                    ),
-                    Cylinder(
-                        radius="l1/12",
-                        length="l1/7",
-                        frame=Placement(position=(f"-l{k}", 0.0, 0.0)),
-                    ),
-                ),
+                shapes=_link(k, len(links)),
             )
         )
     b.parameter("g", 9.81, "m/s^2", "gravity")
@@ -66,3 +56,37 @@ def planar_arm(
         b.force(Motor(name=f"motor{k}", speed=f"joint{k}.rate", input=f"tau{k}"))
         b.independent_speed(f"joint{k}.rate")
     return b
+
+
+def _link(k: int, count: int) -> tuple[Shape, ...]:
+    """A bar with round ends, beside its neighbors, a pin at its joint, and a tool on the last."""
+    beside = f"{(k - 1) % 2}*l1/11"
+    color = _COLORS[k - 1]
+    bar: tuple[Shape, ...] = (
+        Box(
+            size=(f"l{k}", "l1/9", "l1/13"),
+            frame=Placement(position=(f"-l{k}/2", 0.0, beside)),
+            color=color,
+        ),
+        *(
+            Cylinder(
+                radius="l1/18",
+                length="l1/13",
+                frame=Placement(position=(place, 0.0, beside)),
+                color=color,
+            )
+            for place in (f"-l{k}", 0.0)
+        ),
+        Cylinder(
+            radius="l1/28",
+            length="l1/4",
+            frame=Placement(position=(f"-l{k}", 0.0, "l1/22")),
+            color=DARK,
+        ),
+    )
+    if k < count:
+        return bar
+    tool = Cylinder(
+        radius="l1/30", length="l1/6", frame=Placement(position=(0.0, 0.0, beside)), color=ORANGE
+    )
+    return (*bar, tool)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from math import pi
+
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE
+from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.joints import Angles, Free
 from noslip.model.model import Model, ModelBuilder
@@ -31,11 +34,19 @@ def build() -> Model:
         mass="m",
         inertia=("I_transverse", "I_transverse", "I_axial"),
         shapes=(
-            Cylinder(radius="r", length="r/25", color="#4c78a8"),
-            Box(
-                size=("r", "r/10", "r/20"),
-                frame=Placement(position=("r/2", 0.0, 0.0)),
-                color="#f58518",
+            Cylinder(radius="0.98*r", length="r/30", color=BLUE),
+            Ring(radius="0.97*r", tube_radius="0.03*r", color=DARK),
+            Cylinder(radius="0.1*r", length="r/14", color=METAL),
+            *(
+                Box(
+                    size=("0.75*r", "r/14", "r/24"),
+                    frame=Placement(
+                        position=(f"0.525*r*cos({angle})", f"0.525*r*sin({angle})", 0.0),
+                        angles=(0.0, 0.0, angle),
+                    ),
+                    color=LIGHT if angle else ORANGE,
+                )
+                for angle in (0.0, pi / 2, pi, 3 * pi / 2)
             ),
         ),
     )

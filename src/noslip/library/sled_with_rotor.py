@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from math import pi
+
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
+from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar, Revolute
@@ -31,19 +34,31 @@ def build() -> Model:
         center_of_mass=("-ell", 0.0, 0.0),
         shapes=(
             Box(
-                size=("2.2*ell", "0.9*ell", "0.08*ell"),
-                frame=Placement(position=("-0.7*ell", 0.0, "0.25*ell")),
+                size=("2.1*ell", "0.9*ell", "0.07*ell"),
+                frame=Placement(position=("-0.75*ell", 0.0, "0.25*ell")),
+                color=BLUE,
             ),
             Box(
-                size=("0.5*ell", "0.03*ell", "0.22*ell"),
+                size=("0.6*ell", "0.03*ell", "0.22*ell"),
                 frame=Placement(position=(0.0, 0.0, "0.11*ell")),
-                color="#9d9d9d",
+                color=METAL,
+            ),
+            Cylinder(
+                radius="0.06*ell",
+                length="0.2*ell",
+                frame=Placement(position=(0.0, 0.0, "0.36*ell")),
+                color=DARK,
+            ),
+            Box(
+                size=("0.5*ell", "0.6*ell", "0.22*ell"),
+                frame=Placement(position=("-1.35*ell", 0.0, "0.39*ell")),
+                color=TEAL,
             ),
             *(
                 Box(
                     size=("0.6*ell", "0.06*ell", "0.2*ell"),
                     frame=Placement(position=("-1.4*ell", f"{side}*0.4*ell", "0.1*ell")),
-                    color="#333333",
+                    color=DARK,
                 )
                 for side in (1, -1)
             ),
@@ -54,16 +69,28 @@ def build() -> Model:
         mass="m2",
         moment="I2",
         shapes=(
-            Cylinder(
-                radius="0.5*ell",
-                length="0.15*ell",
-                frame=Placement(position=(0.0, 0.0, "0.45*ell")),
-                color="#e45756",
+            Ring(
+                radius="0.45*ell",
+                tube_radius="0.05*ell",
+                frame=Placement(position=(0.0, 0.0, "0.48*ell")),
+                color=RED,
             ),
-            Box(
-                size=("0.5*ell", "0.08*ell", "0.06*ell"),
-                frame=Placement(position=("0.25*ell", 0.0, "0.55*ell")),
-                color="#f58518",
+            Cylinder(
+                radius="0.1*ell",
+                length="0.14*ell",
+                frame=Placement(position=(0.0, 0.0, "0.48*ell")),
+                color=METAL,
+            ),
+            *(
+                Box(
+                    size=("0.4*ell", "0.07*ell", "0.05*ell"),
+                    frame=Placement(
+                        position=(f"0.24*ell*cos({angle})", f"0.24*ell*sin({angle})", "0.48*ell"),
+                        angles=(0.0, 0.0, angle),
+                    ),
+                    color=LIGHT if angle else ORANGE,
+                )
+                for angle in (0.0, pi / 2, pi, 3 * pi / 2)
             ),
         ),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
+from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench
 from noslip.model.joints import Planar, Revolute
@@ -44,42 +45,35 @@ def build() -> Model:
         mass="m1",
         moment="j1",
         center_of_mass=("b", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=("1.1*l1", "0.25*l1", "0.1*l1"),
-                frame=Placement(position=("0.45*l1", 0.0, "0.2*l1")),
-            ),
-            Box(
-                size=("0.3*l1", "0.55*l1", "0.35*l1"),
-                frame=Placement(position=("0.35*l1", 0.0, "0.42*l1")),
-            ),
-            *(_wheel((0.0, f"{side}*0.33*l1", "0.18*l1"), "0.18*l1") for side in (1, -1)),
-        ),
+        shapes=_tractor(),
     )
     b.body(
         "front",
         mass=0.0,
         moment=0.0,
-        shapes=(_wheel((0.0, 0.0, "0.13*l1"), "0.13*l1"),),
+        shapes=(
+            _wheel((0.0, 0.0, "0.13*l1"), "0.13*l1"),
+            *(
+                Box(
+                    size=("0.05*l1", "0.02*l1", "0.2*l1"),
+                    frame=Placement(position=(0.0, f"{side}*0.08*l1", "0.2*l1")),
+                    color=METAL,
+                )
+                for side in (1, -1)
+            ),
+            Box(
+                size=("0.08*l1", "0.2*l1", "0.03*l1"),
+                frame=Placement(position=(0.0, 0.0, "0.3*l1")),
+                color=METAL,
+            ),
+        ),
     )
     b.body(
         "trailer",
         mass="m2",
         moment="j2",
         center_of_mass=("-e", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=("0.9*l2", "0.65*l1", "0.4*l1"),
-                frame=Placement(position=("-0.6*l2", 0.0, "0.5*l1")),
-                color="#72b7b2",
-            ),
-            Box(
-                size=("0.2*l2", "0.05*l1", "0.05*l1"),
-                frame=Placement(position=("-0.1*l2", 0.0, "0.3*l1")),
-                color="#9d9d9d",
-            ),
-            *(_wheel(("-l2", f"{side}*0.33*l1", "0.15*l1"), "0.15*l1") for side in (1, -1)),
-        ),
+        shapes=_trailer(),
     )
     b.joint(
         "tractor",
@@ -139,10 +133,55 @@ def build() -> Model:
     return b.build()
 
 
+def _tractor() -> tuple[Shape, ...]:
+    """Chassis, hood and steering head, cab with windows and roof, exhaust, axle and drawbar."""
+    return (
+        _box("1.05*l1", "0.2*l1", "0.08*l1", "0.45*l1", "0.21*l1", DARK),
+        _box("0.48*l1", "0.3*l1", "0.2*l1", "0.68*l1", "0.36*l1", BLUE),
+        _box("0.14*l1", "0.16*l1", "0.14*l1", "0.98*l1", "0.38*l1", BLUE),
+        _box("0.04*l1", "0.24*l1", "0.12*l1", "0.93*l1", "0.37*l1", LIGHT),
+        _box("0.36*l1", "0.44*l1", "0.42*l1", "0.26*l1", "0.46*l1", BLUE),
+        _box("0.375*l1", "0.36*l1", "0.17*l1", "0.26*l1", "0.55*l1", GLASS),
+        _box("0.28*l1", "0.455*l1", "0.17*l1", "0.26*l1", "0.55*l1", GLASS),
+        _box("0.42*l1", "0.5*l1", "0.03*l1", "0.26*l1", "0.685*l1", DARK),
+        Cylinder(
+            radius="0.02*l1",
+            length="0.3*l1",
+            frame=Placement(position=("0.62*l1", "0.11*l1", "0.55*l1")),
+            color=METAL,
+        ),
+        axle("0.66*l1", "0.03*l1", "0.18*l1"),
+        _box("c+0.1*l1", "0.07*l1", "0.04*l1", "-(c-0.1*l1)/2", "0.18*l1", METAL),
+        *(_wheel((0.0, f"{side}*0.33*l1", "0.18*l1"), "0.18*l1") for side in (1, -1)),
+    )
+
+
+def _trailer() -> tuple[Shape, ...]:
+    """A box with a stripe, rails, a tongue with the coupling, and the axle."""
+    return (
+        _box("0.88*l2", "0.6*l1", "0.42*l1", "-0.62*l2", "0.53*l1", TEAL),
+        _box("0.882*l2", "0.605*l1", "0.05*l1", "-0.62*l2", "0.44*l1", LIGHT),
+        _box("0.005*l2", "0.5*l1", "0.3*l1", "-1.062*l2", "0.55*l1", METAL),
+        _box("0.85*l2", "0.2*l1", "0.07*l1", "-0.62*l2", "0.28*l1", DARK),
+        _box("0.24*l2", "0.06*l1", "0.05*l1", "-0.11*l2", "0.25*l1", METAL),
+        Sphere(radius="0.05*l1", frame=Placement(position=(0.0, 0.0, "0.22*l1")), color=DARK),
+        axle("0.66*l1", "0.03*l1", "0.15*l1", "-l2"),
+        _box("0.1*l1", "0.3*l1", "0.12*l1", "-l2", "0.2*l1", DARK),
+        *(_wheel(("-l2", f"{side}*0.33*l1", "0.15*l1"), "0.15*l1") for side in (1, -1)),
+    )
+
+
+def _box(length: str, width: str, height: str, ahead: str, above: str, color: str) -> Box:
+    """A box in the middle of the vehicle, its own middle so far ahead and above."""
+    frame = Placement(position=(ahead, 0.0, above))
+    return Box(size=(length, width, height), frame=frame, color=color)
+
+
 def _wheel(position: Vector3, radius: Scalar) -> Cylinder:
     """A wheel with its axle along y."""
     return Cylinder(
         radius=radius,
         length="0.1*l1",
         frame=Placement(position=position, angles=(pi / 2, 0.0, 0.0)),
+        color=DARK,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, METAL, ORANGE, axle
+from noslip.model.bodies import Box, Cylinder, Placement, Shape
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar, Revolute
@@ -40,41 +41,13 @@ def build() -> Model:
         mass="m_b",
         moment="J_b",
         center_of_mass=("p", 0.0, 0.0),
-        shapes=(
-            Box(
-                size=("1.0*ell", "0.08*ell", "0.06*ell"),
-                frame=Placement(position=("0.45*ell", 0.0, "0.3*ell")),
-            ),
-            Box(
-                size=("0.3*ell", "0.25*ell", "0.08*ell"),
-                frame=Placement(position=("0.2*ell", 0.0, "0.42*ell")),
-                color="#333333",
-            ),
-            Box(
-                size=("0.05*ell", "0.7*ell", "0.05*ell"),
-                frame=Placement(position=(0.0, 0.0, "0.2*ell")),
-                color="#9d9d9d",
-            ),
-            *(_wheel((0.0, f"{side}*0.35*ell", "0.2*ell")) for side in (1, -1)),
-        ),
+        shapes=_frame(),
     )
     b.body(
         "fork",
         mass="m_f",
         moment="J_f",
-        shapes=(
-            _wheel((0.0, 0.0, "0.2*ell")),
-            Box(
-                size=("0.05*ell", "0.05*ell", "0.4*ell"),
-                frame=Placement(position=(0.0, 0.0, "0.5*ell")),
-                color="#f58518",
-            ),
-            Box(
-                size=("0.05*ell", "0.5*ell", "0.05*ell"),
-                frame=Placement(position=("-0.03*ell", 0.0, "0.7*ell")),
-                color="#f58518",
-            ),
-        ),
+        shapes=_fork(),
     )
     b.joint(
         "frame",
@@ -112,10 +85,63 @@ def build() -> Model:
     return b.build()
 
 
+def _frame() -> tuple[Shape, ...]:
+    """A tube from the rear axle to the head, a saddle on its post, and the rear wheels."""
+    return (
+        _box(("0.85*ell", "0.07*ell", "0.07*ell"), ("0.42*ell", 0.0, "0.27*ell"), BLUE),
+        Box(
+            size=("0.07*ell", "0.07*ell", "0.42*ell"),
+            frame=Placement(position=("0.89*ell", 0.0, "0.44*ell"), angles=(0.0, 0.35, 0.0)),
+            color=BLUE,
+        ),
+        _box(("0.06*ell", "0.06*ell", "0.3*ell"), ("0.2*ell", 0.0, "0.4*ell"), METAL),
+        _box(("0.28*ell", "0.2*ell", "0.06*ell"), ("0.18*ell", 0.0, "0.56*ell"), DARK),
+        _box(("0.08*ell", "0.1*ell", "0.08*ell"), ("0.04*ell", 0.0, "0.24*ell"), BLUE),
+        axle("0.7*ell", "0.03*ell", "0.2*ell"),
+        *(_wheel((0.0, f"{side}*0.35*ell", "0.2*ell")) for side in (1, -1)),
+    )
+
+
+def _fork() -> tuple[Shape, ...]:
+    """The front wheel between the legs of the fork, pedals, stem and handlebar with grips."""
+    return (
+        _wheel((0.0, 0.0, "0.2*ell")),
+        *(
+            _box(("0.04*ell", "0.02*ell", "0.3*ell"), (0.0, f"{side}*0.06*ell", "0.34*ell"), ORANGE)
+            for side in (1, -1)
+        ),
+        _box(("0.06*ell", "0.16*ell", "0.04*ell"), (0.0, 0.0, "0.47*ell"), ORANGE),
+        Cylinder(
+            radius="0.025*ell",
+            length="0.3*ell",
+            frame=Placement(position=(0.0, 0.0, "0.6*ell")),
+            color=METAL,
+        ),
+        axle("0.26*ell", "0.02*ell", "0.2*ell"),
+        axle("0.46*ell", "0.02*ell", "0.75*ell"),
+        *(
+            Cylinder(
+                radius="0.03*ell",
+                length="0.1*ell",
+                frame=Placement(
+                    position=(0.0, f"{side}*0.24*ell", "0.75*ell"), angles=(pi / 2, 0.0, 0.0)
+                ),
+                color=DARK,
+            )
+            for side in (1, -1)
+        ),
+    )
+
+
+def _box(size: Vector3, position: Vector3, color: str) -> Box:
+    return Box(size=size, frame=Placement(position=position), color=color)
+
+
 def _wheel(position: Vector3) -> Cylinder:
     """A wheel with its axle along y."""
     return Cylinder(
         radius="0.2*ell",
-        length="0.05*ell",
+        length="0.06*ell",
         frame=Placement(position=position, angles=(pi / 2, 0.0, 0.0)),
+        color=DARK,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
+from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
@@ -33,11 +34,30 @@ def build() -> Model:
         mass=0.0,
         inertia=(0.0, 0.0, 0.0),
         shapes=(
+            axle("R/3.2", "R/30", 0.0),
+            *(
+                Box(
+                    size=("R/10", "R/30", "1.3*R"),
+                    frame=Placement(position=(0.0, f"{side}*R/7", "0.6*R")),
+                    color=METAL,
+                )
+                for side in (1, -1)
+            ),
+            Box(
+                size=("R/8", "R/3", "R/14"),
+                frame=Placement(position=(0.0, 0.0, "1.25*R")),
+                color=METAL,
+            ),
             Cylinder(
-                radius="R/40",
-                length="R/3",
-                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
-                color="#9d9d9d",
+                radius="R/20",
+                length="R/2",
+                frame=Placement(position=(0.0, 0.0, "1.5*R")),
+                color=DARK,
+            ),
+            Box(
+                size=("R/2", "R/12", "R/12"),
+                frame=Placement(position=("R/5", 0.0, "1.75*R")),
+                color=RED,
             ),
         ),
     )
@@ -47,15 +67,27 @@ def build() -> Model:
         inertia=("I2", "I1", "I2"),
         shapes=(
             Cylinder(
-                radius="R",
-                length="R/12",
+                radius="0.98*R",
+                length="R/14",
                 frame=Placement(angles=(pi / 2, 0.0, 0.0)),
-                color="#4c78a8",
+                color=BLUE,
             ),
-            Box(
-                size=("R", "R/10", "R/8"),
-                frame=Placement(position=("R/2", 0.0, 0.0)),
-                color="#f58518",
+            Ring(
+                radius="0.95*R",
+                tube_radius="0.05*R",
+                frame=Placement(angles=(pi / 2, 0.0, 0.0)),
+                color=DARK,
+            ),
+            *(
+                Box(
+                    size=("0.75*R", "R/12", "R/12"),
+                    frame=Placement(
+                        position=(f"0.5*R*cos({angle})", 0.0, f"-0.5*R*sin({angle})"),
+                        angles=(0.0, angle, 0.0),
+                    ),
+                    color=LIGHT if angle else ORANGE,
+                )
+                for angle in (0.0, pi / 2, pi, 3 * pi / 2)
             ),
         ),
     )

@@ -49,8 +49,13 @@ def default_shapes(model: Model, body: Body, values: Mapping[str, float]) -> tup
 
 
 def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]:
-    """Bearings of joints that tie bodies to places in the world, drawn where they stand."""
+    """Bearings of joints that tie bodies to places in the world.
+
+    A body with shapes that turns about the vertical stands on the ground by itself.
+    """
     size = typical_length(model, values)
+    gravity = numbers(model.gravity, values)
+    drawn = {body.name for body in model.bodies if body.shapes}
     shapes: list[Shape] = []
     for joint in model.joints:
         if WORLD not in (joint.parent, joint.child) or isinstance(joint.type, Prismatic):
@@ -61,7 +66,14 @@ def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]
             shapes.append(Sphere(radius=size / 14, frame=_at(p), color=METAL))
         elif isinstance(joint.type, Revolute):
             axis = R @ numbers(joint.type.axis, values)
-            shapes.append(_rod(p - axis * size / 10, p + axis * size / 10, size / 14, METAL))
+            axis = axis / np.linalg.norm(axis)
+            is_vertical = abs(axis @ gravity) > 0.9 * np.linalg.norm(gravity)
+            if is_vertical and {joint.parent, joint.child} & drawn:
+                continue
+            back = p - axis * size / 8
+            shapes.append(_rod(back, p, size / 14, METAL))
+            plate = (0.4 * size, 0.4 * size, size / 30)
+            shapes.append(Box(size=plate, frame=_at(back, rotation_to(axis)), color=METAL))
     return tuple(shapes)
 
 

@@ -87,8 +87,8 @@ def vertex_normals(vertices: Array, faces: Ints) -> Array:
     return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
 
 
-def draw(picture: Array, view: View, triangles: Triangles, up: Array) -> None:
-    """Draw triangles over a picture (height, width, 3) with values 0 to 1."""
+def draw(picture: NDArray[np.uint8], view: View, triangles: Triangles, up: Array) -> None:
+    """Draw triangles over a picture (height, width, 3)."""
     seen = view.seen(triangles.corners)
     facing = np.einsum(
         "nk,nk->n",
@@ -109,17 +109,7 @@ def draw(picture: Array, view: View, triangles: Triangles, up: Array) -> None:
     kept = inner[:, 0] >= nearest[place]
     owner, place, inner = owner[kept], place[kept], inner[kept]
     color = triangles.colors[shown][owner] * inner[:, 1:2] + inner[:, 2:3]
-    picture.reshape(-1, 3)[place] = np.clip(color, 0.0, 1.0)
-
-
-def covered(view: View, corners: Array) -> NDArray[np.bool_]:
-    """(height, width) where triangles (n, 3, 3) lie, whichever way they face."""
-    seen = view.seen(corners)
-    seen = seen[np.all(seen[..., 2] > view.near, axis=1)]
-    _, place, _ = _fragments(view, view.pixels(seen), np.zeros((*seen.shape[:2], 1)))
-    mask = np.zeros(view.width * view.height, dtype=bool)
-    mask[place] = True
-    return mask.reshape(view.height, view.width)
+    picture.reshape(-1, 3)[place] = np.round(255 * np.clip(color, 0.0, 1.0)).astype(np.uint8)
 
 
 def thrown(corners: Array, normal: Array, origin: Array, light: Array) -> Array:

@@ -112,7 +112,7 @@ class Stage:
                 handle.visible = start < index
         for arrow in self._arrows:
             arrow.resize(index)
-            self._move(arrow.path, arrow.handle, arrow.starts[index], arrow.turns[index])
+            self._move(arrow.path, arrow.frame, arrow.starts[index], arrow.turns[index])
 
     def remove(self) -> None:
         """Take everything away."""
@@ -204,7 +204,10 @@ class Stage:
         for trace in traces(scene, frames):
             points = rounded(trace.points, fineness(trace.points))
             path = f"{self.prefix}/traces/{_node(trace.name)}"
-            self._line(f"{path}/all", points, pale(trace.color), 1.0)
+            # a little lower, so that the two do not flicker through each other
+            self._line(
+                f"{path}/all", points - 2e-3 * scene.length * scene.up, pale(trace.color), 1.0
+            )
             bounds = np.unique(np.linspace(0, len(points) - 1, PIECES + 1).astype(int))
             for start, end in pairwise(bounds):
                 piece = points[start : end + 1]
@@ -232,7 +235,7 @@ class Stage:
                     kind.color,
                     SHAFT * scene.length,
                 )
-                self._extras.append(arrow.handle)
+                self._extras.append(arrow.frame)
                 self._arrows.append(arrow)
 
 
@@ -250,8 +253,9 @@ class _Arrow:
         turns = np.stack([rotation_to(v) if v.any() else np.eye(3) for v in vectors])
         self.turns = without_jumps(quaternions_of(turns))
         self.length = 0.0
+        self.frame = api.add_frame(path, show_axes=False)
         self.handle = api.add_arrows(
-            path,
+            f"{path}/arrow",
             self._points(),
             color,
             shaft_radius=radius,

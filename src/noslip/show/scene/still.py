@@ -20,7 +20,6 @@ from noslip.show.scene.poses import part_poses
 from noslip.show.scene.render import (
     Triangles,
     View,
-    covered,
     draw,
     light_direction,
     thrown,
@@ -37,7 +36,8 @@ FINER = 2
 BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
 INK: Color = (70, 78, 90)
 #: How much light a shadow takes.
-SHADOW = 0.20
+SHADOW = 0.22
+DARK: Color = (40, 50, 70)
 SHAFT = 0.014
 
 
@@ -71,23 +71,37 @@ class Film:
         from PIL import Image as images
         from PIL import ImageDraw
 
-        size = (self.width * FINER, self.height * FINER)
-        view = View(camera=self._camera_at(index), width=size[0], height=size[1])
-        image = images.new("RGB", size, BACKGROUND)
-        pen = ImageDraw.Draw(image)
-        for grid in self._grids:
-            self._draw_grid(pen, view, grid, index)
+        at = self._camera_at(index)
+        view = View(camera=at, width=self.width * FINER, height=self.height * FINER)
         triangles = self._triangles(index)
-        image = self._shadowed(image, view, triangles, index)
-        pen = ImageDraw.Draw(image)
+        image = self._shadowed(self._ground(view, index), view, triangles)
         if self.traces:
-            self._draw_traces(pen, view, index)
-        numbers = np.asarray(image, dtype=float) / 255
-        draw(numbers, view, triangles, self.scene.up)
-        image = images.fromarray(np.round(255 * numbers).astype(np.uint8)).reduce(FINER)
+            self._draw_traces(ImageDraw.Draw(image), view, index)
+        pixels = np.array(image)
+        draw(pixels, view, triangles, self.scene.up)
+        image = images.fromarray(pixels).reduce(FINER)
         if self.caption is not None:
             self._write(ImageDraw.Draw(image), index)
         return image
+
+    def _ground(self, view: View, index: int) -> Image:
+        """The empty stage; kept as long as neither it nor the camera moves."""
+        from PIL import Image as images
+        from PIL import ImageDraw
+
+        if self._kept_ground:
+            return self._kept_ground[0].copy()
+        image = images.new("RGB", (view.width, view.height), BACKGROUND)
+        pen = ImageDraw.Draw(image)
+        for grid in self._grids:
+            self._draw_grid(pen, view, grid, index)
+        if not self.follow and all(grid.body == WORLD for grid in self._grids):
+            self._kept_ground.append(image.copy())
+        return image
+
+    @cached_property
+    def _kept_ground(self) -> list[Image]:
+        return []
 
     def _camera_at(self, index: int) -> Camera:
         return self._camera.moved(self._offsets[index]) if self.follow else self._camera
@@ -126,9 +140,10 @@ class Film:
                 parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
         return Triangles.joined(parts)
 
-    def _shadowed(self, image: Image, view: View, triangles: Triangles, index: int) -> Image:
+    def _shadowed(self, image: Image, view: View, triangles: Triangles) -> Image:
+        """Shadows of all that is above the ground, drawn coarsely, since they are soft."""
         from PIL import Image as images
-        from PIL import ImageFilter
+        from PIL import ImageDraw, ImageFilter
 
         ground = next((g for g in self._grids if g.body == WORLD), None)
         if ground is None:
@@ -136,11 +151,15 @@ class Film:
         light = light_direction(view, self.scene.up)
         normal = ground.rotation[:, 2]
         above = np.all((triangles.corners - ground.position) @ normal > -1e-9, axis=1)
-        corners = thrown(triangles.corners[above], normal, ground.position, light)
-        mask = images.fromarray(np.where(covered(view, corners), 255, 0).astype(np.uint8))
-        mask = mask.filter(ImageFilter.GaussianBlur(1.5 * FINER))
-        dark = images.new("RGB", image.size, (40, 50, 70))
-        return images.composite(dark, image, mask.point(lambda x: round(SHADOW * x)))
+        seen = view.seen(thrown(triangles.corners[above], normal, ground.position, light))
+        seen = seen[np.all(seen[..., 2] > view.near, axis=1)]
+        mask = images.new("L", (self.width, self.height), 0)
+        pen = ImageDraw.Draw(mask)
+        for corners in (view.pixels(seen) / FINER).reshape(-1, 6).tolist():
+            pen.polygon(corners, fill=255)
+        mask = mask.filter(ImageFilter.GaussianBlur(2)).point(lambda x: round(SHADOW * x))
+        dark = images.new("RGB", image.size, DARK)
+        return images.composite(dark, image, mask.resize(image.size))
 
     def _draw_grid(self, pen: ImageDraw, view: View, grid: Grid, index: int) -> None:
         half = grid.width / 2
