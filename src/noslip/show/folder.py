@@ -204,7 +204,7 @@ def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) 
 
 def _draw(folder: Path, result: ScenarioRun, audit: Audit | None) -> None:
     """The figures, a file each."""
-    from noslip.show.plots import run_figures
+    from noslip.show.plots import run_figures, save_figure
 
     for name, figure in run_figures(result.trajectory, result.errors, audit).items():
-        figure.savefig(folder / f"{name}.png", dpi=130)
+        save_figure(figure, folder / f"{name}.png")

@@ -1,0 +1,284 @@
+"""`plot`: the figures of a run by name, of several runs side by side, or of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.analysis.scenario import ScenarioRun
+from noslip.control.track import TrackResult
+from noslip.errors import SimulationError, nearest
+from noslip.show.plots import energy, histories
+from noslip.show.plots.files import check_file, save_figure
+from noslip.show.plots.forces import friction_figure
+from noslip.show.plots.panels import Array, Curve, Panel, draw
+from noslip.show.plots.paths import ground_joints, path_figure
+from noslip.show.plots.style import DASHES
+from noslip.simulation.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from noslip.analysis.audit import Audit
+
+Run = Trajectory | ScenarioRun | TrackResult
+
+
+def _named(choose: Callable[[Trajectory], list[str]]) -> Callable[[Run], list[Panel]]:
+    def panels(run: Run) -> list[Panel]:
+        inner = trajectory_of(run)
+        return histories.history_panels(inner, choose(inner), by_size=True)
+
+    return panels
+
+
+def _histories(run: Trajectory) -> list[str]:
+    names = histories.coordinate_names(run) + histories.speed_names(run)
+    return names + histories.input_names(run)
+
+
+def _errors(run: Run) -> list[Panel]:
+    if isinstance(run, TrackResult):
+        return energy.path_error_panels(run.trajectory.t, run.along, run.across, run.heading)
+    inner = trajectory_of(run)
+    return energy.error_panels(inner, energy.reference_errors(inner))
+
+
+#: What can be drawn of a run, in panels, by name.
+PANELS: Mapping[str, Callable[[Run], list[Panel]]] = {
+    "histories": _named(_histories),
+    "coordinates": _named(histories.coordinate_names),
+    "speeds": _named(histories.speed_names),
+    "accelerations": _named(histories.acceleration_names),
+    "inputs": _named(histories.input_names),
+    "reactions": _named(histories.reaction_names),
+    "energy": lambda run: energy.energy_panels(trajectory_of(run)),
+    "residuals": lambda run: energy.residual_panels(trajectory_of(run)),
+    "errors": _errors,
+    "phase": lambda run: histories.phase_panels(trajectory_of(run)),
+}
+#: All names.
+FIGURES = ("path", *PANELS, "friction")
+
+
+def plot(
+    run: Run | Sequence[Run],
+    what: str | Sequence[str] = "histories",
+    *,
+    against: str = "time",
+    labels: Sequence[str] = (),
+    audit: Audit | None = None,
+    title: str = "",
+    size: str = "page",
+    save: str | Path | None = None,
+) -> Figure:
+    """A figure of a run, or of several runs side by side, with the model's own names and units.
+
+    Parameters
+    ----------
+    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned, or a list of them.
+    what : name of a figure: ``histories`` (coordinates, speeds and inputs), ``path``,
+        ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
+        ``residuals``, ``errors``, ``phase`` or ``friction``; or a list of columns, such as
+        ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
+    against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
+    labels : of several runs.
+    audit : of the run, for ``friction``.
+    title : above the figure.
+    size : ``page`` (7.2 inches wide) or ``column`` (3.5).
+    save : file to write, too: PNG, SVG or PDF by its ending.
+
+    Returns
+    -------
+    Figure : of matplotlib, to be changed or shown; it is not known to pyplot.
+    """
+    target = None if save is None else check_file(save)
+    runs = _runs(run)
+    names = _labels(runs, labels)
+    if isinstance(what, str) and against != "time":
+        raise SimulationError(
+            f"'{against}' is given for the abscissa of the figure '{what}', which has its own",
+            "plot(…, against=…)",
+            f'give a list of columns, such as what=["{what}"], or leave against out',
+        )
+    if what == "path":
+        figure = path_figure([trajectory_of(r) for r in runs], names, title=title, size=size)
+    elif what == "friction":
+        figure = friction_figure(_audit(runs, audit), title=title, size=size)
+    else:
+        sets = [_panels(r, what, against) for r in runs]
+        is_grid = what == "phase" or len(runs) > 1
+        panels = sets[0]
+        if len(runs) > 1:
+            order = list(trajectory_of(runs[0]).columns) if isinstance(what, str) else list(what)
+            panels = side_by_side(sets, names, order)
+        figure = draw(panels, title=title, size=size, columns=_columns(panels) if is_grid else 1)
+    if target is not None:
+        save_figure(figure, target)
+    return figure
+
+
+def trajectory_of(run: Run) -> Trajectory:
+    """The trajectory of whatever was run."""
+    return run if isinstance(run, Trajectory) else run.trajectory
+
+
+def _panels(run: Run, what: str | Sequence[str], against: str) -> list[Panel]:
+    inner = trajectory_of(run)
+    if not len(inner.t):
+        raise SimulationError(
+            "the run has no samples", f"plot of model '{inner.model.name}'", "simulate first"
+        )
+    if not isinstance(what, str):
+        return _filled(histories.history_panels(inner, list(what), against=against), inner, what)
+    if what not in PANELS:
+        fix = nearest(what, FIGURES)
+        if what in inner.columns:
+            fix = f"columns are given as a list: what=['{what}']"
+        raise SimulationError(
+            f"there is no figure '{what}'", f"plot of model '{inner.model.name}'", fix
+        )
+    return _filled(PANELS[what](run), inner, what)
+
+
+def _filled(panels: list[Panel], run: Trajectory, what: str | Sequence[str]) -> list[Panel]:
+    if panels:
+        return panels
+    fix = f"draw another figure: {', '.join(FIGURES[:4])}, …"
+    if what == "reactions" and run.rows:
+        fix = "simulate with reactions=True"
+    raise SimulationError(
+        f"there is nothing to draw of {what if isinstance(what, str) else 'no columns'}",
+        f"plot of model '{run.model.name}'",
+        fix,
+    )
+
+
+def _runs(run: Run | Sequence[Run]) -> list[Run]:
+    runs = [run] if isinstance(run, Run) else list(run)
+    for k, one in enumerate(runs):
+        if not isinstance(one, Run):
+            raise TypeError(
+                f"run {k + 1} is {type(one).__name__}: give what simulate, run_scenario or track "
+                "returned"
+            )
+    if not runs:
+        raise SimulationError("there is no run to draw", "plot(run, …)", "give at least one")
+    return runs
+
+
+def _labels(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    if isinstance(labels, str):
+        raise TypeError(f"labels is the text '{labels}': give a list, one label a run")
+    if labels and len(labels) != len(runs):
+        raise SimulationError(
+            f"there are {len(runs)} runs and {len(labels)} labels",
+            "plot(…, labels=…)",
+            "give one label a run",
+        )
+    if labels:
+        return [str(label) for label in labels]
+    names = [trajectory_of(run).model.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [f"run {k + 1}" for k in range(len(runs))]
+    return names
+
+
+def _audit(runs: Sequence[Run], audit: Audit | None) -> Audit:
+    where = f"plot of model '{trajectory_of(runs[0]).model.name}'"
+    if len(runs) > 1:
+        raise SimulationError(
+            "the friction of several runs is not drawn in one figure", where, "draw one at a time"
+        )
+    if audit is None:
+        raise SimulationError(
+            "friction is drawn from an audit, and none is given",
+            where,
+            "pass audit=noslip.audit(system, run)",
+        )
+    if not audit.loaded:
+        raise SimulationError(
+            "no wheel's load is known, so there is no friction demand",
+            where,
+            "see audit.text() for the reason",
+        )
+    return audit
+
+
+def side_by_side(
+    sets: Sequence[Sequence[Panel]], labels: Sequence[str], columns: Sequence[str]
+) -> list[Panel]:
+    """One panel for each curve that all runs have, with a curve for each run.
+
+    Parameters
+    ----------
+    sets : the panels of each run.
+    labels : of the runs.
+    columns : names in the order in which they are drawn.
+    """
+    tables = [{_key(p, c): (p, c) for p in panels for c in p.curves} for panels in sets]
+    common = [key for key in tables[0] if all(key in table for table in tables)]
+    order = {name: k for k, name in enumerate(columns)}
+    common.sort(key=lambda key: order.get(key[0], len(order)))
+    if not common:
+        raise SimulationError(
+            "the runs have no column in common", "plot([run1, run2], …)", "draw them one by one"
+        )
+    found = []
+    for key in common:
+        panel, _ = tables[0][key]
+        curves = [
+            Curve(label=label, x=table[key][1].x, y=table[key][1].y, dashes=DASHES[k % len(DASHES)])
+            for k, (label, table) in enumerate(zip(labels, tables, strict=True))
+        ]
+        found.append(
+            Panel(
+                name=key[0],
+                unit=panel.unit,
+                curves=tuple(curves),
+                x_name=panel.x_name,
+                x_unit=panel.x_unit,
+                log=panel.log,
+                marks_start=panel.marks_start,
+            )
+        )
+    return found
+
+
+def _key(panel: Panel, curve: Curve) -> tuple[str, str]:
+    """By which curves of several runs belong together: the column, or the name of a lone axis."""
+    return (curve.label if panel.has_names else panel.name, panel.x_name)
+
+
+def _columns(panels: Sequence[Panel]) -> int:
+    return 1 if len(panels) == 1 else 2 if len(panels) < 5 else 3
+
+
+def run_figures(
+    run: Trajectory, errors: Mapping[str, Array], audit: Audit | None = None
+) -> dict[str, Figure]:
+    """The figures of a run by file name: path, coordinates, speeds, inputs, energy, errors, …"""
+    name = run.model.name
+    figures: dict[str, Figure] = {}
+    if ground_joints(run):
+        figures["path"] = path_figure([run], [name], title=f"{name}: path over the ground")
+    for what in ("coordinates", "speeds", "accelerations", "inputs", "reactions"):
+        panels = PANELS[what](run)
+        is_drawn = what not in ("inputs", "reactions") or any(
+            np.any(curve.y) for panel in panels for curve in panel.curves
+        )
+        if panels and is_drawn:
+            figures[what] = draw(panels, title=f"{name}: {what}")
+    figures["energy"] = draw(energy.energy_panels(run), title=f"{name}: energy and residuals")
+    if errors:
+        figures["errors"] = draw(
+            energy.error_panels(run, errors), title=f"{name}: simulated minus reference, size"
+        )
+    if audit is not None and audit.loaded:
+        figures["friction"] = friction_figure(
+            audit, title=f"{name}: what the wheels ask of the ground"
+        )
+    return figures

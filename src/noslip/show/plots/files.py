@@ -1,0 +1,189 @@
+"""Figures as files and as text: PNG, SVG and PDF, each whole or not at all, the same every time."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from noslip.atomic import write_atomically
+from noslip.errors import SimulationError
+from noslip.show.plots.style import INK
+
+KINDS = (".png", ".svg", ".pdf")
+#: Pixels to the inch of files for people.
+DPI = 150
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+
+#: matplotlib's fonts and settings are shared by all threads.
+_LOCK = threading.RLock()
+
+
+def check_file(path: str | Path) -> Path:
+    """The path of a figure that can be written: its ending is known and its folder is there."""
+    target = Path(path)
+    if target.suffix.lower() not in KINDS:
+        raise SimulationError(
+            f"a figure cannot be written as '{target.suffix or target.name}'",
+            str(target),
+            f"let the name of the file end in {', '.join(KINDS[:-1])} or {KINDS[-1]}",
+        )
+    if not target.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+        )
+    return target
+
+
+def save_figure(figure: Figure, path: str | Path, *, dpi: int = DPI) -> Path:
+    """Write a figure as PNG, SVG or PDF, by the ending of its name, all or nothing.
+
+    Parameters
+    ----------
+    figure : what :func:`plot` returned.
+    path : of the file.
+    dpi : pixels to the inch of a PNG.
+    """
+    target = check_file(path)
+    kind = target.suffix.lower()
+
+    def write(temporary: Path) -> None:
+        if kind == ".png":
+            temporary.write_bytes(png_bytes(figure, dpi=dpi))
+        elif kind == ".svg":
+            temporary.write_text(_svg(figure, fonttype="path"), encoding="utf-8")
+        else:
+            temporary.write_bytes(_pdf(figure))
+
+    write_atomically(target, write)
+    return target
+
+
+def png_bytes(figure: Figure, *, dpi: int = DPI) -> bytes:
+    """A figure as PNG on white paper; `dpi` are pixels to the inch."""
+    from PIL import Image
+
+    data = io.BytesIO()
+    with _drawing():
+        before = figure.dpi
+        figure.set_dpi(dpi)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        image = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
+        figure.set_dpi(before)
+        image.convert("RGB").save(data, format="png", compress_type=3, dpi=(dpi, dpi))
+    return data.getvalue()
+
+
+def svg_text(figure: Figure, *, name: str, title: str = "") -> str:
+    """A figure as an SVG element for a page, in the page's own ink, on light and on dark paper.
+
+    Its text stays text, in the page's fonts. Nothing in it is asked for from anywhere.
+
+    Parameters
+    ----------
+    figure : what :func:`plot` returned.
+    name : of the figure on its page, letters and digits; parts of several figures keep apart by it.
+    title : what it shows, for those who cannot see it.
+    """
+    with _without_paper(figure):
+        root = ElementTree.fromstring(_svg(figure, fonttype="none"))
+    for part in ("metadata", "defs/style", "style"):
+        for parent in [root, *root.iter(f"{_SVG}defs")]:
+            for child in parent.findall(_SVG + part.rpartition("/")[2]):
+                parent.remove(child)
+    _keep_apart(root, name)
+    for element in root.iter():
+        style = element.get("style")
+        if style:
+            element.set("style", style.replace(INK, "currentColor"))
+        outline = element.get("d")
+        if outline:
+            element.set("d", _shorter(outline))
+    width, height = root.get("width", ""), root.get("height", "")
+    for attribute in ("width", "height", "version"):
+        root.attrib.pop(attribute, None)
+    root.set("role", "img")
+    root.set("style", f"width: 100%; max-width: {width}; height: auto; display: block;")
+    root.set("data-size", f"{width} {height}")
+    if title:
+        root.set("aria-label", title)
+    return _without_prefixes(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _keep_apart(root: ElementTree.Element, name: str) -> None:
+    """Only the identities that something refers to, with the figure's name before them."""
+    text = ElementTree.tostring(root, encoding="unicode")
+    used = set(re.findall(r"url\(#([\w-]+)\)", text)) | set(re.findall(r'href="#([\w-]+)"', text))
+    for element in root.iter():
+        identity = element.attrib.pop("id", None)
+        if identity in used:
+            element.set("id", f"{name}-{identity}")
+        link = element.attrib.pop(_LINK, None)
+        if link:
+            element.set("href", f"#{name}-{link[1:]}")
+        for attribute in ("clip-path", "style"):
+            value = element.get(attribute)
+            if value and "url(#" in value:
+                element.set(attribute, value.replace("url(#", f"url(#{name}-"))
+
+
+def _shorter(outline: str) -> str:
+    """A path with a hundredth of a point instead of a millionth."""
+    return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}", outline).replace("\n", " ")
+
+
+def _without_prefixes(text: str) -> str:
+    return text.replace("ns0:", "").replace("xmlns:ns0", "xmlns")
+
+
+def _svg(figure: Figure, *, fonttype: str) -> str:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    text = io.StringIO()
+    settings = {"svg.fonttype": fonttype, "svg.hashsalt": "noslip", "svg.image_inline": True}
+    with _drawing(settings):
+        before = figure.dpi
+        figure.set_dpi(72)
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
+        figure.set_dpi(before)
+    return text.getvalue()
+
+
+def _pdf(figure: Figure) -> bytes:
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+
+    data = io.BytesIO()
+    with _drawing({"pdf.fonttype": 42}):
+        before = figure.dpi
+        figure.set_dpi(72)
+        FigureCanvasPdf(figure).print_pdf(data, metadata={"CreationDate": None})
+        figure.set_dpi(before)
+    return data.getvalue()
+
+
+@contextmanager
+def _drawing(settings: dict[str, object] | None = None) -> Iterator[None]:
+    """Alone with matplotlib, under some of its settings."""
+    with _LOCK, matplotlib.rc_context(settings or {}):  # type: ignore[arg-type]
+        yield
+
+
+@contextmanager
+def _without_paper(figure: Figure) -> Iterator[None]:
+    """With nothing behind the figure."""
+    before = figure.patch.get_visible()
+    figure.patch.set_visible(False)
+    try:
+        yield
+    finally:
+        figure.patch.set_visible(before)

@@ -1,0 +1,300 @@
+"""The path over the ground: where a vehicle and its contacts went, and how it stood at equal times.
+
+Everything is drawn in the plane of the first planar or free joint on the world, so that its
+coordinates ``x`` and ``y`` are those of the figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from noslip.errors import SimulationError
+from noslip.model.bodies import WORLD
+from noslip.model.joints import Free, Joint, Planar
+from noslip.show.plots.outlines import Outline, Outliner, Plane
+from noslip.show.plots.panels import BELOW, EDGE, NARROW, Array
+from noslip.show.plots.style import (
+    HAIR,
+    INK,
+    LEADING,
+    LINE,
+    THIN,
+    TITLE,
+    color,
+    dashes,
+    dress,
+    label_axes,
+    legend,
+    legend_width,
+    linear_ticks,
+    new_figure,
+    width_of,
+    write,
+)
+from noslip.show.plots.units import axis_label, number_text
+from noslip.show.scene.geometry import placed
+from noslip.simulation.trajectory import Trajectory
+
+#: Outlines at most, and the part of the picture below which they are too small to be seen.
+MOST, SMALLEST = 13, 0.012
+#: Outlines are this many of their own lengths apart on the average.
+APART = 1.1
+#: An outline nearer than this many lengths to another is left out.
+CLEAR = 0.45
+#: Height of the picture over its width, least and largest.
+FLATTEST, TALLEST = 0.28, 1.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Path:
+    """A path in the plane of the figure: (n,) x and y, m; thin for contacts."""
+
+    name: str
+    x: Array
+    y: Array
+    is_contact: bool = False
+    is_reference: bool = False
+
+
+def ground_joints(run: Trajectory) -> list[Joint]:
+    """Planar and free joints on the world."""
+    return [
+        joint
+        for joint in run.model.joints
+        if isinstance(joint.type, Planar | Free)
+        and joint.parent == WORLD
+        and f"{joint.name}.x" in run.columns
+    ]
+
+
+def ground_plane(run: Trajectory) -> Plane:
+    """The plane of the first of them."""
+    joints = ground_joints(run)
+    if not joints:
+        raise SimulationError(
+            "nothing moves over the ground, so there is no path",
+            f"plot of model '{run.model.name}'",
+            'draw its coordinates, what="coordinates"',
+        )
+    R, p = placed(joints[0].parent_frame, run.parameters)
+    return Plane(rotation=R, position=p)
+
+
+def ground_paths(run: Trajectory) -> list[Path]:
+    """Paths of vehicles, their references and their contacts, in the plane of the first."""
+    plane = ground_plane(run)
+    paths: list[Path] = []
+    for k, joint in enumerate(ground_joints(run)):
+        for prefix, is_reference in (("", False), ("reference.", True)):
+            names = [f"{prefix}{joint.name}.{axis}" for axis in "xyz"]
+            if names[0] not in run.columns:
+                continue
+            x, y = run[names[0]], run[names[1]]
+            if k:
+                z = run[names[2]] if isinstance(joint.type, Free) else np.zeros(len(x))
+                R, p = placed(joint.parent_frame, run.parameters)
+                x, y = plane.seen(np.column_stack([x, y, z]) @ R.T + p).T
+            name = f"{joint.name} reference" if is_reference else joint.name
+            paths.append(Path(name=name, x=x, y=y, is_reference=is_reference))
+    for contact in run.model.contacts:
+        columns = [f"{contact.name}.contact_{axis}" for axis in "xyz"]
+        if columns[0] in run.columns:
+            x, y = plane.seen(np.column_stack([run[c] for c in columns])).T
+            paths.append(Path(name=f"{contact.name} contact", x=x, y=y, is_contact=True))
+    return [path for path in paths if np.any(np.isfinite(path.x))]
+
+
+def path_figure(
+    runs: Sequence[Trajectory],
+    labels: Sequence[str],
+    *,
+    title: str = "",
+    size: str = "page",
+    height: float | None = None,
+) -> Figure:
+    """Paths over the ground of one run, or the vehicles' paths of several.
+
+    Parameters
+    ----------
+    runs, labels : motions and, where there are several, what they are called.
+    title, size : as in `draw`.
+    height : of the picture, inches; as the motion wants it by default.
+    """
+    several = len(runs) > 1
+    drawn: list[Path] = []
+    for run, label in zip(runs, labels, strict=True):
+        paths = ground_paths(run)
+        if several:
+            paths = [p for p in paths if not p.is_contact and not p.is_reference]
+            paths = [_renamed(p, label if len(paths) == 1 else f"{label} {p.name}") for p in paths]
+        drawn += _without_repeats(paths)
+    shown = [] if several else _outlines(runs[0], drawn)
+    names, handles = _entries(runs[0], drawn, shown)
+    width = width_of(size)
+    beside = width >= NARROW
+    left = EDGE + 0.55
+    right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
+    inner = width - left - right
+    below = BELOW + (0.0 if beside else LEADING * len(names) + 0.04)
+    low, high = _extent(drawn, shown)
+    ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), FLATTEST, TALLEST))
+    tall = height or max(ratio * min(inner, 5.0), LEADING * len(names) if beside else 0.0)
+    top = EDGE + (0.2 if title else 0.0)
+    figure = new_figure(width, tall + top + below)
+    total = figure.get_figheight()
+    ax = figure.add_axes((left / width, below / total, inner / width, tall / total))
+    _fill(ax, drawn, shown)
+    _set_limits(ax, low, high, tall / inner)
+    ax.xaxis.set_label_coords(0.5, -0.22 / tall)
+    ax.yaxis.set_label_coords(-(left - EDGE - 0.01) / inner, 0.5)
+    ax.yaxis.label.set_verticalalignment("top")
+    if beside:
+        legend(ax, handles, names, at=(1 + 0.1 / inner, 1.0))
+    else:
+        legend(ax, handles, names, at=(0.0, -BELOW / tall))
+    if title:
+        write(
+            figure, left / width, 1 - EDGE / total, title,
+            fontsize=TITLE, fontweight="bold", va="top",
+        )  # fmt: skip
+    return figure
+
+
+def _renamed(path: Path, name: str) -> Path:
+    return Path(name=name, x=path.x, y=path.y)
+
+
+def _without_repeats(paths: list[Path]) -> list[Path]:
+    """Without contacts and references that lie on a path that is drawn anyway."""
+    kept: list[Path] = []
+    scale = max((float(np.ptp(p.x) + np.ptp(p.y)) for p in paths), default=0.0) or 1.0
+    for path in paths:
+        apart = [
+            float(np.max(np.hypot(path.x - other.x, path.y - other.y)))
+            for other in kept
+            if len(other.x) == len(path.x)
+        ]
+        if not (path.is_contact or path.is_reference) or min(apart, default=1.0) > 2e-3 * scale:
+            kept.append(path)
+    return kept
+
+
+def _outlines(run: Trajectory, paths: Sequence[Path]) -> list[Outline]:
+    """How the vehicle stood at equal times; none where it is too small to be seen."""
+    if len(run.t) < 2 or not paths:
+        return []
+    outline_at = Outliner(run, ground_plane(run))
+    if not outline_at.parts:
+        return []
+    main = paths[0]
+    length = float(np.max(np.ptp(np.concatenate(outline_at([0])[0].hulls), axis=0)))
+    if length < SMALLEST * max(float(np.ptp(main.x)), float(np.ptp(main.y))):
+        return []
+    gone = float(np.sum(np.hypot(np.diff(main.x), np.diff(main.y))))
+    count = int(np.clip(gone / (APART * length), 1, MOST - 1))
+    # where it hardly moved it stands in its own way
+    apart: list[int] = []
+    for k in _equal_times(run.t, count):
+        far = [np.hypot(main.x[k] - main.x[j], main.y[k] - main.y[j]) for j in apart]
+        if min(far, default=np.inf) > CLEAR * length:
+            apart.append(k)
+    return outline_at(apart)
+
+
+def _equal_times(t: Array, count: int) -> list[int]:
+    """Samples nearest to round times, at most `count` steps apart, and the last one if it fits."""
+    span = float(t[-1] - t[0])
+    order = 10.0 ** np.floor(np.log10(span / count))
+    step = next(order * f for f in (1, 2, 5, 10, 20) if span / (order * f) <= count + 1e-9)
+    at = t[0] + step * np.arange(int(np.floor(span / step + 1e-9)) + 1)
+    return [int(np.argmin(np.abs(t - time))) for time in at]
+
+
+def _entries(
+    run: Trajectory, paths: Sequence[Path], shown: Sequence[Outline]
+) -> tuple[list[str], list[Artist]]:
+    """Names and handles of the legend."""
+    names = [path.name for path in paths]
+    handles: list[Artist] = [_line(path, k) for k, path in enumerate(paths)]
+    if paths:
+        names.append("start")
+        handles.append(_start(paths[0]))
+    if shown:
+        times = np.diff([run.t[outline.sample] for outline in shown])
+        names.append(f"every {number_text(float(times.min()))} s" if len(times) else "at the start")
+        handles.append(Patch(facecolor=_faint(0.07), edgecolor=_faint(0.55), linewidth=HAIR))
+    return names, handles
+
+
+def _faint(alpha: float) -> tuple[str, float]:
+    return (INK, alpha)
+
+
+def _line(path: Path, k: int) -> Line2D:
+    line = Line2D(path.x, path.y, color=color(k), linewidth=THIN if path.is_contact else 1.4 * LINE)
+    line.set_label(path.name)
+    line.set_zorder(2.0 if path.is_contact else 3.0)
+    if path.is_reference:
+        line.set(color=INK, linewidth=THIN, zorder=3.5)
+        line.set_dashes((4.0, 1.6))
+    elif dashes(k):
+        line.set_dashes(dashes(k))
+    return line
+
+
+def _start(path: Path) -> Line2D:
+    return Line2D(
+        path.x[:1], path.y[:1], color=INK, marker="o", markersize=4, linestyle="none",
+        label="start", zorder=4,
+    )  # fmt: skip
+
+
+def _fill(ax: Axes, paths: Sequence[Path], shown: Sequence[Outline]) -> None:
+    dress(ax)
+    hulls = [hull for outline in shown for hull in outline.hulls if len(hull) > 1]
+    if hulls:
+        ax.add_collection(
+            PolyCollection(
+                hulls, facecolors=_faint(0.07), edgecolors=_faint(0.55), linewidths=HAIR, zorder=2.5
+            ),
+            autolim=False,
+        )
+    for k, path in enumerate(paths):
+        ax.add_line(_line(path, k))
+        if not (path.is_contact or path.is_reference):
+            ax.add_line(_start(path))
+
+
+def _extent(paths: Sequence[Path], shown: Sequence[Outline]) -> tuple[Array, Array]:
+    """Corners of the box around all that is drawn, with room, m."""
+    points = [np.column_stack([p.x, p.y]) for p in paths]
+    points += [hull for outline in shown for hull in outline.hulls]
+    every = np.concatenate(points)
+    every = every[np.all(np.isfinite(every), axis=1)]
+    low, high = every.min(axis=0), every.max(axis=0)
+    margin = 0.04 * max(float(np.max(high - low)), 1e-9)
+    return low - margin, high + margin
+
+
+def _set_limits(ax: Axes, low: Array, high: Array, ratio: float) -> None:
+    """The same scale on both axes: the smaller side is widened to the shape of the axes."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    scale = max(half[0], half[1] / ratio)
+    ax.set_xlim(middle[0] - scale, middle[0] + scale)
+    ax.set_ylim(middle[1] - scale * ratio, middle[1] + scale * ratio)
+    size = float(np.max(np.abs([low, high])))
+    exponents = [
+        linear_ticks(axis, -size, size, count)
+        for axis, count in ((ax.xaxis, 8), (ax.yaxis, max(3, round(8 * ratio))))
+    ]
+    label_axes(ax, axis_label("x", "m", exponents[0]), axis_label("y", "m", exponents[1]))
+    ax.set_aspect("equal", adjustable="box")

@@ -1,0 +1,47 @@
+"""Words and units for axes: "speed (m/s)", "angular acceleration (10⁻³ rad/s²)"."""
+
+from __future__ import annotations
+
+import re
+
+#: Unit of a model → what it measures.
+QUANTITIES = {
+    "m": "position", "rad": "angle", "m/s": "speed", "rad/s": "rate", "m/s^2": "acceleration",
+    "rad/s^2": "angular acceleration", "N": "force", "N*m": "torque", "J": "energy", "s": "time",
+    "kg": "mass", "kg*m^2": "inertia", "W": "power", "1": "number",
+}  # fmt: skip
+
+_SUPERSCRIPTS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
+
+
+def raised(exponent: int | str) -> str:
+    """An exponent in small figures above the line."""
+    return str(exponent).translate(_SUPERSCRIPTS)
+
+
+def unit_text(unit: str) -> str:
+    """A unit as it is printed: ``kg*m^2`` is kg·m²; a pure number has none."""
+    if unit in ("", "1"):
+        return ""
+    powers = re.sub(r"(?:\^|\*\*)\(?([-+]?\d+)\)?", lambda found: raised(found[1]), unit)
+    return powers.replace("*", "·")
+
+
+def quantity_of(unit: str) -> str:
+    """What is measured in a unit; nothing where the unit does not say."""
+    return QUANTITIES.get(unit, "")
+
+
+def axis_label(name: str, unit: str, exponent: int = 0) -> str:
+    """Name and unit of an axis whose numbers are multiples of 10 to the exponent."""
+    power = f"10{raised(exponent)}" if exponent else ""
+    inside = " ".join(part for part in (power, unit_text(unit)) if part)
+    return " ".join(part for part in (name, f"({inside})" if inside else "") if part)
+
+
+def number_text(value: float) -> str:
+    """A number in few figures, with a real minus sign: −0.25, 1.2×10⁻⁹."""
+    mantissa, _, exponent = f"{value:.3g}".replace("-", "−").partition("e")
+    if not exponent:
+        return mantissa
+    return f"{mantissa}×10{raised(int(exponent.replace('−', '-')))}"
