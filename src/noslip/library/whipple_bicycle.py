@@ -89,7 +89,7 @@ def build() -> Model:
 
 
 def _parameters(b: ModelBuilder) -> None:
-    """Table 1 of the paper."""
+    """The values of the benchmark, by the names of the literature."""
     b.parameter("w", 1.02, "m", "wheel base")
     b.parameter("c", 0.08, "m", "trail")
     b.parameter("lam", pi / 10, "rad", "steer axis tilt, from the vertical")
