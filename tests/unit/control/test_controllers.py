@@ -351,3 +351,56 @@ def test_the_carried_reference_stays_on_the_path(agv):
     assert math.hypot(result.along[-1], result.across[-1]) < 2e-8
     # the path's own states are the closed form
     assert run["path.arc_length"] == pytest.approx(0.4 * run.t, abs=1e-8)
+
+
+def free_motion(roots, t):
+    """y of Π (d/dt − root) y = 0 from y = 1, all its derivatives zero."""
+    powers = np.vander(roots, increasing=True).T
+    weights = np.linalg.solve(powers, np.eye(len(roots))[0])
+    return np.real(np.exp(np.outer(t, roots)) @ weights)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pose_errors_obey_their_equations(agv, reverse):
+    """(d/dt + kv)(d/dt + kx) ahead, and (d/dt + kv)(y″ + kθ v y′ + ky v² y) across."""
+    v = 0.5
+    request = {
+        "timing": ConstantSpeed(v),
+        "controller": PoseTracking(),
+        "reverse": reverse,
+        "duration": 10.0,
+        "rtol": 1e-12,
+        "atol": 1e-12,
+        # the caster trails
+        "reference": {"bracket.angle": math.pi if reverse else 0.0},
+        **AXLE,
+    }
+    line = Line(start=(0.0, 0.0), end=(9.0, 0.0))
+    base = track(agv, line, **request).trajectory
+    start = {name: float(base[name][0]) for name in ("platform.x", "platform.y")}
+    ahead = track(agv, line, start=start | {"platform.x": start["platform.x"] - 0.1}, **request)
+    expected = free_motion(np.array([-4.0, -1.0]), ahead.trajectory.t)
+    assert ahead.along == pytest.approx(-0.1 * expected, abs=1e-9)
+    beside = track(agv, line, start=start | {"platform.y": start["platform.y"] + 1e-4}, **request)
+    roots = np.array([-4.0, *(v * np.roots([1.0, 3.0, 4.0]))])
+    expected = free_motion(roots, beside.trajectory.t)
+    assert beside.across == pytest.approx(1e-4 * expected, abs=2e-10)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_lyapunov_function_of_pose_tracking_decreases(agv, reverse):
+    """V = ½(e_x² + e_y²) + (1 − cos e_θ)/ky, once the speeds are those of the law."""
+    path = Sine(amplitude=0.5, wave_number=1.0, extent=9.0)
+    rest = {"reference": {"bracket.angle": math.pi if reverse else 0.0}}
+    request = {"timing": ConstantSpeed(0.4), "reverse": reverse, **rest, **AXLE}
+    base = track(agv, path, duration=0.1, **request).trajectory
+    start = {
+        "platform.x": base["platform.x"][0] - 0.3,
+        "platform.y": base["platform.y"][0] + 0.4,
+        "platform.angle": base["platform.angle"][0] + 1.2,
+    }
+    held = track(agv, path, controller=PoseTracking(kv=60.0), start=start, duration=20.0, **request)
+    V = 0.5 * (held.along**2 + held.across**2) + (1 - np.cos(held.heading)) / 4.0
+    later = held.trajectory.t > 0.2
+    assert V[0] > 0.2 and V[-1] < 1e-6
+    assert np.max(np.diff(V[later])) < 1e-9

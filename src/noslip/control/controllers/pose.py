@@ -36,7 +36,7 @@ class PoseTracking(AbstractController):
 
     [KanayamaKimuraMiyazakiNoguchi1990], and (2) brings the speeds there, as in [FierroLewis1997].
 
-    How fast: speeds settle with the time constant 1/k_v (0.2 s), the error ahead with 1/k_x (1 s).
+    How fast: speeds settle with the time constant 1/k_v (0.25 s), the error ahead with 1/k_x (1 s).
     The error across obeys y″ + k_θ y′ + k_y y = 0 over the way driven (in units of 1 m: it falls
     to 1/e over 0.67 m, with a damping ratio of 0.75). A larger k_v gains nothing but shorter steps
     of the simulation: the errors are no faster than k_x and k_θ |v_r| let them be.
@@ -53,7 +53,7 @@ class PoseTracking(AbstractController):
     kx: float = 1.0
     ky: float = 4.0
     ktheta: float = 3.0
-    kv: float = 5.0
+    kv: float = 4.0
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""

@@ -1,20 +1,16 @@
 """The linear-quadratic regulator along a motion: gains over time from the exact linearization.
 
-With x = [q; η] less the reference's, to first order, and Jacobians by differentiation of the
-model's equations at the reference,
+With ẋ = A(t) x + B(t) c of ``linearization.py``, x what the state is off the reference's and
+c = [u − u_r; ẇ − ẇ_r], the inputs that make ∫ xᵀQx + cᵀRc dt least are [AndersonMoore1990]
 
-    (1)  ẋ = A(t) x + B(t) (u − u_r)
+    (1)  c = −K x,   K = R⁻¹BᵀP,   −Ṗ = AᵀP + PA − PBR⁻¹BᵀP + Q
 
-the inputs that make ∫ xᵀQx + (u − u_r)ᵀR(u − u_r) dt least are [AndersonMoore1990]
-
-    (2)  u = u_r − K x,   K = R⁻¹BᵀP,   −Ṗ = AᵀP + PA − PBR⁻¹BᵀP + Q
-
-(2) is integrated backward from the end, where the motion is taken to go on as it is there. The
-place of a planar base counts along its own axes on the reference: x is T x with T the rotation by
-its heading, and A is Ṫ T⁻¹ + T A T⁻¹, which is constant on a circle.
+(1) is integrated backward from the end, where the motion is taken to go on as it is there.
 
 All coordinates are states, weighted or not; what the inputs cannot move (the angle of a wheel,
-apart from the way rolled) takes no gain as long as it has no weight.
+apart from the way rolled) takes no gain as long as it has no weight. A speed input, such as a
+steering rate, is a state too: its rate is fed back, and what it leads the reference by is carried
+along. It stays as on the reference if its rate is given no weight.
 """
 
 from __future__ import annotations
@@ -27,46 +23,24 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
-from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.inverse import Reference
 from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers.base import AbstractController
+from noslip.control.controllers.base import AbstractServo
+from noslip.control.controllers.linearization import ACCURACY, linearize_along, planar_places
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.model.joints import Planar
-
-#: Gains over time are this many cubic pieces at most.
-MOST_SAMPLES = 201
-
-_ACCURACY = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Linearization:
-    """(1) along a motion, places of planar bases in their own axes on the reference.
-
-    Parameters
-    ----------
-    speeds : names of η, in order.
-    times : (n,) s.
-    A, B : (n, nx, nx) and (n, nx, nu).
-    """
-
-    speeds: tuple[str, ...]
-    times: Array
-    A: Array = field(repr=False)
-    B: Array = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LinearQuadratic(AbstractController):
-    """(2), gains as cubic splines of time. Made by :func:`linear_quadratic`.
+class LinearQuadratic(AbstractServo):
+    """(1), gains as cubic splines of time. Made by :func:`linear_quadratic`.
 
     Parameters
     ----------
     speeds : names of η that the gains are for, in order.
     times : (n,) s; before and after, the gains at the ends hold.
-    gains : (n, nu, nx) K.
+    gains : (n, nu + nw, nx) K.
     costs : (n, nx, nx) P: xᵀPx is the least cost from a small error x.
     """
 
@@ -76,16 +50,27 @@ class LinearQuadratic(AbstractController):
     costs: Array = field(repr=False)
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
-        """u_r − K(t) x."""
+        """u_r − K x."""
+        num = len(system.model.inputs)
+        return reference.forces - self._feedback(system, reference)[:num]
+
+    def speed_input_rates(self, system: System, reference: Reference) -> ca.SX:
+        """ẇ_r − K x."""
+        num = len(system.model.inputs)
+        return reference.speed_input_rates - self._feedback(system, reference)[num:]
+
+    def _feedback(self, system: System, reference: Reference) -> ca.SX:
+        """K(t) x, places of planar bases in their own axes on the reference."""
         kin = system.kinematics
         place = kin.symbols.q - reference.q
         parts = ca.vertsplit(place)
-        for at in _bases(system):
+        for at in planar_places(system):
             cos, sin = ca.cos(reference.q[at + 2]), ca.sin(reference.q[at + 2])
             parts[at] = cos * place[at] + sin * place[at + 1]
             parts[at + 1] = -sin * place[at] + cos * place[at + 1]
-        x = ca.vertcat(*parts, self._speed_errors(system, reference))
-        return reference.forces - ca.mtimes(self._gains_at(kin.symbols.t), x)
+        leads = kin.symbols.w - reference.speed_inputs
+        x = ca.vertcat(*parts, self._speed_errors(system, reference), leads)
+        return ca.mtimes(self._gains_at(kin.symbols.t), x)
 
     def _gains_at(self, t: ca.SX) -> ca.SX:
         """K(t), traced; what does not change is a number."""
@@ -144,9 +129,10 @@ def linear_quadratic(
     motion : what to follow.
     reference_start : (nq,) reference configuration at the start.
     duration : s that the gains are found for.
-    state_weights : coordinate or independent speed → diagonal entry of Q, 0 if left out. ``x`` and
-        ``y`` of a planar base are along its own axes.
-    input_weights : force input → diagonal entry of R, all of them.
+    state_weights : coordinate, independent speed or speed input → diagonal entry of Q, 0 if left
+        out. ``x`` and ``y`` of a planar base are along its own axes.
+    input_weights : force input, or rate of a speed input (``steering_rate_rate``) → diagonal entry
+        of R. All force inputs need one; speed inputs whose rates have none are not fed back.
     samples : times at which the motion is linearized; gains are cubic in between.
     parameters : values that differ from the nominal ones.
 
@@ -178,12 +164,13 @@ def linear_quadratic(
     backward = duration - line.times[::-1]
     span = (-duration, duration)
     with np.errstate(over="ignore", invalid="ignore"):
-        solved = solve_ivp(rate, span, np.zeros(nx * nx), t_eval=backward, **_ACCURACY)
+        solved = solve_ivp(rate, span, np.zeros(nx * nx), t_eval=backward, **ACCURACY)
     if not solved.success:
         raise SimulationError(
             "the Riccati equation has no bounded solution over this motion",
             f"linear-quadratic control of model '{system.model.name}'",
-            "weight only what the inputs can move, or shorten the duration",
+            "weight only what the inputs can move, weight the rates of speed inputs to have them "
+            "fed back, or shorten the duration",
         )
     costs = solved.y.T.reshape(-1, nx, nx)[::-1]
     costs = (costs + costs.transpose(0, 2, 1)) / 2
@@ -191,87 +178,16 @@ def linear_quadratic(
     return LinearQuadratic(speeds=line.speeds, times=line.times, gains=gains, costs=costs)
 
 
-def linearize_along(
-    system: System,
-    motion: AbstractMotion,
-    *,
-    reference_start: Array,
-    duration: float,
-    samples: int = 61,
-    parameters: Mapping[str, float] | None = None,
-) -> Linearization:
-    """A(t) and B(t) of (1) along a motion, exact at each sample.
-
-    Parameters
-    ----------
-    system, motion, reference_start, duration, samples, parameters : as in
-        :func:`linear_quadratic`.
-    """
-    _check(system, duration, samples)
-    kin, eq = system.kinematics, system.equations
-    symbols = kin.symbols
-    reference = trace_reference(system, motion)
-    trace = reference.motion
-    params = system.parameters(parameters)
-    # the reference over time
-    arguments = [symbols.t, reference.states, symbols.params, trace.parameters]
-    rates = ca.Function("rates", arguments, [ca.densify(reference.rates)])
-    times = np.linspace(0.0, duration, samples)
-    states = solve_ivp(
-        lambda t, z: np.array(rates(t, z, params, trace.parameter_values)).ravel(),
-        (0.0, duration),
-        np.concatenate([trace.start, reference_start]),
-        t_eval=times,
-        **_ACCURACY,
-    ).y.T
-    on_motion = ca.Function(
-        "reference",
-        arguments,
-        [
-            reference.q,
-            reference.eta,
-            reference.forces,
-            reference.speed_inputs,
-            reference.speed_input_rates,
-        ],
-    )
-    x = ca.vertcat(symbols.q, kin.eta)
-    xdot = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations)
-    jacobians = ca.Function(
-        "jacobians",
-        [symbols.t, symbols.q, kin.eta, symbols.u, symbols.w, symbols.wdot, symbols.params],
-        [ca.densify(ca.jacobian(xdot, e)) for e in (x, symbols.u)] + [ca.densify(xdot)],
-    )
-    all_A, all_B = [], []
-    for t, z in zip(times, states, strict=True):
-        q, *others = on_motion(t, z, params, trace.parameter_values)
-        A, B, moving = (np.array(e) for e in jacobians(t, q, *others, params))
-        T, spin = np.eye(len(A)), np.zeros_like(A)
-        for at in _bases(system):
-            heading, turning = float(q[at + 2]), float(moving[at + 2, 0])
-            c, s = np.cos(heading), np.sin(heading)
-            T[at : at + 2, at : at + 2] = [[c, s], [-s, c]]
-            spin[at, at + 1], spin[at + 1, at] = turning, -turning  # Ṫ T⁻¹
-        all_A.append(spin + T @ A @ T.T)
-        all_B.append(T @ B)
-    names = tuple(s.name for s in kin.independent_speeds)
-    return Linearization(speeds=names, times=times, A=np.array(all_A), B=np.array(all_B))
-
-
-def _bases(system: System) -> list[int]:
-    """Where the coordinates x, y and angle of each planar joint start."""
-    nodes = system.kinematics.tree.nodes
-    return [n.coordinates.start for n in nodes if isinstance(n.joint.type, Planar)]
-
-
 def _weights(
     system: System, states: Mapping[str, float], inputs: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """Q (nx, nx) and the diagonal of R (nu,)."""
+    """Q (nx, nx) and the diagonal of R (nu + nw,), infinite for what is not fed back."""
     where = f"linear-quadratic control of model '{system.model.name}'"
-    names = [q.name for q in (*system.coordinates, *system.independent_speeds)]
     forces = [i.name for i in system.model.inputs]
-    for given, known in ((states, names), (inputs, forces)):
+    speeds = [i.name for i in system.model.speed_inputs]
+    names = [q.name for q in (*system.coordinates, *system.independent_speeds)] + speeds
+    rates = [f"{name}_rate" for name in speeds]
+    for given, known in ((states, names), (inputs, forces + rates)):
         for name, weight in given.items():
             if name not in known:
                 raise SimulationError(
@@ -291,24 +207,4 @@ def _weights(
             f"give a positive weight to each of {', '.join(forces)}",
         )
     Q = np.diag([float(states.get(name, 0.0)) for name in names])
-    return Q, np.array([float(inputs[name]) for name in forces])
-
-
-def _check(system: System, duration: float, samples: int) -> None:
-    where = f"linear-quadratic control of model '{system.model.name}'"
-    if system.kinematics.probe.quaternions:
-        raise SimulationError(
-            "the model has orientations as quaternions, whose four errors are not independent",
-            where,
-            "use joints with angles (revolute or planar), or another controller",
-        )
-    if not 4 <= samples <= MOST_SAMPLES:
-        raise SimulationError(
-            f"{samples} samples are asked for, expected 4 to {MOST_SAMPLES}",
-            where,
-            "choose samples=61, more for motions that change often",
-        )
-    if not duration > 0:
-        raise SimulationError(
-            f"the duration is {duration:g} s", where, "give the time that the motion takes"
-        )
+    return Q, np.array([float(inputs.get(name, np.inf)) for name in (*forces, *rates)])

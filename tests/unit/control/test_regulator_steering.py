@@ -1,0 +1,176 @@
+"""The regulator with a speed input: it steers a trailer backwards, which forces alone cannot."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import simpson
+from scipy.linalg import solve_continuous_are
+
+import noslip as ns
+from noslip.control.controllers.linearization import linearize_along
+
+TRAILER = {"steering": "steer.angle", "hinge": "hinge.angle", "hitch": "c", "trailer": "l2"}
+STATES = {
+    "tractor.x": 0.1,
+    "tractor.y": 0.01,
+    "tractor.angle": 0.3,
+    "hinge.angle": 1.0,
+    "steer.angle": 0.3,
+    "tractor.vx": 1.0,
+    "steering_rate": 0.1,
+}
+FORCES = {"F_u1": 1e-6, "F_u2": 1e-6, "F_u3": 1e-6}
+INPUTS = FORCES | {"steering_rate_rate": 1.0}
+LINE = ns.Line((0.0, 0.0), (400.0, 0.0))
+PATHS = {
+    "circle": ns.Circle(radius=25.0),
+    "tight circle": ns.Circle(radius=12.0),
+    "sine": ns.Sine(amplitude=3.0, wave_number=0.1, extent=150.0),
+}
+
+
+@pytest.fixture(scope="module")
+def tractor():
+    return ns.compile(ns.derive(ns.load("tractor-trailer")))
+
+
+def backing(system, path):
+    """The trailer's axle along a path, backwards, and where that starts."""
+    motion = ns.TrailerMotion(path=path, timing=ns.ConstantSpeed(1.5), wheelbase="l1", **TRAILER)
+    follow = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    return motion, ns.start_on_motion(system, follow, {}, system.parameters())
+
+
+def regulator(system, motion, begin, duration=60.0, inputs=INPUTS, **changes):
+    return ns.linear_quadratic(
+        system,
+        motion,
+        reference_start=begin.q,
+        duration=duration,
+        state_weights=STATES,
+        input_weights=inputs,
+        **changes,
+    )
+
+
+def drive(system, motion, begin, controller, off, *, limits=None, period=0.0, duration=60.0):
+    law = ns.Tracking(
+        motion=motion,
+        controller=controller,
+        reference_start=begin.q,
+        limits=limits or {},
+        period=period,
+    )
+    start = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
+    start |= {"tractor.vx": float(begin.eta[0])}
+    for name, by in off.items():
+        start[name] += by
+    run = ns.simulate(system, duration=duration, start=start, inputs=law, samples=4001)
+    ends = [abs(run[n.name][-1] - run[f"reference.{n.name}"][-1]) for n in system.coordinates]
+    return run, max(ends)
+
+
+def test_gains_on_a_line_solve_the_algebraic_equation(tractor):
+    motion, begin = backing(tractor, LINE)
+    found = regulator(tractor, motion, begin, duration=150.0, samples=11)
+    line = linearize_along(tractor, motion, reference_start=begin.q, duration=150.0, samples=11)
+    assert line.A.shape == (11, 7, 7) and line.B.shape == (11, 7, 4)
+    A, B = line.A[0], line.B[0]
+    # the steering angle is the integral of its rate, the rate that of the input
+    assert A[3] == pytest.approx([0, 0, 0, 0, 0, 0, 1]) and not np.any(A[6])
+    assert B[6] == pytest.approx([0, 0, 0, 1])
+    Q = np.diag([STATES[n] for n in ("tractor.x", "tractor.y", "tractor.angle", "steer.angle")])
+    Q = np.diag([*np.diag(Q), STATES["hinge.angle"], STATES["tractor.vx"], 0.1])
+    P = solve_continuous_are(A, B, Q, np.diag(list(INPUTS.values())))
+    assert found.costs[0] == pytest.approx(P, rel=1e-6, abs=1e-6)
+    assert np.max(np.linalg.eigvals(A).real) > 0.1  # it folds up by itself
+    assert np.max(np.linalg.eigvals(A - B @ found.gains[0]).real) < -0.05
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("fold", [0.4, -0.4])
+def test_backing_up_recovers_from_a_folded_start(tractor, path, fold):
+    motion, begin = backing(tractor, path)
+    controller = regulator(tractor, motion, begin)
+    run, off = drive(tractor, motion, begin, controller, {"hinge.angle": fold, "tractor.y": 0.5})
+    assert off < 2e-3
+    assert np.max(np.abs(run["hinge.angle"])) < 1.2
+    # the rate that is given is that of the speed input that is given
+    w, rate = run["steering_rate"], run["steering_rate_rate"]
+    assert np.gradient(w, run.t)[1:-1] == pytest.approx(rate[1:-1], abs=5e-3)
+
+
+def test_without_a_weight_the_steering_is_that_of_the_reference(tractor):
+    motion, begin = backing(tractor, PATHS["sine"])
+    controller = regulator(tractor, motion, begin, duration=5.0, inputs=FORCES)
+    assert not np.any(controller.gains[:, 3])
+    run, _ = drive(tractor, motion, begin, controller, {"hinge.angle": 0.05}, duration=5.0)
+    still, _ = drive(tractor, motion, begin, ns.FeedForward(), {}, duration=5.0)
+    assert run["steering_rate"] == pytest.approx(still["steering_rate"], abs=1e-8)
+    assert abs(run["hinge.angle"][-1] - run["reference.hinge.angle"][-1]) > 0.1
+
+
+def test_the_cost_is_that_of_the_riccati_equation(tractor):
+    """xᵀP x of a small start, on a circle backwards."""
+    motion, begin = backing(tractor, PATHS["circle"])
+    controller = regulator(tractor, motion, begin, duration=90.0)
+    off = {"hinge.angle": 2e-3, "steer.angle": 3e-3}
+    run, _ = drive(tractor, motion, begin, controller, off, duration=90.0)
+    still, _ = drive(tractor, motion, begin, controller, {}, duration=90.0)
+    x, y, turned = (run[f"tractor.{k}"] - still[f"tractor.{k}"] for k in ("x", "y", "angle"))
+    c, s = (f(still["tractor.angle"]) for f in (np.cos, np.sin))
+    errors = {"tractor.x": c * x + s * y, "tractor.y": -s * x + c * y, "tractor.angle": turned}
+    for name in ("hinge.angle", "steer.angle", "tractor.vx", "steering_rate"):
+        errors[name] = run[name] - still[name]
+    total = sum(STATES[name] * e**2 for name, e in errors.items())
+    total = total + sum(weight * (run[n] - still[n]) ** 2 for n, weight in INPUTS.items())
+    start = np.array([0.0, 0.0, 0.0, 3e-3, 2e-3, 0.0, 0.0])
+    assert simpson(total, x=run.t) == pytest.approx(start @ controller.costs[0] @ start, rel=1e-2)
+
+
+def test_a_slow_steering_holds_until_it_is_too_slow(tractor):
+    motion, begin = backing(tractor, PATHS["circle"])
+    controller = regulator(tractor, motion, begin)
+    off, swings = {"hinge.angle": 0.4}, {}
+    for limit in (math.inf, 0.4, 0.1):
+        limits = {"steering_rate": limit, "F_u2": 2000.0}
+        run, end = drive(tractor, motion, begin, controller, off, limits=limits)
+        swings[limit] = np.max(np.abs(run["hinge.angle"]))
+        w, rate = run["steering_rate"], run["steering_rate_rate"]
+        assert np.max(np.abs(run["F_u2"])) <= 2000.0
+        assert (end < 1e-3) == (limit > 0.1)
+        if math.isfinite(limit):
+            # there it stands still until it is led back
+            held = np.abs(w) > limit * (1 - 1e-9)
+            assert np.max(np.abs(w)) <= limit and np.sum(held) > 20
+            assert np.max(rate[held] * np.sign(w[held])) <= 0.0
+    assert swings[math.inf] <= swings[0.4] < 1.0 < swings[0.1]
+
+
+def test_looks_at_20_hz_are_enough(tractor):
+    motion, begin = backing(tractor, PATHS["sine"])
+    controller = regulator(tractor, motion, begin)
+    run, off = drive(tractor, motion, begin, controller, {"hinge.angle": 0.3}, period=0.05)
+    assert off < 1e-2
+    # speeds go on without jumps
+    w, rate = run["steering_rate"], run["steering_rate_rate"]
+    step = run.t[1] - run.t[0]
+    assert np.max(np.abs(np.diff(w))) <= 1.01 * step * np.max(np.abs(rate))
+    limited, _ = drive(
+        tractor,
+        motion,
+        begin,
+        controller,
+        {"hinge.angle": 0.3},
+        period=0.05,
+        limits={"steering_rate": 0.45},
+    )
+    assert np.max(np.abs(limited["steering_rate"])) <= 0.45 + 1e-12
+
+
+def test_names_of_weights_are_checked(tractor):
+    motion, begin = backing(tractor, LINE)
+    with pytest.raises(ns.SimulationError, match="no 'steering_rate' to weight") as caught:
+        regulator(tractor, motion, begin, inputs=FORCES | {"steering_rate": 1.0})
+    assert "steering_rate_rate" in caught.value.fix and "tractor-trailer" in caught.value.where
