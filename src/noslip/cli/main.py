@@ -22,6 +22,8 @@ COMMANDS = {
     "evaluate": "evaluate",
     "run": "run",
     "track": "track",
+    "animate": "animate",
+    "studio": "studio",
 }
 
 
@@ -38,18 +40,42 @@ class _Group(click.Group):
         command: click.Command = getattr(module, COMMANDS[cmd_name])
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from noslip.errors import nearest
+
+            raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except click.ClickException:
+        except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
-            from noslip.errors import NoslipError
-
-            if not isinstance(error, NoslipError):
+            told = _told(error)
+            if told is None:
                 raise
-            click.echo(f"{type(error).__name__}: {error}", err=True)
+            click.echo(told, err=True)
             ctx.exit(1)
+
+
+def _told(error: Exception) -> str | None:
+    """What, where and fix of an error that is not ours to mend; None for one that is."""
+    from noslip.errors import Fault, NoslipError
+
+    if isinstance(error, NoslipError):
+        return f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        fix = "check the name, the permissions and the space that is left"
+        return f"OSError: {Fault(error.strerror, str(error.filename)[:200], fix).text()}"
+    if isinstance(error, MemoryError):
+        fix = "ask for fewer samples or a shorter time"
+        return f"MemoryError: {Fault('there is not enough memory', 'this computer', fix).text()}"
+    return None
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

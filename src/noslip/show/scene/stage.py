@@ -88,6 +88,18 @@ class Stage:
         self._shown = {}
         self.show(min(index, len(frames) - 1))
 
+    def extend(self, frames: Frames) -> None:
+        """Show the last frame of a motion that goes on; what stands still is left as it is."""
+        if self.scene is None:
+            return
+        if self._arrows:
+            self.put(self.scene, frames, len(frames) - 1)
+            return
+        self.frames = frames
+        self._offset = followed(self.scene, frames)
+        self._offset = self._offset - self._offset[0] if len(frames) else self._offset
+        self.show(len(frames) - 1)
+
     def show(self, index: int) -> None:
         """Move everything to a frame."""
         frames = self.frames

@@ -82,7 +82,7 @@ def make_helm(system: System, values: Array, length: float) -> Helm:
     SimulationError : if the model has no inputs.
     """
     model = system.model
-    everything = [i.name for i in (*model.inputs, *model.speed_inputs)]
+    everything = [i.name for i in model.inputs] + [i.name for i in model.speed_inputs]
     if not everything:
         raise SimulationError(
             "the model has no inputs, so there is nothing to drive it with",

@@ -59,10 +59,6 @@ class Choice:
     controller: str = "none"
     friction: float | None = None
 
-    def changed(self, **values: float) -> Choice:
-        """The same with numbers changed; not for names with dots, see `with_changes`."""
-        return self.with_changes(values)
-
     def with_changes(self, values: Mapping[str, float]) -> Choice:
         """The same with numbers changed."""
         return dataclasses.replace(self, changes={**self.changes, **values})
@@ -76,7 +72,7 @@ class Choice:
 def first_choice(model: Model) -> Choice:
     """What a page shows of a model before anything is touched."""
     scenario = model.scenario
-    inputs = {i.name: "0" for i in (*model.inputs, *model.speed_inputs)}
+    inputs = {i.name: "0" for i in model.inputs} | {i.name: "0" for i in model.speed_inputs}
     if scenario is not None:
         inputs |= {name: _text(value) for name, value in scenario.inputs.items()}
     return Choice(

@@ -12,6 +12,7 @@ integrated natively in short pieces, the commands held in each.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -159,13 +160,22 @@ class Driver:
                 return
             self._change_basis(result)
 
-    def trajectory(self) -> Trajectory:
-        """What has been driven so far."""
-        if self._result is None:
+    def trajectory(self, since: float = -np.inf) -> Trajectory:
+        """What has been driven so far, from a time on."""
+        kept = [_cut(segment, segment.t >= since) for segment in self._segments]
+        return self._assembled([segment for segment in kept if len(segment.t)])
+
+    def piece(self) -> Trajectory:
+        """What was driven last: the last two samples."""
+        last = self._segments[-1]
+        return self._assembled([_cut(last, slice(-2, None))])
+
+    def _assembled(self, segments: list[Segment]) -> Trajectory:
+        if self._result is None or not segments:
             raise SimulationError("nothing has been driven yet", "drive", "drive a little first")
         return assemble(
             self.system,
-            self._segments,
+            segments,
             self.values,
             self._result,
             self._here,
@@ -251,6 +261,13 @@ class Driver:
             states=np.vstack([last.states[keep], state]),
             inputs=np.vstack([last.inputs[keep], inputs]),
         )
+
+
+def _cut(segment: Segment, kept: Any) -> Segment:
+    """Some samples of a segment."""
+    return dataclasses.replace(
+        segment, t=segment.t[kept], states=segment.states[kept], inputs=segment.inputs[kept]
+    )
 
 
 def _reason(system: System, result: NativeResult) -> str:

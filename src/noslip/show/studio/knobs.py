@@ -14,6 +14,7 @@ from math import pi
 
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Parameter, Quantity
+from noslip.show.report.values import unit_text
 from noslip.simulation.trajectory import Trajectory
 
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -65,17 +66,6 @@ class Knob:
         return dataclasses.replace(
             self, lower=lower, upper=upper, step=round_step((upper - lower) / 400)
         )
-
-
-def unit_text(unit: str) -> str:
-    """``kg*m^2`` as kg·m²; nothing for a pure number."""
-    if unit == "1":
-        return ""
-    head, *powers = unit.split("^")
-    for part in powers:
-        digits = len(part) - len(part.lstrip("-0123456789"))
-        head += part[:digits].translate(_RAISED) + part[digits:]
-    return head.replace("*", "·")
 
 
 def power_text(exponent: int) -> str:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from noslip.control.controllers.joints import independent_coordinates
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
+from noslip.errors import SimulationError
 from noslip.formulations.base import AbstractFormulation, derive
 from noslip.formulations.certificate import Certificate
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.formulations.verify import FORMULATIONS, verify
 from noslip.model.model import Model
+from noslip.show.studio.choice import DRIVE, INPUTS, PATH, SCENARIO
+from noslip.show.studio.follower import find_follower
 
 #: Word of a formulation → the formulation.
 WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
@@ -40,6 +45,35 @@ class Mechanism:
             f"system {formulation}", lambda: compile_system(derive(self.model, WAYS[formulation]))
         )
 
+    def tasks(self) -> tuple[str, ...]:
+        """What the model can be asked to do."""
+        return self._once("tasks", self._tasks)
+
+    def controllers(self, task: str) -> tuple[str, ...]:
+        """Controllers that suit a task, none of them first."""
+        found = ["none"]
+        system = self.system("complement")
+        enough = len(self.model.inputs) >= len(system.independent_speeds)
+        if enough and _has_independent_coordinates(system):
+            found.append("computed-torque")
+        if task == PATH and PATH in self.tasks():
+            steers = bool(find_follower(system, system.parameters()).steering)
+            two = len(system.independent_speeds) == 2 and not self.model.speed_inputs
+            found += ["steered"] if steers else ["pose"] if two else []
+        return tuple(found)
+
+    def _tasks(self) -> tuple[str, ...]:
+        system = self.system("complement")
+        scenario = self.model.scenario
+        found = [SCENARIO, INPUTS] if scenario is not None else [INPUTS]
+        if self.model.inputs and len(self.model.inputs) >= len(system.independent_speeds):
+            with suppress(SimulationError):
+                find_follower(system, system.parameters())
+                found.append(PATH)
+        if self.model.inputs or self.model.speed_inputs:
+            found.append(DRIVE)
+        return tuple(found)
+
     def certificate(self) -> Certificate:
         """What `verify` says about the model."""
         return self._once("certificate", lambda: verify(self.model))
@@ -60,3 +94,11 @@ class Mechanism:
                 self._found[key] = find()
             found: Found = self._found[key]
             return found
+
+
+def _has_independent_coordinates(system: System) -> bool:
+    try:
+        independent_coordinates(system)
+    except SimulationError:
+        return False
+    return True

@@ -12,13 +12,11 @@ import numpy as np
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.scenario import ScenarioRun, run_scenario, start_on_motion
-from noslip.control.controllers.base import (
-    AbstractController,
-    ComputedTorque,
-    PoseTracking,
-    Tracking,
-)
+from noslip.control.controllers.base import AbstractController
+from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
+from noslip.control.controllers.tracking import Tracking
 from noslip.control.track import TrackResult, track
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -142,18 +140,19 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
 
 
 def _inputs(system: System, choice: Choice, cancel: Cancel) -> Outcome:
-    scenario = system.model.scenario
+    scenario = system.model.scenario or Scenario(duration=DURATION)
     parameters, start = split_changes(system, choice)
-    given = scenario_start(system, choice) if scenario is not None else {}
-    if scenario is not None and scenario.motion:
-        given = {}
+    given = {} if scenario.motion else scenario_start(system, choice)
+    task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
     run = simulate(
         system,
-        duration=choice.duration or (scenario.duration if scenario is not None else DURATION),
+        duration=choice.duration or scenario.duration,
         start={**given, **start},
         inputs={name: _expression(text) for name, text in choice.inputs.items()},
         parameters=parameters,
         samples=SAMPLES,
+        stop=scenario.stop or None,
+        definitions=task | scenario.definitions,
         rtol=TOLERANCE,
         atol=TOLERANCE,
         cancel=cancel,

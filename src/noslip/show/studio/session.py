@@ -2,7 +2,7 @@
 
 Every change makes a new frozen `Choice` and hands it to the worker, which simulates the newest one
 and tells the view. Nothing is queued: a choice that came later takes the place of one that waits,
-and the run of an older one is cancelled. No fault ends a session; the view is told what, where, fix.
+and the run of an older one is cancelled. No fault ends a session: the view is told about it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Shown:
     ----------
     number : counts the runs of a session.
     name : of the model on this page.
-    compute : s from the choice to the samples.
+    compute : s from the choice to the samples, without what is compiled once.
     since : time of the wall clock when it was made.
     """
 
@@ -70,6 +70,9 @@ class View(Protocol):
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
         """What the ground must hold in that run."""
+
+    def show_drive_start(self, system: System, choice: Choice, look: Scene) -> None:
+        """It is to be driven from now on, or with other parameters."""
 
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
         """What was chosen cannot be run; none if it can."""
@@ -231,6 +234,14 @@ class Session:
             self.choice = dataclasses.replace(self.choice, typed=typed)
             self._submit()
 
+    def tasks(self) -> tuple[str, ...]:
+        """What the model of this page can be asked to do."""
+        return self.mechanism.tasks()
+
+    def controllers(self, task: str) -> tuple[str, ...]:
+        """Controllers that suit the model and a task."""
+        return self.mechanism.controllers(task)
+
     def values(self) -> dict[str, float]:
         """Where every knob stands."""
         with self._lock:
@@ -239,6 +250,27 @@ class Session:
             if self.choice.duration is not None:
                 stands["duration"] = self.choice.duration
             return stands | dict(self.choice.changes)
+
+    def show_drive(self, outcome: Outcome) -> None:
+        """Show a drive that was stopped, like any other run."""
+        run = outcome.trajectory
+        with self._lock:
+            system = self.mechanism.system(self.choice.formulation)
+            self._count += 1
+            self.shown = Shown(
+                number=self._count,
+                name=self.name,
+                mechanism=self.mechanism,
+                system=system,
+                choice=self.choice,
+                outcome=outcome,
+                scene=scene(run.model, run.parameters),
+                frames=frames(system, run, rate=_rate(float(run.t[-1] - run.t[0]))),
+                compute=0.0,
+                since=self._clock(),
+            )
+            self.ghost = None
+            self.view.show_run(self.shown, None)
 
     # inside
 
@@ -268,9 +300,10 @@ class Session:
 
     def _work(self, request: _Request, cancel: Cancel) -> None:
         """Simulate and tell the view; then, when it is quiet, what takes longer."""
-        begin = self._clock()
         choice, mechanism = request.choice, request.mechanism
         system = mechanism.system(choice.formulation)
+        cancel.check()
+        begin = self._clock()
         parameters = {
             p.name: choice.changes[p.name]
             for p in mechanism.model.parameters
@@ -280,6 +313,7 @@ class Session:
         choice = self._with_form_numbers(system, choice, look.length)
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, look.length)
+            self.view.show_drive_start(system, choice, look)
             self.view.show_faults(())
             return
         try:
@@ -364,7 +398,7 @@ class Session:
         self.view.show_faults(faults_of(error))
 
     def _file_was_saved(self, name: str, error: NoslipError | None) -> None:
-        """The model file was saved: take its model with the values that still have a place in it."""
+        """Take the model that was saved, with the values that still have a place in it."""
         with self._lock:
             if error is not None:
                 self.view.show_file_faults(error.faults)

@@ -1,0 +1,50 @@
+"""`noslip studio`: play with a model in the browser."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("model", default="agv")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    help="To listen on, at 127.0.0.1; any that is free by default.",
+)
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page.")
+def studio(model: str, port: int | None, browser: bool) -> None:
+    """Play with a model in the browser: sliders, plots, equations, and driving it yourself.
+
+    MODEL may be left out. A model file is read again whenever it is saved. Ctrl-C ends it.
+    """
+    import rich
+
+    from noslip.library import MODELS
+    from noslip.show.studio.server import Studio
+
+    # viser has lines of its own about addresses and connections
+    rich.get_console().quiet = True
+    if model in MODELS:
+        open_studio = Studio(model, port=port or 0)
+    else:
+        from noslip.library import load
+
+        load(model)
+        open_studio = Studio(file=Path(model), port=port or 0)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    try:
+        click.echo(f"noslip studio  {open_studio.address}  (Ctrl-C ends it)")
+        if browser:
+            click.launch(open_studio.address)
+        while not ended.wait(3600.0):
+            pass
+    except KeyboardInterrupt:
+        click.echo("")
+    finally:
+        open_studio.close()

@@ -1,0 +1,136 @@
+"""Curves of a run over time: which columns stand together, and their data with a cursor.
+
+The cursor is a curve of its own. Three points at the shown time are put among the samples, where
+all curves have the value they pass through. The cursor runs along the lowest value of the picture,
+and at these points up to the highest one and back: a vertical line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.engines.system import Array
+from noslip.show.report.values import unit_text
+from noslip.show.studio.runs import Outcome
+
+COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
+GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
+
+#: Most curves of one picture.
+MOST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Columns of one unit that are drawn together.
+
+    Parameters
+    ----------
+    title : what it is called on the page, with its unit.
+    columns : their names; those that start with ``error.`` are simulated minus reference.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+
+
+def pictures(outcome: Outcome) -> dict[str, Picture]:
+    """The pictures of a run by title, those that say most first."""
+    run = outcome.trajectory
+    units = {c.name: c.unit for c in run.coordinates}
+    angles = [
+        name
+        for joint in run.model.joints
+        if getattr(joint.type, "angles", None) is not None
+        for name in (f"{joint.name}.{a}" for a in joint.type.angles.names)  # type: ignore[union-attr]
+        if name in run.columns
+    ]
+    groups: list[tuple[str, str, list[str]]] = []
+    for title, names in (
+        ("places", [c.name for c in run.coordinates if units[c.name] != "1"] + angles),
+        ("speeds", [s.name for s in run.speeds]),
+        ("inputs", [q.name for q in run.input_quantities]),
+        ("energy", ["kinetic_energy", "potential_energy", "work"]),
+        ("errors", [f"error.{n}" for n in outcome.errors]),
+        ("energy error", ["energy_error"]),
+        ("residuals", [f"residual.{r}" for r in run.rows]),
+        ("accelerations", [f"acceleration.{s.name}" for s in run.speeds]),
+    ):
+        of = {n: run.columns[n.removeprefix("error.")][0] for n in names}
+        groups += [(title, u, [n for n in names if of[n] == u]) for u in dict.fromkeys(of.values())]
+    found = {}
+    for title, unit, names in groups:
+        shown = unit_text(unit)
+        full = f"{title} [{shown}]" if shown else title
+        found[full] = Picture(title=full, columns=tuple(names[:MOST]))
+    return found
+
+
+def column(outcome: Outcome, name: str) -> Array:
+    """(n,) values of a column or an error."""
+    if name.startswith("error."):
+        return np.asarray(outcome.errors[name.removeprefix("error.")])
+    return outcome.trajectory[name]
+
+
+def data(
+    outcome: Outcome, picture: Picture, shown_time: float, ghost: Outcome | None = None
+) -> tuple[Array, ...]:
+    """Times, the cursor, the columns, and those of a ghost, each (n + 3,).
+
+    Parameters
+    ----------
+    outcome : the run.
+    picture : what to draw.
+    shown_time : where the cursor stands, s.
+    ghost : another run whose columns are drawn too, where it has them.
+    """
+    run = outcome.trajectory
+    t = run.t
+    at = float(np.clip(shown_time, t[0], t[-1]))
+    k = int(np.searchsorted(t, at, side="right"))
+    times = np.concatenate([t[:k], [at, at, at], t[k:]])
+    curves = []
+    for name in picture.columns:
+        values = column(outcome, name)
+        now = float(np.interp(at, t, values))
+        curves.append(np.concatenate([values[:k], [now, now, now], values[k:]]))
+    if ghost is not None:
+        for name in picture.columns:
+            curves.append(np.interp(times, ghost.trajectory.t, column(ghost, name)))
+    stacked = np.nan_to_num(np.array(curves), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(np.min(stacked)), float(np.max(stacked))
+    cursor = np.full(len(times), low)
+    cursor[k + 1] = high if high > low else low + 1.0
+    return (times, cursor, *stacked)
+
+
+def same_columns(ghost: Outcome | None, picture: Picture) -> bool:
+    """Whether a ghost has all columns of a picture."""
+    if ghost is None:
+        return False
+    has = set(ghost.trajectory.columns) | {f"error.{n}" for n in ghost.errors}
+    return all(name in has for name in picture.columns)
+
+
+def series(picture: Picture, has_ghost: bool) -> tuple[dict[str, object], ...]:
+    """What uPlot is told about each array of `data`."""
+    told: list[dict[str, object]] = [
+        {"label": "t [s]"},
+        {"label": "now", "stroke": CURSOR, "width": 1, "points": {"show": False}},
+    ]
+    for k, name in enumerate(picture.columns):
+        label = name.removeprefix("error.").removeprefix("residual.").removeprefix("acceleration.")
+        told.append(
+            {"label": label, "stroke": COLORS[k % len(COLORS)], "width": 1.75,
+             "points": {"show": False}}
+        )  # fmt: skip
+    if has_ghost:
+        told += [
+            {"label": "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
+             "points": {"show": False}}
+            for _ in picture.columns
+        ]  # fmt: skip
+    return tuple(told)

@@ -1,0 +1,370 @@
+"""`Page`: one browser. Shows what its session finds, and takes what is chosen on it to the session.
+
+A thread of its own moves the picture on, 30 times a second; plots and the time bar follow at a
+slower pace. Every callback is guarded: a fault is shown on the page and nothing ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from noslip.analysis.audit import Audit
+from noslip.engines.system import System
+from noslip.errors import Fault, NoslipError
+from noslip.formulations.certificate import Certificate
+from noslip.show.scene.camera import camera, is_far
+from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.scene import Scene
+from noslip.show.scene.stage import Stage
+from noslip.show.studio import texts
+from noslip.show.studio.choice import DRIVE, Choice
+from noslip.show.studio.controls import Controls
+from noslip.show.studio.downloads import make_file
+from noslip.show.studio.panels import Panels
+from noslip.show.studio.player import Player
+from noslip.show.studio.plotting import Plots
+from noslip.show.studio.runs import Outcome
+from noslip.show.studio.session import Session, Shown, faults_of
+from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.wheel import Wheel
+from noslip.show.studio.worker import Cancel, Worker
+
+#: Pictures a second, and seconds between updates of plots and the time bar.
+RATE, SLOW = 30.0, 0.1
+
+
+class Page:
+    """A browser and its session.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    shelf : models to choose from.
+    name : of the first one.
+    """
+
+    def __init__(self, client: Any, shelf: Shelf, name: str) -> None:
+        self.client, self.shelf = client, shelf
+        self.player = Player()
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self.shown: Shown | None = None
+        self.ghost: Shown | None = None
+        self.audit: Audit | None = None
+        self._certificate: Certificate | None = None
+        self._why = ""
+        self._model: object = None
+        self._faults: tuple[Fault, ...] = ()
+        self._file_faults: tuple[Fault, ...] = ()
+        self.stage = Stage(client.scene, prefix="/noslip")
+        self.ghost_stage = Stage(client.scene, prefix="/noslip/ghost", ghost=True)
+        self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
+        self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
+        self.session = Session(shelf, name, self)
+        self.wheel = Wheel(self)
+        self.panels = Panels(self)
+        self.plots = Plots(client, self.panels.plots_tab, self.guard)
+        self._view: tuple[float, Any] = (0.0, None)
+        client.camera.on_update(self._camera_moved)
+        self.session.start()
+        threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
+
+    def close(self) -> None:
+        """The browser is gone: end the threads."""
+        self._closed.set()
+        self.session.close()
+        self._reader.close()
+        self._writer.close()
+
+    def guard(self, work: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A callback of the page that shows what goes wrong instead of raising it."""
+
+        def guarded(event: Any) -> None:
+            # what this program sets itself comes back without a client
+            if event.client is None or self._closed.is_set():
+                return
+            try:
+                work(event)
+            except Exception as error:
+                self._failed(error)
+
+        return guarded
+
+    # what the session tells
+
+    def show_controls(self, controls: Controls, choice: Choice) -> None:
+        """Other knobs; where it is not to be driven, no wheel."""
+        self.panels.show_controls(controls, choice)
+        if choice.task != DRIVE:
+            self.wheel.leave()
+
+    def show_drive_start(self, system: System, choice: Choice, look: Scene) -> None:
+        """Take the wheel."""
+        self.wheel.take(system, choice, look)
+
+    def show_run(self, shown: Shown, ghost: Shown | None) -> None:
+        """Another run: bodies, plots, time bar, verdicts."""
+        run = shown.outcome.trajectory
+        with self._lock:
+            now = time.monotonic()
+            is_new = self._model is not shown.mechanism
+            self.shown, self.audit = shown, None
+            self.ghost = ghost if self.panels.has_ghost else None
+            if is_new:
+                self.player.jump(0.0, now)
+            self.player.take(float(run.t[0]), float(run.t[-1]), now)
+            if is_new:
+                self.stage.follow = is_far(shown.scene, shown.frames)
+                self.panels.set_follow(self.stage.follow)
+            with self.client.atomic():
+                self._put()
+            if is_new:
+                self.look()
+                self._model = shown.mechanism
+                self._certificate, self._why = None, ""
+                self.player.play(now)
+            self.panels.show_run(shown)
+            self.plots.show(shown.outcome, self._ghost_outcome(), self.player.time(now))
+            self._show_verdicts()
+        self._reader.submit(shown)
+
+    def show_audit(self, shown: Shown, found: Audit | None) -> None:
+        """What the ground must hold."""
+        with self._lock:
+            if shown is self.shown:
+                self.audit = found
+                self._show_verdicts()
+
+    def show_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What cannot be run, above everything."""
+        self._faults = faults
+        self._show_faults()
+
+    def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What is wrong in the model file."""
+        self._file_faults = faults
+        self._show_faults()
+
+    # what the wheel tells
+
+    def show_live(self, look: Scene, film: Frames, is_due: bool) -> None:
+        """The newest picture of a drive; now and then its traces."""
+        with self._lock, self.client.atomic():
+            is_first = self._model is not self.wheel
+            if is_first:
+                self._model = self.wheel
+                self.ghost = None
+                self._put_ghost()
+                self.stage.follow = True
+                self.panels.set_follow(True)
+            before = self.stage.frames
+            if is_due or is_first:
+                self.stage.put(look, film, len(film) - 1)
+            else:
+                self.stage.extend(film)
+            if is_first or (before is not None and len(film) < len(before)):
+                self._look(look, film)
+
+    def show_live_plots(self, outcome: Outcome, t: float) -> None:
+        """The last seconds of a drive as curves."""
+        with self._lock:
+            self.plots.show(outcome, None, t)
+
+    def show_drive(self, outcome: Outcome) -> None:
+        """A drive that was stopped, to be looked at like any other run."""
+        self.session.show_drive(outcome)
+
+    # what is done on the page
+
+    def play_or_pause(self) -> None:
+        """Go on, or stay."""
+        with self._lock:
+            now = time.monotonic()
+            if self.player.is_playing:
+                self.player.pause(now)
+            else:
+                self.player.play(now)
+            self.panels.show_playing(self.player.is_playing)
+
+    def scrub(self, t: float) -> None:
+        """Show a time and stay there."""
+        with self._lock:
+            now = time.monotonic()
+            self.player.pause(now)
+            self.player.jump(t, now)
+            self.panels.show_playing(False)
+
+    def set_follow(self, follow: bool) -> None:
+        """Let the view move with the bodies, or leave it to the hand."""
+        with self._lock:
+            self.stage.follow = follow
+            self.stage.show(self.stage.index)
+            self.look()
+
+    def set_ghost(self, wanted: bool) -> None:
+        """Show the run before this one, or not."""
+        with self._lock:
+            self.ghost = self.session.ghost if wanted else None
+            self._put_ghost()
+            if self.shown is not None:
+                now = self.player.time(time.monotonic())
+                self.plots.show(self.shown.outcome, self._ghost_outcome(), now)
+
+    def set_stage(self, name: str, value: bool) -> None:
+        """Draw traces, forces or velocities, or not."""
+        with self._lock:
+            setattr(self.stage, name, value)
+            self._put()
+
+    def look(self) -> None:
+        """Look at the whole motion, or at the bodies that are followed."""
+        if self.stage.scene is not None and self.stage.frames is not None:
+            self._look(self.stage.scene, self.stage.frames)
+
+    def _look(self, look: Scene, film: Frames) -> None:
+        view = self.client.camera
+        aspect = float(view.aspect) if view.aspect else 1.5
+        found = camera(look, film, aspect=aspect, follow=self.stage.follow)
+        self._view = (aspect, found.position)
+        with self.client.atomic():
+            view.up_direction = tuple(float(x) for x in found.up)
+            view.position = tuple(float(x) for x in found.position)
+            view.look_at = tuple(float(x) for x in found.look_at)
+            view.fov = found.field_of_view
+
+    def _camera_moved(self, view: Any) -> None:
+        """Fit the view again where the window has another shape and nobody has moved the camera."""
+        aspect, position = self._view
+        if position is None or not view.aspect or self._closed.is_set():
+            return
+        distance = float(np.linalg.norm(position - np.asarray(view.look_at))) or 1.0
+        is_own = float(np.linalg.norm(position - np.asarray(view.position))) < 1e-3 * distance
+        if is_own and abs(float(view.aspect) / aspect - 1.0) > 0.02:
+            with self._lock:
+                self.look()
+
+    def download(self, kind: str) -> None:
+        """Make a file of the run that is shown, and send it."""
+        self._writer.submit(kind)
+
+    # inside
+
+    def _put(self) -> None:
+        shown = self.shown
+        if shown is None:
+            return
+        film = shown.frames
+        if self.stage.forces and shown.mechanism.model.contacts:
+            # forces cost more than poses, so that they are found only where they are drawn
+            film = frames(shown.system, shown.outcome.trajectory, times=film.times, forces=True)
+        self.stage.put(shown.scene, film, _index(shown, self.player.time(time.monotonic())))
+        self._put_ghost()
+
+    def _put_ghost(self) -> None:
+        if self.ghost is None:
+            self.ghost_stage.remove()
+            self.ghost_stage = Stage(self.client.scene, prefix="/noslip/ghost", ghost=True)
+            return
+        t = self.player.time(time.monotonic())
+        self.ghost_stage.put(self.ghost.scene, self.ghost.frames, _index(self.ghost, t))
+
+    def _ghost_outcome(self) -> Any:
+        return None if self.ghost is None else self.ghost.outcome
+
+    def _show_verdicts(self) -> None:
+        if self.shown is not None:
+            self.panels.show_verdicts(
+                texts.verdicts_html(self.shown, self.audit, self._certificate, self._why)
+            )
+
+    def _show_faults(self) -> None:
+        self.panels.show_faults(
+            texts.faults_html(
+                self._file_faults,
+                title="The file has faults; the last good model stays.",
+                kind="caution",
+            )
+            + texts.faults_html(self._faults)
+        )
+
+    def _failed(self, error: Exception) -> None:
+        self.show_faults(faults_of(error))
+
+    def _read(self, shown: Shown, cancel: Cancel) -> None:
+        """Equations and certificate, when it is quiet."""
+        cancel.wait(0.4)
+        html = shown.mechanism.equations_html(shown.choice.formulation)
+        cancel.check()
+        self.panels.show_equations(html, shown.choice.formulation)
+        if self._certificate is None and not self._why:
+            try:
+                self._certificate = shown.mechanism.certificate()
+            except NoslipError as error:
+                self._why = error.what
+        with self._lock:
+            self._show_verdicts()
+
+    def _not_read(self, error: Exception) -> None:
+        self.panels.show_equations(texts.faults_html(faults_of(error)), "")
+
+    def _write(self, kind: str, cancel: Cancel) -> None:
+        with self._lock:
+            shown, audit = self.shown, self.audit
+        if shown is None:
+            return
+        note = self.client.add_notification("Writing…", "", loading=True, with_close_button=False)
+        try:
+            name, content = make_file(kind, shown, audit)
+            self.client.send_file_download(name, content, save_immediately=True)
+        finally:
+            note.remove()
+
+    def _tick(self) -> None:
+        slow = 0.0
+        while not self._closed.wait(1.0 / RATE):
+            try:
+                now = time.monotonic()
+                is_slow = now - slow >= SLOW
+                slow = now if is_slow else slow
+                if self.wheel.is_driving:
+                    self.wheel.tick(now)
+                else:
+                    self._move(now, is_slow)
+            except Exception as error:
+                self._failed(error)
+                self._closed.wait(1.0)
+
+    def _move(self, now: float, is_slow: bool) -> None:
+        with self._lock:
+            shown = self.shown
+            if shown is None:
+                return
+            was_playing = self.player.is_playing
+            t = self.player.time(now)
+            k = _index(shown, t)
+            if k != self.stage.index:
+                with self.client.atomic():
+                    self.stage.show(k)
+                    if self.ghost is not None:
+                        self.ghost_stage.show(_index(self.ghost, t))
+            if is_slow:
+                self.panels.show_time(t)
+                self.plots.move(t)
+            if was_playing and not self.player.is_playing:
+                self.panels.show_playing(False)
+
+
+def _index(shown: Shown, t: float) -> int:
+    """The picture nearest to a time."""
+    times = shown.frames.times
+    k = int(np.searchsorted(times, t))
+    if k == 0:
+        return 0
+    if k == len(times):
+        return k - 1
+    return k if times[k] - t < t - times[k - 1] else k - 1

@@ -1,0 +1,125 @@
+"""The plots of a page: three pictures of curves, each chosen from a list, with a cursor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from noslip.show.studio.curves import Picture, data, pictures, same_columns, series
+from noslip.show.studio.runs import Outcome
+
+#: What the plots show first, as far as the run has it.
+FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
+SLOTS = 3
+
+Guard = Callable[[Callable[[Any], None]], Callable[[Any], None]]
+
+
+class Plots:
+    """Three plots in a tab.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    tab : to put them in.
+    guard : wraps callbacks.
+    """
+
+    def __init__(self, client: Any, tab: Any, guard: Guard) -> None:
+        self._client, self._tab, self._guard = client, tab, guard
+        self._lock = threading.RLock()
+        self._slots: list[_Slot] = []
+        self._outcome: Outcome | None = None
+        self._ghost: Outcome | None = None
+        self._pictures: dict[str, Picture] = {}
+        self._time = 0.0
+
+    def show(self, outcome: Outcome, ghost: Outcome | None, t: float) -> None:
+        """Draw another run."""
+        with self._lock:
+            self._outcome, self._ghost, self._time = outcome, ghost, t
+            found = pictures(outcome)
+            if list(found) != list(self._pictures) or not self._slots:
+                kept = [slot.title for slot in self._slots if slot.title in found]
+                self._pictures = found
+                self._rebuild(kept)
+            self._pictures = found
+            for slot in self._slots:
+                self._draw(slot)
+
+    def move(self, t: float) -> None:
+        """Put the cursor at another time."""
+        with self._lock:
+            if t == self._time or self._outcome is None:
+                return
+            self._time = t
+            for slot in self._slots:
+                self._draw(slot)
+
+    def _rebuild(self, kept: list[str]) -> None:
+        for slot in self._slots:
+            slot.remove()
+        titles = list(self._pictures)
+        wanted = kept + [t for first in FIRST for t in titles if t.startswith(first)]
+        wanted = list(dict.fromkeys([*wanted, *titles]))[:SLOTS]
+        gui = self._client.gui
+        self._slots = []
+        with self._tab:
+            for k, title in enumerate(wanted):
+                slot = _Slot(title)
+                slot.choice = gui.add_dropdown(
+                    f"plot {k + 1}", titles, initial_value=title, order=10.0 * k
+                )
+                slot.choice.on_update(self._guard(partial(self._choose, slot)))
+                self._slots.append(slot)
+
+    def _choose(self, slot: _Slot, _: Any) -> None:
+        with self._lock:
+            if slot.choice.value in self._pictures:
+                slot.title = slot.choice.value
+                self._draw(slot)
+
+    def _draw(self, slot: _Slot) -> None:
+        """New numbers for a plot; a new plot where it has other curves."""
+        if self._outcome is None:
+            return
+        picture = self._pictures[slot.title]
+        ghost = self._ghost if same_columns(self._ghost, picture) else None
+        arrays = data(self._outcome, picture, self._time, ghost)
+        key = (picture, ghost is not None)
+        if slot.plot is not None and slot.key == key:
+            slot.plot.data = arrays
+            return
+        if slot.plot is not None:
+            slot.plot.remove()
+        with self._tab:
+            slot.plot = self._client.gui.add_uplot(
+                arrays,
+                series(picture, ghost is not None),
+                height=190,
+                scales={"x": {"time": False}},
+                axes=({"size": 30}, {"size": 52}),
+                legend={"show": True, "live": False},
+                cursor={"drag": {"x": True, "y": False}},
+                padding=(8, 12, 0, 0),
+                order=slot.choice.order + 1.0,
+            )
+        slot.key = key
+
+
+class _Slot:
+    """One plot: what it shows and its handles."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.choice: Any = None
+        self.plot: Any = None
+        self.key: object = None
+
+    def remove(self) -> None:
+        """Take it off the page."""
+        for handle in (self.choice, self.plot):
+            if handle is not None:
+                handle.remove()
