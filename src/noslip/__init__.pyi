@@ -299,5 +299,12 @@ from .show.report.report import (
 from .show.folder import (
     write_run as write_run,
 )
+from .show.past_run import (
+    read_run as read_run,
+)
+from .show.animate import (
+    animate as animate,
+    picture as picture,
+)
 
 __version__: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from noslip.control.track import TrackResult
     from noslip.engines.system import System
 
-    Run = Trajectory | ScenarioRun | TrackResult
+    Run: TypeAlias = Trajectory | ScenarioRun | TrackResult
 
 #: Most pictures of a file; a longer run gets fewer a second.
 MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
@@ -72,17 +72,7 @@ def animate(
     SimulationError : for another ending, a run without samples, or a missing program.
     """
     target = Path(path)
-    kind = target.suffix.lower()
-    if kind not in (*RATES, ".png"):
-        raise SimulationError(
-            f"an animation cannot be written as '{target.suffix or target.name}'",
-            str(target),
-            "choose a file that ends in .html, .gif, .mp4 or .png",
-        )
-    if not target.parent.is_dir():
-        raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
-        )
+    kind = check_file(target)
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     if kind == ".html":
@@ -99,11 +89,9 @@ def animate(
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
-    from noslip.show.scene.movie import find_ffmpeg, write_gif, write_mp4
+    from noslip.show.scene.movie import write_gif, write_mp4
     from noslip.show.scene.still import Film
 
-    if kind == ".mp4":
-        find_ffmpeg(target)
     shown_rate = film_rate(trajectory, rate, speed, kind)
     look, motion = _motion(system, trajectory, shown_rate / speed, forces)
     film = Film(
@@ -125,6 +113,26 @@ def animate(
     else:
         write_atomically(target, lambda file: write_mp4(film, file, shown_rate, progress))
     return target
+
+
+def check_file(target: Path) -> str:
+    """The ending of a file that an animation can be written to, or why it cannot."""
+    kind = target.suffix.lower()
+    if kind not in (*RATES, ".png"):
+        raise SimulationError(
+            f"an animation cannot be written as '{target.suffix or target.name}'",
+            str(target),
+            "choose a file that ends in .html, .gif, .mp4 or .png",
+        )
+    if not target.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+        )
+    if kind == ".mp4":
+        from noslip.show.scene.movie import find_ffmpeg
+
+        find_ffmpeg(target)
+    return kind
 
 
 def animation_html(

@@ -15,6 +15,7 @@ import numpy as np
 from noslip import __version__
 from noslip.analysis.scenario import ScenarioRun
 from noslip.errors import SimulationError
+from noslip.model.files import save_model
 
 if TYPE_CHECKING:
     from noslip.analysis.audit import Audit
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 #: The file by which a folder is known to be a run of ours.
 SUMMARY = "summary.json"
+#: What was simulated, and what happened.
+MODEL, TRAJECTORY = "model.toml", "trajectory.nc"
 
 
 def write_run(
@@ -54,8 +57,8 @@ def write_run(
 
     Returns
     -------
-    Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``summary.json``,
-        ``summary.txt``, the figures as PNG and the report.
+    Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``model.toml``,
+        ``summary.json``, ``summary.txt``, the figures as PNG and the report.
     """
     target = Path(folder)
     check_target(target, force=force)
@@ -196,7 +199,8 @@ def _final(result: ScenarioRun) -> dict[str, float]:
 def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) -> None:
     """Everything but pictures."""
     run = result.trajectory
-    run.to_netcdf(folder / "trajectory.nc")
+    save_model(run.model, folder / MODEL)
+    run.to_netcdf(folder / TRAJECTORY)
     run.to_csv(folder / "trajectory.csv")
     (folder / SUMMARY).write_text(json.dumps(summary(result, command, audit), indent=2) + "\n")
     (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n")
