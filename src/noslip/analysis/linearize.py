@@ -259,7 +259,8 @@ def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
         raise SimulationError(
             f"the motion is not steady: {listed}",
             f"linearization of model '{point.system.model.name}'",
-            "find a steady motion first: steady(system, {…}), and linearize about its start",
+            "find a steady motion first: steady(system, {…}), and linearize about its start; on the "
+            "command line add --steady",
         )
     return abs(rates[worst]) if worst else 0.0
 

@@ -20,6 +20,8 @@ COMMANDS = {
     "derive": "derive",
     "verify": "verify",
     "evaluate": "evaluate",
+    "steady": "steady",
+    "linearize": "linearize",
     "run": "run",
     "track": "track",
     "animate": "animate",

@@ -1,0 +1,176 @@
+"""`noslip linearize`: small motions about a steady motion, and their eigenvalues over a range."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from noslip.cli.options import json_option, read_changes, set_option
+from noslip.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from noslip.analysis.linearize import Linearization
+    from noslip.analysis.sweep import EigenvalueSweep
+    from noslip.engines.system import System
+    from noslip.model.model import Model
+
+#: Values of a sweep, if the range does not say how many.
+COUNT = 101
+
+
+@click.command()
+@click.argument("model")
+@set_option
+@click.option(
+    "--steady",
+    "search",
+    is_flag=True,
+    help="Search for a steady motion that has what is set; else that must be all it needs.",
+)
+@click.option(
+    "--find",
+    multiple=True,
+    metavar="INPUT",
+    help="An input to be found that keeps the motion, with --steady. Repeatable.",
+)
+@click.option(
+    "--sweep",
+    metavar="NAME=LOW:HIGH[:COUNT]",
+    help="Eigenvalues over a range of a speed, coordinate, angle, input or parameter.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Figure of a sweep: .png, .svg or .pdf; in runs/ by default.",
+)
+@json_option
+def linearize(
+    model: str,
+    changes: tuple[str, ...],
+    search: bool,
+    find: tuple[str, ...],
+    sweep: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Linearize a model about an equilibrium or a steady motion.
+
+    What is set are coordinates, speeds, angles, inputs and parameters of the motion; the rest is
+    completed consistently. Shows states, eigenvalues and what they mean.
+    """
+    from noslip.engines.system import System
+    from noslip.formulations.base import derive as derive_equations
+    from noslip.library import load
+
+    if output is not None and sweep is None:
+        raise click.UsageError("-o names the figure of a sweep: add --sweep NAME=LOW:HIGH")
+    if find and not search:
+        raise click.UsageError("--find needs --steady")
+    loaded = load(model)
+    values = constants(loaded, changes)
+    if sweep is None:
+        system = System(equations=derive_equations(loaded))
+        result: Linearization | EigenvalueSweep = _linearize(system, values, search, find)
+        click.echo(json.dumps(result.to_json(), indent=2) if as_json else result.text())
+        return
+    name, points = _range(sweep)
+    target = _figure(loaded.name, name, output, as_json)
+    with Progress() as progress:
+        from noslip.analysis.sweep import split_changes, sweep_eigenvalues
+
+        system = System(equations=derive_equations(loaded))
+        about, inputs, parameters = split_changes(system, values)
+        swept = sweep_eigenvalues(
+            system,
+            name,
+            points,
+            about=about,
+            inputs=inputs,
+            parameters=parameters,
+            search=search,
+            find=find,
+            progress=progress,
+        )
+        if target is not None:
+            _draw(swept, target)
+    click.echo(json.dumps(swept.to_json(), indent=2) if as_json else swept.text())
+    if target is not None and not as_json:
+        click.echo(f"  figure  {target}")
+
+
+def constants(model: Model, changes: tuple[str, ...]) -> dict[str, float]:
+    """--set NAME=VALUE pairs as numbers: a steady motion has no inputs that change."""
+    values: dict[str, float] = {}
+    for name, value in read_changes(model, changes).items():
+        if isinstance(value, str):
+            raise click.UsageError(
+                f"--set {name}={value}: a steady motion has constant inputs; give a number or an "
+                "expression of parameters"
+            )
+        values[name] = float(value)
+    return values
+
+
+def _linearize(
+    system: System, values: dict[str, float], search: bool, find: tuple[str, ...]
+) -> Linearization:
+    from noslip.analysis.linearize import linearize as linearize_system
+    from noslip.analysis.steady import steady
+    from noslip.analysis.sweep import split_changes
+
+    about, inputs, parameters = split_changes(system, values)
+    if not search:
+        return linearize_system(system, about, inputs=inputs, parameters=parameters)
+    motion = steady(system, about, find=find, inputs=inputs, parameters=parameters)
+    return linearize_system(system, motion.start, inputs=motion.inputs, parameters=parameters)
+
+
+def _range(text: str) -> tuple[str, list[float]]:
+    """Name and values of NAME=LOW:HIGH[:COUNT]."""
+    name, _, ends = (part.strip() for part in text.partition("="))
+    parts = ends.split(":")
+    try:
+        low, high = float(parts[0]), float(parts[1])
+        count = int(parts[2]) if len(parts) == 3 else COUNT
+    except (ValueError, IndexError):
+        low, high, count = 0.0, 0.0, 0
+    if not (name and 2 <= len(parts) <= 3 and low < high and 2 <= count <= 100_000):
+        raise click.UsageError(
+            f"--sweep {text!r}: write NAME=LOW:HIGH or NAME=LOW:HIGH:COUNT with LOW below HIGH, "
+            "such as speed=0:10"
+        )
+    return name, [low + (high - low) * k / (count - 1) for k in range(count)]
+
+
+def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path | None:
+    """Where the figure goes; nowhere for programs that do not ask for it."""
+    from noslip.show.plots.files import check_file
+
+    if output is not None:
+        return check_file(output)
+    if as_json:
+        return None
+    folder = Path("runs")
+    folder.mkdir(exist_ok=True)
+    stem, number = f"{model}-{name}", 2
+    target = folder / f"{stem}.png"
+    while target.exists():
+        target, number = folder / f"{stem}-{number}.png", number + 1
+    return target
+
+
+def _draw(sweep: EigenvalueSweep, target: Path) -> None:
+    from noslip.show.plots.eigenvalues import plot_eigenvalues
+
+    plot_eigenvalues(
+        sweep.values,
+        sweep.eigenvalues,
+        parameter=sweep.name,
+        unit=sweep.unit,
+        title=sweep.model,
+        save=target,
+    )

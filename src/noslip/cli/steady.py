@@ -1,0 +1,58 @@
+"""`noslip steady`: a steady motion that has given values."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from noslip.cli.linearize import constants
+from noslip.cli.options import json_option, set_option
+
+
+@click.command()
+@click.argument("model")
+@set_option
+@click.option(
+    "--guess",
+    "guesses",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Where to look first; the motion found may have another value. Repeatable.",
+)
+@click.option(
+    "--find",
+    multiple=True,
+    metavar="INPUT",
+    help="An input to be found that keeps the motion. Repeatable.",
+)
+@json_option
+def steady(
+    model: str,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    find: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find a steady motion: an equilibrium, straight running, a turn.
+
+    What is set are the values it must have, inputs and parameters.
+    """
+    from noslip.analysis.steady import steady as find_steady
+    from noslip.analysis.sweep import split_changes
+    from noslip.engines.system import System
+    from noslip.formulations.base import derive as derive_equations
+    from noslip.library import load
+
+    loaded = load(model)
+    system = System(equations=derive_equations(loaded))
+    given, inputs, parameters = split_changes(system, constants(loaded, changes))
+    motion = find_steady(
+        system,
+        given,
+        guess=constants(loaded, guesses),
+        find=find,
+        inputs=inputs,
+        parameters=parameters,
+    )
+    click.echo(json.dumps(motion.to_json(), indent=2) if as_json else motion.text())
