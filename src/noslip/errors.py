@@ -16,6 +16,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+# so many faults are shown at a time; an error holds them all
+_SHOWN = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -58,12 +61,14 @@ class ModelError(NoslipError):
 
     @classmethod
     def from_faults(cls, faults: Sequence[Fault]) -> ModelError:
-        """One error for all faults found, numbered when there are several."""
+        """One error for all faults found, numbered when there are several; the first 20 shown."""
         error = cls(faults[0].what, faults[0].where, faults[0].fix)
         error.faults = tuple(faults)
         if len(faults) > 1:
-            listed = "\n".join(f"{k}. {fault.text()}" for k, fault in enumerate(faults, 1))
-            error.args = (f"{len(faults)} faults\n{listed}",)
+            listed = [f"{k}. {fault.text()}" for k, fault in enumerate(faults[:_SHOWN], 1)]
+            if len(faults) > _SHOWN:
+                listed.append(f"and {len(faults) - _SHOWN} more, shown when these are mended")
+            error.args = ("\n".join([f"{len(faults)} faults", *listed]),)
         return error
 
 

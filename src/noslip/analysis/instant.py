@@ -96,6 +96,12 @@ def evaluate(
     parameters : values that differ from the nominal ones.
     time : s.
     """
+    if not np.isfinite(time):
+        raise SimulationError(
+            f"the time is {time} s",
+            f"evaluate of model '{system.model.name}'",
+            "give a number in s",
+        )
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
     given = dict(inputs or {})
@@ -172,6 +178,12 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
             )
     num_v, num_f = kin.num_speeds, kin.num_independent_speeds
     motion = system.motion(t, x, u, params)
+    if not np.all(np.isfinite(motion)):
+        raise SimulationError(
+            "the equations give a number that is not finite here",
+            f"model '{system.model.name}' at the given state, t = {t:g} s",
+            "give smaller numbers, and inputs and wrenches that have a value here",
+        )
     blocks = system.blocks(t, x, u, params)
     energies = system.energies(t, x, u, params)
     lam = system.multipliers(t, x, u, params)

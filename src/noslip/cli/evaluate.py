@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
 from noslip.cli.options import json_option, read_changes, set_option
+
+if TYPE_CHECKING:
+    from noslip.model.model import Model
 
 
 @click.command()
@@ -23,16 +27,19 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
     from noslip.engines.system import System
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load
+    from noslip.simulation.start import start_names
 
     loaded = load(model)
     system = System(equations=derive_equations(loaded))
     values = read_changes(loaded, changes)
-    parameters = {p.name for p in loaded.parameters}
-    inputs = {q.name for q in system.inputs}
+    parameters = [p.name for p in loaded.parameters]
+    inputs = [q.name for q in system.inputs]
+    for name in values:
+        _check_name(loaded, name, [*parameters, *inputs, *start_names(system)])
     numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
     instant = evaluate_state(
         system,
-        {n: x for n, x in numbers.items() if n not in parameters | inputs},
+        {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
         inputs={n: x for n, x in values.items() if n in inputs},
         parameters={n: x for n, x in numbers.items() if n in parameters},
         time=at,
@@ -41,3 +48,17 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
         click.echo(json.dumps(instant.to_json(), indent=2))
     else:
         click.echo(instant.text())
+
+
+def _check_name(model: Model, name: str, known: list[str]) -> None:
+    """Refuse what is neither a parameter nor a start value nor an input."""
+    from noslip.errors import SimulationError, nearest
+
+    if name in known:
+        return
+    what = f"there is no parameter, start value or input '{name}'"
+    fix = nearest(name, known, more="`noslip check` lists them")
+    if model.scenario and name in {p.name for p in model.scenario.parameters}:
+        what = f"'{name}' is a number of the scenario, which evaluate does not follow"
+        fix = "leave it out, or use `noslip run`"
+    raise SimulationError(what, f"model '{model.name}'", fix)

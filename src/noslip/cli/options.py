@@ -52,23 +52,24 @@ def read_changes(model: Model, changes: tuple[str, ...]) -> dict[str, float | st
     values: dict[str, float | str] = {}
     for change in changes:
         name, equals, text = (part.strip() for part in change.partition("="))
+        said = f"--set {change!r}" if len(change) <= 60 else f"--set {change[:57]!r}…"
         if not equals or not name:
-            raise click.UsageError(f"--set {change!r}: write NAME=VALUE, such as --set r=0.1")
+            raise click.UsageError(f"{said}: write NAME=VALUE, such as --set r=0.1")
         try:
             unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
         except expressions.ExpressionError as error:
-            raise click.UsageError(f"--set {change!r}: the value cannot be read: {error}") from None
+            raise click.UsageError(f"{said}: the value cannot be read: {error}") from None
         if unknown and name in inputs:
             values[name] = text
             continue
         if unknown:
             raise click.UsageError(
-                f"--set {change!r}: there is no parameter '{unknown[0]}' to compute the value "
+                f"{said}: there is no parameter '{unknown[0]}' to compute the value "
                 "from; inputs alone may depend on t, coordinates and speeds"
             )
         value = expressions.nominal(text, known)
         if value != value:
-            raise click.UsageError(f"--set {change!r}: the value is not a finite number")
+            raise click.UsageError(f"{said}: the value is not a finite number")
         values[name] = value
         known[name] = value
     return values

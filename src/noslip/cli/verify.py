@@ -12,7 +12,7 @@ from noslip.cli.options import json_option
 @click.command()
 @click.argument("model")
 @click.option("--states", type=click.IntRange(1), default=6, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare five formulations at random states and print the certificate."""

@@ -6,6 +6,7 @@ To add one: a file with `build() -> Model`, and a line in `MODELS`.
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 
 from noslip.errors import ModelError, nearest
@@ -46,7 +47,7 @@ def load(source: str | Path) -> Model:
     if isinstance(source, str) and source in MODELS:
         return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
     path = Path(source)
-    if path.suffix == ".toml" or path.exists():
+    if path.suffix == ".toml" or os.path.exists(path):
         from noslip.model.files import load_model
 
         return load_model(path)

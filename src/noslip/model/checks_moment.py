@@ -62,7 +62,8 @@ def _turns(joint: Joint, before: Turns, values: dict[str, float]) -> Turns | Non
     axis = [value_at(entry, values) for entry in getattr(joint.type, "axis", (0.0, 0.0, 1.0))]
     if R_PF is None or R_BM is None or None in axis or len(axis) != 3 or not any(axis):
         return None
-    unit = np.array(axis, dtype=float) / np.linalg.norm(np.array(axis, dtype=float))
+    unit = np.array(axis, dtype=float) / np.max(np.abs(np.array(axis, dtype=float)))
+    unit /= np.linalg.norm(unit)
     H = np.array(ca.evalf(joint.type.motion(vector(list(unit)))))[:3]
     own = [(joint.name, R_BM @ column) for column in H.T if column.any()]
     return [(name, (R_PF @ R_BM.T).T @ axis) for name, axis in before] + own

@@ -15,15 +15,15 @@ from noslip.model.forces import Motor
 from noslip.model.model import Model
 from noslip.model.vocabulary import TIME, Vocabulary, named_angles
 
+#: Length of a model's name.
+MAX_NAME = 100
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All names that the model declares."""
-    if not model.name.strip():
-        yield Finding(
-            ("name",), "the model has no name", 'give it one, for example name = "my_robot"'
-        )
+    yield from _check_model_name(model.name)
     for path, name in _declared(model):
         yield from check_identifier(path, name, owner(path))
     for kind in NOUNS:
@@ -48,6 +48,23 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
             )
     yield from _angle_names(model)
     yield from _speed_names(model, known)
+
+
+def _check_model_name(name: str) -> Iterator[Finding]:
+    """A model's name is a line of text that can name a folder for its runs."""
+    fix = 'give it one, for example name = "my_robot"'
+    if not name.strip():
+        yield Finding(("name",), "the model has no name", fix)
+    elif len(name) > MAX_NAME:
+        yield Finding(
+            ("name",), f"the model's name has {len(name)} characters, at most {MAX_NAME}", fix
+        )
+    elif not name.isprintable() or set(name) & set('/\\:*?"<>|') or name[0] in ". ":
+        yield Finding(
+            ("name",),
+            f"the model's name is {name!r}, which cannot name a folder for its runs",
+            'leave out / \\ : * ? " < > |, line breaks, and a point or space at the start',
+        )
 
 
 def check_identifier(path: Path, name: str, whose: str) -> Iterator[Finding]:

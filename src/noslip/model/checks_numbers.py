@@ -42,6 +42,9 @@ NOT_NEGATIVE = {
     (Tire, "v0"),
 }
 
+#: Numbers beyond these, but for 0, are mistakes, and their products soon leave what a float holds.
+SMALLEST, LARGEST = 1e-50, 1e50
+
 #: Fields that are directions.
 DIRECTIONS = {
     (Revolute, "axis"),
@@ -124,6 +127,13 @@ def _check_number(path: Path, value: Any) -> Iterator[Finding]:
             path,
             f"{owner(path)} has {field(path)} = {shown}, expected a finite number",
             "give a finite number in SI units",
+        )
+    elif value and not SMALLEST <= abs(value) <= LARGEST:
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} = {number_text(value)}, with which nothing can be "
+            "computed",
+            f"give 0, or a number between {SMALLEST:g} and {LARGEST:g} in SI units",
         )
 
 

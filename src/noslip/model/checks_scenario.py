@@ -12,7 +12,7 @@ from noslip.model.expressions import ExpressionError, nominal
 from noslip.model.findings import Finding, field, number_text
 from noslip.model.model import Model
 from noslip.model.quantities import Scalar
-from noslip.model.scenario import Scenario
+from noslip.model.scenario import MAX_SAMPLES, Scenario
 from noslip.model.vocabulary import TIME, Vocabulary, angle_names
 
 
@@ -52,6 +52,12 @@ def _check_times(scenario: Scenario) -> Iterator[Finding]:
             ("scenario", "samples"),
             f"the scenario has {scenario.samples} samples, expected 2 or more",
             "count both ends, for example samples = 501",
+        )
+    elif scenario.samples > MAX_SAMPLES:
+        yield Finding(
+            ("scenario", "samples"),
+            f"the scenario has {scenario.samples} samples, expected {MAX_SAMPLES} or fewer",
+            "give as many as you want to look at, for example samples = 501",
         )
 
 

@@ -19,17 +19,18 @@ def check_topology(model: Model, known: Vocabulary) -> Iterator[Finding]:
         )
     for joint in model.joints:
         path = ("joints", joint.name)
-        if joint.parent == joint.child:
+        if joint.parent == joint.child != WORLD:
             yield Finding(
                 path,
                 f"joint '{joint.name}' ties body '{joint.child}' to itself",
                 "name two different bodies as parent and child",
             )
         elif joint.child == WORLD:
+            fix = f'swap them: parent = "{WORLD}", child = "{joint.parent}"'
             yield Finding(
                 (*path, "child"),
                 f"joint '{joint.name}' has '{WORLD}' as its child, which nothing can carry",
-                f'swap them: parent = "{WORLD}", child = "{joint.parent}"',
+                fix if joint.parent != WORLD else "name the body that it carries as its child",
             )
     yield from _hanging(model, known)
 
@@ -63,7 +64,8 @@ def _hanging(model: Model, known: Vocabulary) -> Iterator[Finding]:
     for body in dict.fromkeys(unreached):
         groups.setdefault(_root(body, carriers), []).append(body)
     # the body meant by a misspelled child is not known, so only the spelling is reported
-    misspelled = any(joint.child not in known.bodies for joint in model.joints)
+    carriable = set(known.bodies) - {WORLD}
+    misspelled = any(joint.child not in carriable for joint in model.joints)
     for root, bodies in groups.items():
         carried = [body for body in bodies if body not in root]
         also = f", and with {'it' if len(root) == 1 else 'them'} {_listed(carried)}"

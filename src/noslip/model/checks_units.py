@@ -137,7 +137,7 @@ def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
     try:
         read_unit(unit)
     except UnitError as error:
-        yield Finding(path, f"{owner(path)} has unit {quoted(unit)}, which {error}", error.fix)
+        yield Finding(path, f"{owner(path)} has unit {quoted(unit)}: {error}", error.fix)
 
 
 def _check_motor(

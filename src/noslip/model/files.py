@@ -75,6 +75,13 @@ def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...
     ModelError : with all faults of the text, each with its line.
     """
     table, lines = _read_table(text, file)
+    if not table:
+        raise ModelError(
+            "the file describes nothing",
+            file,
+            'begin with format = 1, name = "…" and gravity = [0, 0, -9.81], then bodies and '
+            "joints; docs/model-files.md has an example",
+        )
     reading = model_from_table(table)
     findings = list(reading.findings)
     if reading.model is not None:
@@ -215,11 +222,10 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
     said = re.sub(r"\('(.*?)',?\)", lambda m: m[1].replace("', '", "."), said)
     shown = text.splitlines()[line - 1].strip() if 0 < line <= len(text.splitlines()) else ""
     what = f"the text '{shown[:60]}' is not TOML: " if shown else "the text is not TOML: "
-    return ModelError(
-        what + said[:1].lower() + said[1:],
-        where,
-        "write key = value, with text in quotes, arrays in [ ], and each key and table once",
-    )
+    fix = "write key = value, with text in quotes, arrays in [ ], and each key and table once"
+    if not re.sub(r"\".*?\"|'.*?'|#.*", "", shown).isascii():
+        fix = "name parts with the letters a to z, digits and _; other letters belong in quotes"
+    return ModelError(what + said[:1].lower() + said[1:], where, fix)
 
 
 def _unreadable(file: str, error: Exception) -> ModelError:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from noslip.model.quantities import Parameter, Scalar
 
+#: More samples than this do not fit into memory, for a mechanism of usual size.
+MAX_SAMPLES = 10_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:

@@ -21,6 +21,27 @@ from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
 
 Table = dict[str, Any]
 
+#: What others call a type.
+ALSO_CALLED = {
+    "hinge": "revolute",
+    "pin": "revolute",
+    "rotary": "revolute",
+    "slider": "prismatic",
+    "sliding": "prismatic",
+    "ball": "spherical",
+    "weld": "fixed",
+    "rigid": "fixed",
+    "floating": "free",
+    "wheel": "rolling",
+    "blade": "knife_edge",
+    "skate": "knife_edge",
+    "damper": "joint_damper",
+    "friction": "joint_friction",
+    "force": "wrench",
+    "sphere": "ball",
+    "cube": "box",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -132,13 +153,17 @@ class _Reader:
         word = table.pop("type", None)
         if isinstance(word, str) and word in words:
             return words[word]
+        meant = nearest_word(word, words) if isinstance(word, str) else None
         listed = ", ".join(f'"{w}"' for w in words)
         if word is None:
             self.note(path, f"{_called(path)} has no type", f"add type = one of {listed}")
         else:
             what = f"{_called(path)} has type {_shown(word)}, expected one of {listed}"
-            self.note((*path, "type"), what, hint(str(word), words))
-        meant = nearest_word(word, words) if isinstance(word, str) else None
+            also = ALSO_CALLED.get(str(word), "")
+            if also in words:
+                meant = also
+            fix = f"did you mean '{also}'?" if also in words else hint(str(word), words)
+            self.note((*path, "type"), what, fix)
         return words[meant] if meant is not None else None
 
     def fields(self, part: type, table: Table, path: Path, given: dict[str, Any]) -> Any:
@@ -288,6 +313,8 @@ def _stand_in(key: Key) -> Any:
 
 
 def _example(key: Key) -> str:
+    if key.name == "unit":
+        return 'unit = "kg*m^2", or whatever its unit is; "1" for a pure number'
     if len(key.parts) > 1:
         return f'{key.name} = {{type = "{WORDS[key.parts[0]]}", …}}'
     return f"{key.name} = {_EXAMPLES[key.kind]}"

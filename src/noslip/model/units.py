@@ -49,6 +49,7 @@ INSTEAD = {
     "rpm": "rad/s, of which 1 rpm is 0.104719755",
     "kN": "N, of which 1 kN is 1000",
     "lb": "kg, of which 1 lb is 0.45359237",
+    "lbs": "kg, of which 1 lb is 0.45359237",
     "ft": "m, of which 1 ft is 0.3048",
     "Nm": "N*m",
     "meter": "m",
@@ -80,14 +81,16 @@ def read_unit(text: str) -> Dimension:
     UnitError : the text is not a product of powers of known units.
     """
     if not text.strip():
-        raise UnitError("is empty", 'write unit = "1" for a pure number')
+        raise UnitError("it is empty", 'write unit = "1" for a pure number')
     try:
         found = fold(parse(text), _leaf, _call)
     except ExpressionError as error:
-        raise UnitError(f"cannot be read: {error}", _spelled(text)) from None
+        raise UnitError(f"it cannot be read: {error}", _spelled(text)) from None
     if isinstance(found, float):
         if found != 1.0:
-            raise UnitError("is a number", 'put the number into the value; a pure number has "1"')
+            raise UnitError(
+                "it is a number", 'put the number into the value; a pure number has "1"'
+            )
         return PURE
     return found
 
@@ -130,7 +133,7 @@ def _leaf(node: Number | Name) -> Dimension | float:
         fix = f"write {INSTEAD[node.name]}"
     elif fix.startswith("known"):
         fix = f"known are {', '.join(UNITS)} and 1"
-    raise UnitError(f"has '{node.name}', which is not a known unit", fix)
+    raise UnitError(f"'{node.name}' is not a known unit", fix)
 
 
 def _call(function: str, arguments: list[Dimension | float]) -> Dimension | float:
@@ -142,11 +145,11 @@ def _call(function: str, arguments: list[Dimension | float]) -> Dimension | floa
         a, b = (PURE if x == 1.0 else x for x in arguments)
         if isinstance(a, tuple) and isinstance(b, tuple):
             return times(a, b, 1 if function == "*" else -1)
-        raise UnitError("has a number in it", "put the number into the value")
+        raise UnitError("it has a number in it", "put the number into the value")
     if function == "**" and isinstance(first, tuple) and isinstance(rest[0], float):
         return power(first, rest[0])
     raise UnitError(
-        "is not a product of powers of units", 'write for example "kg*m^2" or "N*m/(rad/s)"'
+        "it is not a product of powers of units", 'write for example "kg*m^2" or "N*m/(rad/s)"'
     )
 
 

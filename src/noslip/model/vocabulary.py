@@ -58,7 +58,9 @@ def vocabulary(model: Model) -> Vocabulary:
     """The names of a model, which may have faults."""
     bodies = (WORLD, *(body.name for body in model.bodies))
     found = topology(_with_known_parents(model, bodies))
-    joints = [joint for joint in model.joints if joint not in found.loops]
+    # a joint that carries the world is a mistake of its own, not a loop
+    loops = [joint for joint in found.loops if joint.child != WORLD]
+    joints = [joint for joint in model.joints if joint not in loops]
     return Vocabulary(
         parameters=model.parameter_values(),
         bodies=bodies,
@@ -68,7 +70,7 @@ def vocabulary(model: Model) -> Vocabulary:
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
         inputs=tuple(i.name for i in model.inputs),
         speed_inputs=tuple(i.name for i in model.speed_inputs),
-        loop_names={name: j.name for j in found.loops for name in _would_be_names(j)},
+        loop_names={name: j.name for j in loops for name in _would_be_names(j)},
         topology=found,
         fields=tuple(leaves(model)),
     )

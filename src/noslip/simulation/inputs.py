@@ -22,6 +22,7 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
+from noslip.model.checks_expressions import is_undefined
 from noslip.model.expressions import ExpressionError
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
@@ -346,6 +347,12 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             f"expression '{text}' uses '{name}', which is not known",
             f"{where} of model '{system.model.name}'",
             nearest(name, sorted(known)),
+        )
+    if is_undefined(tree, {}):
+        raise SimulationError(
+            f"expression '{text}' has no finite value",
+            f"{where} of model '{system.model.name}'",
+            "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
         )
 
 

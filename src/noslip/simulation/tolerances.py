@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from noslip.errors import SimulationError
+from noslip.model.scenario import MAX_SAMPLES
 
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
-
-#: More samples than this do not fit into memory, for a mechanism of usual size.
-MAX_SAMPLES = 10_000_000
 
 
 def check_settings(

@@ -26,7 +26,7 @@ unit = "N"
 """
 
 RIM = "[contacts.rim]\ntype = 'rolling'\nbody = 'cart'\n"
-SHAPES = "shapes = [{type = 'cube'}, {type = 'sphere', radius = -1}]"
+SHAPES = "shapes = [{type = 'blob'}, {type = 'sphere', radius = -1}]"
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,12 @@ SHAPES = "shapes = [{type = 'cube'}, {type = 'sphere', radius = -1}]"
         ([("planar", "plannar")], ["8, joints.cart.type"]),
         ([("planar", "revolut"), ("vx", "rate")], ["7, joints.cart.axis", "8, joints.cart.type"]),
         ([("motor", "moter"), ("vx", "vq")], ["12, forces.drive.type", "13, forces.drive.speed"]),
+        # a type that others call by another name
+        ([("planar", "hinge"), ("vx", "rate")], ["7, joints.cart.axis", "8, joints.cart.type"]),
         # like no type: nothing is said of its names and keys
-        ([("planar", "hinge"), ("vx", "rate")], ["8, joints.cart.type"]),
+        ([("planar", "swivel"), ("vx", "rate")], ["8, joints.cart.type"]),
         (
-            [('type = "planar"', 'type = "hinge"\naxis = [1, 0, 0]\nmas = 2')],
+            [('type = "planar"', 'type = "swivel"\naxis = [1, 0, 0]\nmas = 2')],
             ["8, joints.cart.type", "10, joints.cart.mas"],
         ),
         ([('type = "planar"\n', "")], ["7, joints.cart"]),

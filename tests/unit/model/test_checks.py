@@ -160,6 +160,21 @@ NAMES = [
         "independent_speeds[0].name",
         "give the expression a new name, or leave the expression out",
     ),
+    *(
+        (
+            replace(CART, name=name),
+            f"the model's name is {name!r}, which cannot name a folder for its runs",
+            "name",
+            "leave out / ",
+        )
+        for name in ("../../evil", "a\nb", "/", ".hidden", "..", "a\\b", "C:", "\x1b[31m", " x")
+    ),
+    (
+        replace(CART, name="n" * 101),
+        "the model's name has 101 characters, at most 100",
+        "name",
+        "give it one, for example",
+    ),
 ]
 
 
@@ -177,6 +192,20 @@ def test_all_faults_come_together_and_numbered():
         check_model(model)
     assert [f.where for f in caught.value.faults] == ["joints.swing.parent", "bodies.lost"]
     assert str(caught.value).startswith("2 faults\n1. joint 'swing' refers")
+
+
+def test_of_very_many_faults_the_first_are_shown_and_all_are_held():
+    model = more(CART, "parameters", *(parameter(f"p{k}", unit="meters") for k in range(30)))
+    with pytest.raises(ModelError) as caught:
+        check_model(model)
+    assert len(caught.value.faults) == 30
+    assert "20. parameter 'p19'" in str(caught.value) and "21." not in str(caught.value)
+    assert str(caught.value).endswith("and 10 more, shown when these are mended")
+
+
+@pytest.mark.parametrize("name", ["Шлитен 🛷", "two wheeler (v1.2)", "n" * 100])
+def test_a_model_may_have_any_name_that_a_folder_may(name):
+    assert check_model(replace(CART, name=name)) == ()
 
 
 def test_places_are_told_by_the_caller():

@@ -135,6 +135,18 @@ ENTRIES = [
         "give a finite number in SI units",
     ),
     (
+        swap(CART, "bodies", mass=1e200),
+        "body 'rod' has mass = 1e+200, with which nothing can be computed",
+        "bodies.rod.mass",
+        "give 0, or a number between 1e-50 and 1e+50 in SI units",
+    ),
+    (
+        swap(CART, "parameters", value=-1e-300),
+        "parameter 'l' has value = -1e-300, with which nothing can be computed",
+        "parameters.l.value",
+        "give 0, or a number between 1e-50 and 1e+50 in SI units",
+    ),
+    (
         swap(CART, "bodies", mass=10**400),
         "body 'rod' has mass = a whole number above 1e308, expected a finite number",
         "bodies.rod.mass",

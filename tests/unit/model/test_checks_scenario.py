@@ -30,6 +30,12 @@ CASES = [
         "count both ends, for example samples = 501",
     ),
     (
+        run(samples=10**12),
+        "the scenario has 1000000000000 samples, expected 10000000 or fewer",
+        "scenario.samples",
+        "give as many as you want to look at, for example samples = 501",
+    ),
+    (
         run(start={"rail.positon": 1.0}),
         "the scenario refers to coordinate or speed 'rail.positon', which is not declared",
         'scenario.start."rail.positon"',

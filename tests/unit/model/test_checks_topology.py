@@ -121,3 +121,10 @@ def test_a_misspelled_parent_is_one_fault_however_much_hangs_on_it():
     model = swap(CART, "joints", 0, parent="wrld")
     (fault,) = faults(model)
     assert fault.what == "joint 'rail' refers to body 'wrld', which is not declared"
+
+
+def test_a_joint_from_the_world_to_itself_is_one_fault():
+    """Not also a body in the air, nor a loop without coordinates."""
+    (fault,) = faults(swap(CART, "joints", 0, child="world"))
+    assert fault.what == "joint 'rail' has 'world' as its child, which nothing can carry"
+    assert fault.fix == "name the body that it carries as its child"

@@ -72,9 +72,7 @@ def warnings(model):
 )
 def test_a_unit_that_is_none_is_a_fault(model, whose):
     (fault,) = faults(model)
-    assert (
-        fault.what == f"{whose} has unit \"meters\", which has 'meters', which is not a known unit"
-    )
+    assert fault.what == f"{whose} has unit \"meters\": 'meters' is not a known unit"
     assert fault.fix == "known are kg, m, s, A, K, rad, Hz, N, Pa, J, W, C, V, ohm and 1"
     assert fault.where.endswith("unit")
 

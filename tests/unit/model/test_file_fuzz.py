@@ -48,8 +48,9 @@ EXAMPLE = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
 steady = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 units = st.sampled_from(["1", "m", "kg*m^2", "N*m/(rad/s)", "1/s", "m^0.5"])
+names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-finite = st.floats(allow_nan=False, allow_infinity=False)
+finite = st.floats(-1e50, 1e50).filter(lambda x: x == 0 or abs(x) >= 1e-50)
 scalars = st.one_of(finite, st.integers(-99, 99), st.sampled_from(["p", "-p/2", "p*sin(p)", "3"]))
 positive = st.one_of(st.floats(1e-3, 1e3), st.integers(1, 9), st.sampled_from(["p", "2*p"]))
 vectors = st.tuples(scalars, scalars, scalars)
@@ -142,7 +143,7 @@ def trees(draw):
 def models(draw):
     bodies, joints = draw(trees())
     model = Model(
-        name=draw(texts.filter(str.strip)),
+        name=draw(names),
         gravity=draw(vectors),
         description=draw(texts),
         references=tuple(draw(some(texts))),

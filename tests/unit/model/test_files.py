@@ -61,6 +61,21 @@ def disk_fault(path):
     return fault
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet\n\n", " \n"])
+def test_a_file_without_anything_is_one_fault(text):
+    (fault,) = faults(text)
+    assert fault.what == "the file describes nothing"
+    assert fault.where == "sled.toml" and "begin with format = 1" in fault.fix
+
+
+def test_a_name_in_other_letters_belongs_in_quotes():
+    (fault,) = faults(SLED.replace("[bodies.sled]", "[bodies.schlitten_ö]"))
+    assert fault.where.startswith("sled.toml, line 4")
+    assert fault.fix.startswith("name parts with the letters a to z, digits and _")
+    (fault,) = faults(SLED.replace('"sled"\n', '"sled', 1) + "# ö")
+    assert fault.fix.startswith("write key = value")
+
+
 def test_a_file_that_is_not_there(tmp_path):
     fault = disk_fault(tmp_path / "x.toml")
     assert fault.what == f"there is no file '{tmp_path / 'x.toml'}'"

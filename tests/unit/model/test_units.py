@@ -62,9 +62,9 @@ def test_a_dimension_in_base_units(text, shown):
     [
         ("", "is empty", '"1" for a pure number'),
         ("  ", "is empty", '"1" for a pure number'),
-        ("kgg", "'kgg', which is not a known unit", "did you mean 'kg'?"),
+        ("kgg", "'kgg' is not a known unit", "did you mean 'kg'?"),
         ("n*m", "'n'", "did you mean 'N'?"),
-        ("furlong", "'furlong', which is not a known unit", "known are kg, m, s,"),
+        ("furlong", "'furlong' is not a known unit", "known are kg, m, s,"),
         ("deg", "'deg'", "write rad, of which 1 deg is 0.0174532925"),
         ("km/h", "'km'", "write m, of which 1 km is 1000"),
         ("rpm", "'rpm'", "rad/s, of which 1 rpm is 0.104719755"),
