@@ -1,8 +1,9 @@
 """Shapes for bodies that have none, from their joints, contacts and mass.
 
 A body gets, as far as it has the parts: a wheel with a mark at each rolling contact, a blade at
-each knife edge, links from its joint to the joints and contacts it carries, and a box of its own
-mass and inertia about its mass center. Sizes follow from the distances in the model.
+each knife edge, links from its joint to those of the bodies it carries, a table where others roll
+on it, and a box of its own mass and inertia about its mass center. Sizes follow from the distances
+in the model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from noslip.model.bodies import WORLD, Body, Box, Cylinder, Placement, Ring, Shape, Sphere
-from noslip.model.contacts import Ball, KnifeEdge, Rolling, Torus
+from noslip.model.contacts import Ball, KnifeEdge, Plane, Rolling, Torus
 from noslip.model.joints import Joint, Prismatic, Revolute, Spherical
 from noslip.model.model import Model
 from noslip.show.scene.geometry import (
@@ -24,6 +25,7 @@ from noslip.show.scene.geometry import (
     rotation_to,
     vector,
 )
+from noslip.show.scene.rollers import planes
 
 METAL, DARK, MARK = "#9d9d9d", "#333333", "#f58518"
 COLORS = ("#4c78a8", "#72b7b2", "#e45756", "#54a24b", "#b279a2", "#eeca3b")
@@ -42,9 +44,12 @@ def default_shapes(model: Model, body: Body, values: Mapping[str, float]) -> tup
         else:
             shapes += _blade(contact, size, values)
     shapes += _links(model, body, size, color, values)
+    tables = [plane for plane in planes(model) if plane.body == body.name]
+    shapes += [_table(plane, size, color, values) for plane in tables]
     is_wheel = any(c.body == body.name and isinstance(c, Rolling) for c in model.contacts)
-    if not is_wheel and (not shapes or number(body.mass, values) > 0):
-        shapes += _mass(body, size, color, values)
+    if not is_wheel and not tables and (not shapes or number(body.mass, values) > 0):
+        most = 0.25 * size if shapes else 0.6 * size
+        shapes.append(_mass(body, size, most, color, values))
     return tuple(shapes)
 
 
@@ -78,16 +83,19 @@ def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]
 
 
 def typical_length(model: Model, values: Mapping[str, float]) -> float:
-    """The largest distance between places on one body, m; 1 where all of them coincide."""
-    lengths = [1e-300]
+    """The largest distance between places on one body, m; where all coincide, of its inertia."""
+    lengths, gyrations = [0.0], [0.0]
     for body in model.bodies:
         points = [p for _, p in _places(model, body, values)]
         points.append(numbers(body.center_of_mass, values))
         reach = [2 * _reach(c, values) for c in model.contacts if c.body == body.name]
         apart = [float(np.linalg.norm(a - b)) for a in points for b in points]
-        lengths += [x for x in (*apart, *reach, 2 * _gyration(body, values)) if np.isfinite(x)]
-    longest = max(lengths)
-    return longest if longest > 1e-9 else 1.0
+        lengths += [x for x in (*apart, *reach) if np.isfinite(x)]
+        gyrations.append(2 * _gyration(body, values))
+    for longest in (max(lengths), max(gyrations)):
+        if 1e-9 < longest < np.inf:
+            return longest
+    return 1.0
 
 
 def _wheel(contact: Rolling, values: Mapping[str, float]) -> Iterator[Shape]:
@@ -96,7 +104,7 @@ def _wheel(contact: Rolling, values: Mapping[str, float]) -> Iterator[Shape]:
     wheel = contact.wheel
     radius = number(wheel.radius, values)
     if isinstance(wheel, Ball):
-        yield Sphere(radius=radius, frame=_at(center), color=COLORS[0])
+        yield Sphere(radius=radius, frame=_at(center), color=COLORS[2])
         yield Ring(radius=radius, tube_radius=radius / 40, frame=_at(center), color=MARK)
         return
     R = rotation_to(numbers(wheel.axis, values))
@@ -156,24 +164,33 @@ def _links(
             yield _rod(p - axis * size / 20, p + axis * size / 20, size / 20, DARK)
 
 
-def _mass(body: Body, size: float, color: str, values: Mapping[str, float]) -> Iterator[Shape]:
+def _table(plane: Plane, size: float, color: str, values: Mapping[str, float]) -> Box:
+    """A plate whose upper face is a plane that something rolls on."""
+    R, p = placed(plane.frame, values)
+    thick = size / 20
+    frame = _at(p - R[:, 2] * thick / 2, R)
+    return Box(size=(3 * size, 3 * size, thick), frame=frame, color=color)
+
+
+def _mass(body: Body, size: float, most: float, color: str, values: Mapping[str, float]) -> Box:
     """The box of the body's own inertia about its mass center, within sensible proportions.
 
     A box of edges a, b, c has Ixx = m (b² + c²)/12, so that a² = 6 (Iyy + Izz − Ixx)/m.
     """
     mass = number(body.mass, values)
     moments = numbers(body.inertia_entries()[:3], values)
-    edges = np.full(3, 0.25 * size)
+    center = numbers(body.center_of_mass, values)
+    edges = np.full(3, most / 2)
     if mass > 0 and body.moment is None:
         edges = np.sqrt(np.maximum(6 * (np.sum(moments) - 2 * moments) / mass, 0.0))
     elif mass > 0:
         edges = np.sqrt(6 * moments[2] / mass) * np.array([1.0, 1.0, 0.2])
-    edges = np.clip(np.nan_to_num(edges), 0.06 * size, 0.6 * size)
+    edges = np.nan_to_num(edges)
+    edges = np.clip(edges * min(1.0, most / max(float(edges.max()), 1e-300)), size / 20, most)
     a, b, c = (float(e) for e in edges)
-    center = numbers(body.center_of_mass, values)
     if body.moment is not None:
         center = center + np.array([0.0, 0.0, 0.5 * c])
-    yield Box(size=(a, b, c), frame=_at(center), color=color)
+    return Box(size=(a, b, c), frame=_at(center), color=color)
 
 
 def _places(model: Model, body: Body, values: Mapping[str, float]) -> list[tuple[Joint, Array]]:
