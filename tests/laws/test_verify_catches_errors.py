@@ -58,7 +58,8 @@ class Substituted(AbstractFormulation):
         curl = ca.jtimes(a, s.q, moving) - ca.gradient(ca.dot(a, moving), s.q)
         curl = ca.substitute([curl], [fixed, moving], [P, q_dot])[0]
         bias = ca.jtimes(P, s.q, q_dot) + ca.mtimes(beta.T, curl - ca.gradient(energy, s.q))
-        return dataclasses.replace(right, formulation=self, reduced_bias=bias)
+        blocks = right.blocks()._replace(bias=bias)
+        return dataclasses.replace(right, formulation=self, blocks=lambda: blocks)
 
 
 def test_substituting_the_constraint_into_the_lagrangian_is_caught():
@@ -84,7 +85,8 @@ class Misprint(AbstractFormulation):
         # C ω = −ω × I ω − m [(q − c) × ω] ((q − c)·ω): d × (ω × ḋ) with ḋ = ω × d
         spin = cross(omega, ca.mtimes(node.inertia_D, omega))
         bias = spin + node.mass * cross(d, cross(omega, cross(omega, d)))
-        return dataclasses.replace(right, formulation=self, reduced_bias=bias)
+        blocks = right.blocks()._replace(bias=bias)
+        return dataclasses.replace(right, formulation=self, blocks=lambda: blocks)
 
 
 def test_the_misprint_of_the_rolling_disk_is_caught():

@@ -9,9 +9,10 @@ To add a formulation: a file in this folder with a frozen class that has a `name
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -23,6 +24,23 @@ from noslip.kinematics.linear import block_solve, symmetric_solve
 from noslip.model.model import Model
 
 
+class Blocks(NamedTuple):
+    """The reduced equations: mass η̇ + bias = forces + inputs u.
+
+    Parameters
+    ----------
+    mass : (nf, nf) SᵀMS.
+    bias : (nf,) Sᵀ(c + M(Ṡη + ṡ)).
+    forces : (nf,) SᵀQ.
+    inputs : (nf, nu) SᵀB.
+    """
+
+    mass: ca.SX
+    bias: ca.SX
+    forces: ca.SX
+    inputs: ca.SX
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Equations:
     """Minimal equations of motion as traced expressions of t, q, η, u, w, ẇ and the parameters.
@@ -31,10 +49,8 @@ class Equations:
     ----------
     formulation : the method that filled it.
     kinematics : what all formulations share.
-    reduced_mass : (nf, nf) SᵀMS.
-    reduced_bias : (nf,) Sᵀ(c + M(Ṡη + ṡ)).
-    reduced_forces : (nf,) SᵀQ.
-    reduced_inputs : (nf, nu) SᵀB.
+    blocks : gives the blocks of the reduced equations; called when they are first asked for.
+    solve : gives (η̇, pivots of the mass) by a recursion that never forms the blocks; None: by them.
     forces : generalized forces on the tree speeds, share by share.
     etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
     generalized_reactions : (nv,) Aᵀλ by the formulation's own route.
@@ -44,10 +60,8 @@ class Equations:
 
     formulation: AbstractFormulation
     kinematics: Kinematics
-    reduced_mass: ca.SX
-    reduced_bias: ca.SX
-    reduced_forces: ca.SX
-    reduced_inputs: ca.SX
+    blocks: Callable[[], Blocks]
+    solve: Callable[[], tuple[ca.SX, list[ca.SX]]] | None = None
     forces: AppliedForces
     etadot: ca.SX
     generalized_reactions: ca.SX
@@ -59,6 +73,30 @@ class Equations:
     def model(self) -> Model:
         """The model these equations belong to."""
         return self.kinematics.model
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        return self.blocks()
+
+    @property
+    def reduced_mass(self) -> ca.SX:
+        """SᵀMS, (nf, nf)."""
+        return self._blocks.mass
+
+    @property
+    def reduced_bias(self) -> ca.SX:
+        """Sᵀ(c + M(Ṡη + ṡ)), (nf,)."""
+        return self._blocks.bias
+
+    @property
+    def reduced_forces(self) -> ca.SX:
+        """SᵀQ, (nf,)."""
+        return self._blocks.forces
+
+    @property
+    def reduced_inputs(self) -> ca.SX:
+        """SᵀB, (nf, nu)."""
+        return self._blocks.inputs
 
     @cached_property
     def state(self) -> ca.SX:
@@ -73,6 +111,8 @@ class Equations:
 
     @cached_property
     def _solution(self) -> tuple[ca.SX, list[ca.SX]]:
+        if self.solve is not None:
+            return self.solve()
         u = self.kinematics.symbols.u
         rhs = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
         return symmetric_solve(self.reduced_mass, rhs)

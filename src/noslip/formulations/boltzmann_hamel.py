@@ -44,7 +44,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import GRAVITY, SPRING, applied_forces
 from noslip.formulations.hamel_joints import jointwise_hamel
 from noslip.formulations.tree import kinetic_energy
@@ -113,10 +113,12 @@ class BoltzmannHamel(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=ca.densify(mass[independent, independent]),
-            reduced_bias=fixed[independent],
-            reduced_forces=pushed[independent],
-            reduced_inputs=ca.densify(B[independent, :]),
+            blocks=lambda: Blocks(
+                mass=ca.densify(mass[independent, independent]),
+                bias=fixed[independent],
+                forces=pushed[independent],
+                inputs=ca.densify(B[independent, :]),
+            ),
             forces=forces,
             etadot=etadot,
             generalized_reactions=ca.mtimes(kin.K[:num_kept, :].T, lam),

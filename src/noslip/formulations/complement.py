@@ -47,7 +47,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
@@ -84,10 +84,12 @@ class NaturalComplement(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=inertia,
-            reduced_bias=ca.mtimes(kin.S.T, convective),
-            reduced_forces=ca.mtimes(kin.S.T, forces.Q),
-            reduced_inputs=ca.mtimes(kin.S.T, forces.B),
+            blocks=lambda: Blocks(
+                mass=inertia,
+                bias=ca.mtimes(kin.S.T, convective),
+                forces=ca.mtimes(kin.S.T, forces.Q),
+                inputs=ca.mtimes(kin.S.T, forces.B),
+            ),
             forces=forces,
             etadot=etadot,
             generalized_reactions=reactions,

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import at_mass_centers, basis_rate, kinetic_energy, row_rates
 from noslip.kinematics.kinematics import Kinematics
@@ -91,10 +91,12 @@ class DeSantis(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=D,
-            reduced_bias=ca.mtimes(J.T, ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V))),
-            reduced_forces=ca.mtimes(J_nh.T, forces.Q),
-            reduced_inputs=ca.mtimes(J_nh.T, forces.B),
+            blocks=lambda: Blocks(
+                mass=D,
+                bias=ca.mtimes(J.T, ca.mtimes(M, rate) + ca.mtimes(W, ca.mtimes(M, V))),
+                forces=ca.mtimes(J_nh.T, forces.Q),
+                inputs=ca.mtimes(J_nh.T, forces.B),
+            ),
             forces=forces,
             etadot=etadot,
             generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),

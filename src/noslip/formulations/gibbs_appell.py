@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.kinematics import Kinematics
@@ -64,10 +64,12 @@ class GibbsAppell(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=ca.densify(mass),
-            reduced_bias=ca.densify(bias),
-            reduced_forces=ca.mtimes(kin.S.T, forces.Q),
-            reduced_inputs=ca.mtimes(kin.S.T, forces.B),
+            blocks=lambda: Blocks(
+                mass=ca.densify(mass),
+                bias=ca.densify(bias),
+                forces=ca.mtimes(kin.S.T, forces.Q),
+                inputs=ca.mtimes(kin.S.T, forces.B),
+            ),
             forces=forces,
             etadot=etadot,
             generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),

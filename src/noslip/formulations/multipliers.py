@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
     basis_rate,
@@ -95,10 +95,12 @@ class Multipliers(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=reduced[:, 2 + num_u :],
-            reduced_bias=-reduced[:, 0],
-            reduced_forces=reduced[:, 1],
-            reduced_inputs=reduced[:, 2 : 2 + num_u],
+            blocks=lambda: Blocks(
+                mass=reduced[:, 2 + num_u :],
+                bias=-reduced[:, 0],
+                forces=reduced[:, 1],
+                inputs=reduced[:, 2 : 2 + num_u],
+            ),
             forces=forces,
             etadot=ca.SX.sym("etadot", num_free),
             generalized_reactions=ca.mtimes(A.T, ca.mtimes(lam[:, : 2 + num_u], acting)),

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
@@ -67,10 +67,12 @@ class Vakonomic(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            reduced_mass=blocks.reduced_mass,
-            reduced_bias=blocks.reduced_bias,
-            reduced_forces=blocks.reduced_forces + ca.mtimes(kin.S.T, F),
-            reduced_inputs=blocks.reduced_inputs,
+            blocks=lambda: Blocks(
+                mass=blocks.reduced_mass,
+                bias=blocks.reduced_bias,
+                forces=blocks.reduced_forces + ca.mtimes(kin.S.T, F),
+                inputs=blocks.reduced_inputs,
+            ),
             forces=blocks.forces,
             etadot=blocks.etadot,
             generalized_reactions=reactions,
