@@ -264,6 +264,8 @@ from .control.controllers.arms import (
 )
 from .control.controllers.steered import (
     SteeredTracking as SteeredTracking,
+)
+from .control.controllers.trailer import (
     TrailerTracking as TrailerTracking,
 )
 from .control.controllers.regulator import (
@@ -292,6 +294,7 @@ from .show.equations import (
 )
 from .show.plots import (
     plot as plot,
+    plot_eigenvalues as plot_eigenvalues,
 )
 from .show.report.report import (
     write_report as write_report,

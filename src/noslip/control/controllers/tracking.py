@@ -82,7 +82,8 @@ class Tracking(AbstractInputLaw):
         lead = ca.SX.sym("lead", len(names))
         w = reference.speed_inputs + lead
         rates = _given(controller.speed_input_rates(system, reference), system, w)
-        inputs, leads = {}, []
+        inputs: dict[str, ca.SX] = {}
+        leads = []
         for k, name in enumerate(names):
             bound = self.limits.get(name, math.inf)
             rate, speed = rates[k], w[k]
