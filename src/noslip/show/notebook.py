@@ -1,14 +1,15 @@
-"""Equations as mathematics in a notebook.
+"""What a notebook shows of each type: tables, mathematics, a small picture.
 
 IPython keeps a list of how types are shown, by the names of their modules, so nothing but this file
-has to be there before the first equations are: `install_displays` costs nothing, and a notebook
-that shows `Equations` calls back here. The equations of motion come first, the derivation is folded
-below them.
+has to be there before the first of them is: `install_displays` costs nothing, and a notebook that
+shows a model, equations, a run or a certificate calls back here. Of equations the equations of
+motion come first; the derivation is folded below them.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,23 @@ if TYPE_CHECKING:
 EQUATIONS = ("noslip.formulations.base", "Equations")
 MOTION = "Equations of motion"
 
+#: Module and name of each other type → the function of `displays` that writes its HTML.
+TABLES = {
+    ("noslip.model.model", "Model"): "model_html",
+    ("noslip.show.check", "CheckReport"): "check_html",
+    ("noslip.formulations.certificate", "Certificate"): "certificate_html",
+    ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
+    ("noslip.analysis.scenario", "ScenarioRun"): "scenario_html",
+    ("noslip.control.track", "TrackResult"): "track_html",
+    ("noslip.analysis.audit_result", "Audit"): "audit_html",
+    ("noslip.analysis.sweep", "EigenvalueSweep"): "sweep_html",
+}
+#: A figure that pyplot does not know is shown by nobody else.
+FIGURE = ("matplotlib.figure", "Figure")
+
 
 def install_displays() -> bool:
-    """Let IPython show `Equations` as mathematics; False where no IPython is running."""
+    """Let IPython show the types of noslip; False where no IPython is running."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
@@ -30,7 +45,21 @@ def install_displays() -> bool:
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type_by_name(*EQUATIONS, equations_html)
     formatters["text/latex"].for_type_by_name(*EQUATIONS, equations_latex)
+    for type_name, function in TABLES.items():
+        formatters["text/html"].for_type_by_name(*type_name, _display(function))
+    formatters["image/png"].for_type_by_name(*FIGURE, _display("figure_png"))
     return True
+
+
+def _display(function: str) -> Callable[[Any], Any]:
+    """A display that is imported when it is first needed."""
+
+    def show(value: Any) -> Any:
+        from noslip.show import displays
+
+        return getattr(displays, function)(value)
+
+    return show
 
 
 def equations_html(equations: Equations) -> str:

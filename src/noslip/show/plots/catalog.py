@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip.analysis.scenario import ScenarioRun
+from noslip.analysis.sweep import EigenvalueSweep
 from noslip.control.track import TrackResult
 from noslip.errors import SimulationError, nearest
 from noslip.show.plots import energy, histories
+from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import check_file, save_figure
 from noslip.show.plots.forces import friction_figure
 from noslip.show.plots.panels import Array, Curve, Panel, draw
@@ -65,8 +67,8 @@ FIGURES = ("path", *PANELS, "friction")
 
 
 def plot(
-    run: Run | Sequence[Run],
-    what: str | Sequence[str] = "histories",
+    run: Run | Sequence[Run] | EigenvalueSweep,
+    what: str | Sequence[str] = "",
     *,
     against: str = "time",
     labels: Sequence[str] = (),
@@ -79,8 +81,9 @@ def plot(
 
     Parameters
     ----------
-    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned, or a list of them.
-    what : name of a figure: ``histories`` (coordinates, speeds and inputs), ``path``,
+    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned, or a list of them;
+        or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn.
+    what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
         ``residuals``, ``errors``, ``phase`` or ``friction``; or a list of columns, such as
         ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
@@ -96,6 +99,9 @@ def plot(
     Figure : of matplotlib, to be changed or shown; it is not known to pyplot.
     """
     target = None if save is None else check_file(save)
+    if isinstance(run, EigenvalueSweep):
+        return _sweep(run, what, title, size, save)
+    what = what if not isinstance(what, str) else what or "histories"
     runs = _runs(run)
     names = _labels(runs, labels)
     if isinstance(what, str) and against != "time":
@@ -119,6 +125,27 @@ def plot(
     if target is not None:
         save_figure(figure, target)
     return figure
+
+
+def _sweep(
+    sweep: EigenvalueSweep, what: object, title: str, size: str, save: str | Path | None
+) -> Figure:
+    if what not in ("", "eigenvalues"):
+        raise SimulationError(
+            f"there is no figure {what!r} of a sweep",
+            f"sweep of model '{sweep.model}'",
+            "leave what out: its eigenvalues are drawn",
+        )
+    return plot_eigenvalues(
+        sweep.values,
+        sweep.eigenvalues,
+        parameter=sweep.name,
+        unit=sweep.unit,
+        stable=sweep.stable_ranges,
+        title=title,
+        size=size,
+        save=save,
+    )
 
 
 def trajectory_of(run: Run) -> Trajectory:
@@ -257,28 +284,45 @@ def _columns(panels: Sequence[Panel]) -> int:
     return 1 if len(panels) == 1 else 2 if len(panels) < 5 else 3
 
 
+#: File name of a figure → its title.
+TITLES = {
+    "path": "path over the ground",
+    "coordinates": "coordinates",
+    "speeds": "speeds",
+    "accelerations": "accelerations",
+    "inputs": "inputs",
+    "reactions": "reactions",
+    "energy": "energy and residuals",
+    "errors": "simulated minus reference, size",
+    "friction": "what the wheels ask of the ground",
+}
+
+
 def run_figures(
-    run: Trajectory, errors: Mapping[str, Array], audit: Audit | None = None
+    run: Trajectory,
+    errors: Mapping[str, Array],
+    audit: Audit | None = None,
+    *,
+    size: str = "page",
+    titled: bool = True,
 ) -> dict[str, Figure]:
     """The figures of a run by file name: path, coordinates, speeds, inputs, energy, errors, …"""
     name = run.model.name
+    titles = {what: f"{name}: {words}" if titled else "" for what, words in TITLES.items()}
     figures: dict[str, Figure] = {}
     if ground_joints(run):
-        figures["path"] = path_figure([run], [name], title=f"{name}: path over the ground")
+        figures["path"] = path_figure([run], [name], title=titles["path"], size=size)
     for what in ("coordinates", "speeds", "accelerations", "inputs", "reactions"):
         panels = PANELS[what](run)
         is_drawn = what not in ("inputs", "reactions") or any(
             np.any(curve.y) for panel in panels for curve in panel.curves
         )
         if panels and is_drawn:
-            figures[what] = draw(panels, title=f"{name}: {what}")
-    figures["energy"] = draw(energy.energy_panels(run), title=f"{name}: energy and residuals")
+            figures[what] = draw(panels, title=titles[what], size=size)
+    figures["energy"] = draw(energy.energy_panels(run), title=titles["energy"], size=size)
     if errors:
-        figures["errors"] = draw(
-            energy.error_panels(run, errors), title=f"{name}: simulated minus reference, size"
-        )
+        panels = energy.error_panels(run, errors)
+        figures["errors"] = draw(panels, title=titles["errors"], size=size)
     if audit is not None and audit.loaded:
-        figures["friction"] = friction_figure(
-            audit, title=f"{name}: what the wheels ask of the ground"
-        )
+        figures["friction"] = friction_figure(audit, title=titles["friction"], size=size)
     return figures

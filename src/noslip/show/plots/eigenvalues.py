@@ -6,6 +6,7 @@ them least, as a whole, after each is continued along a straight line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ Complex = NDArray[np.complex128]
 
 #: A real part below this part of the largest eigenvalue does not grow.
 GROWS = 1e-7
+STABLE = "stable: nothing grows"
 
 
 def plot_eigenvalues(
@@ -31,6 +33,7 @@ def plot_eigenvalues(
     *,
     parameter: str,
     unit: str,
+    stable: Sequence[tuple[float, float]] | None = None,
     title: str = "",
     size: str = "page",
     save: str | Path | None = None,
@@ -40,8 +43,9 @@ def plot_eigenvalues(
     Parameters
     ----------
     values : (n,) of the parameter, in rising order.
-    eigenvalues : (n, k), rad/s, in any order.
+    eigenvalues : (n, k), 1/s, in any order.
     parameter, unit : name and unit of the parameter, for the abscissa.
+    stable : ranges to shade; by default where no real part is above zero.
     title : above the figure.
     size : ``page`` (7.2 inches wide) or ``column`` (3.5).
     save : file to write, too: PNG, SVG or PDF by its ending.
@@ -69,7 +73,7 @@ def plot_eigenvalues(
         )
     ]
     bound = GROWS * float(np.max(np.abs(table)))
-    steady = steady_ranges(x, np.max(table.real, axis=1), bound)
+    steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
     figure = draw(panels, title=title, size=size, head=0.16 if steady else 0.0)
     _shade(figure, steady)
     if target is not None:
@@ -77,7 +81,7 @@ def plot_eigenvalues(
     return figure
 
 
-def _shade(figure: Figure, steady: list[tuple[float, float]]) -> None:
+def _shade(figure: Figure, steady: Sequence[tuple[float, float]]) -> None:
     shade: dict[str, Any] = {"color": INK, "alpha": 0.09, "linewidth": 0}
     for ax in figure.axes:
         for low, high in steady:
@@ -86,7 +90,9 @@ def _shade(figure: Figure, steady: list[tuple[float, float]]) -> None:
         above = figure.axes[0]
         # the same distance above low and high panels
         at = 1 + 0.05 / (above.get_position().height * figure.get_figheight())
-        legend(above, [Patch(**shade)], ["nothing grows"], at=(1.0, at), corner="lower right")
+        legend(
+            above, [Patch(**shade)], ["stable: nothing grows"], at=(1.0, at), corner="lower right"
+        )
 
 
 def _checked(values: ArrayLike, eigenvalues: ArrayLike) -> tuple[Array, Complex]:
@@ -129,7 +135,7 @@ def followed(x: Array, table: Complex) -> Complex:
     return np.array(rows)
 
 
-def steady_ranges(x: Array, growth: Array, bound: float) -> list[tuple[float, float]]:
+def stable_ranges(x: Array, growth: Array, bound: float) -> list[tuple[float, float]]:
     """Ranges of the parameter where the largest real part is not above the bound.
 
     Their ends are where the straight line between neighbors crosses it.

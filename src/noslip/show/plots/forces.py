@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from noslip.analysis.audit import Audit
-from noslip.show.plots.panels import Curve, Panel, draw
+from noslip.show.plots.panels import Array, Curve, Panel, draw
 from noslip.show.plots.style import INK
 
 #: Ground that holds this many times what is drawn is not drawn.
@@ -20,8 +20,8 @@ def friction_panels(audit: Audit) -> list[Panel]:
     for wheel in audit.loaded:
         demands.append(Curve(label=wheel.name, x=audit.t, y=wheel.demand, band=wheel.demand_range))
         loads.append(Curve(label=wheel.name, x=audit.t, y=wheel.normal, band=wheel.normal_range))
-        steady = wheel.demand[np.isfinite(wheel.demand)]
-        top = max(top, 1.5 * float(np.quantile(steady, 0.99)) if steady.size else 0.0)
+        steady, widest = _usual(wheel.demand), _usual(wheel.demand_range[:, 1])
+        top = max(top, 1.5 * steady, min(1.05 * widest, 3.0 * steady))
     if any(wheel.is_shared for wheel in audit.loaded):
         demands.append(
             Curve(label="best split", x=audit.t, y=audit.required, color=INK, dashes=(1.2, 1.3))
@@ -39,6 +39,12 @@ def friction_panels(audit: Audit) -> list[Panel]:
         Panel(name="friction demand", unit="1", curves=tuple(demands), bottom=0.0, top=top),
         Panel(name="normal load", unit="N", curves=tuple(loads), bottom=min(0.0, 1.06 * lowest)),
     ]
+
+
+def _usual(demand: Array) -> float:
+    """The largest demand but for a few moments."""
+    finite = demand[np.isfinite(demand)]
+    return float(np.quantile(finite, 0.99)) if finite.size else 0.0
 
 
 def friction_figure(audit: Audit, *, title: str = "", size: str = "page") -> Figure:

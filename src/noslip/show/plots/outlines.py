@@ -54,16 +54,16 @@ class Solid:
     body: str
     corners: Array
 
-    def covers(self, other: Solid) -> bool:
-        """Whether it is hardly smaller than the other in any direction, and around it."""
+    def covers(self, other: Solid, seen: Sequence[int]) -> bool:
+        """Whether the other is behind it, or hardly stands out, for one who looks at some axes."""
         low, high = self.corners.min(axis=0), self.corners.max(axis=0)
         near = NEAR * float(np.max(high - low))
         inside = (other.corners >= low - near) & (other.corners <= high + near)
-        return self.body == other.body and bool(np.all(inside))
+        return self.body == other.body and bool(np.all(inside[:, seen]))
 
 
 def solids(run: Trajectory) -> list[Solid]:
-    """What moves in the picture of a model; marks and hubs within a larger part are left out."""
+    """What moves in the picture of a model, largest first."""
     drawn = scene(run.model, run.parameters)
     centers = {roller.name: roller.center for roller in drawn.rollers} | {"": np.zeros(3)}
     found = [
@@ -71,12 +71,7 @@ def solids(run: Trajectory) -> list[Solid]:
         for part in drawn.parts
         if part.body != WORLD
     ]
-    found.sort(key=lambda solid: -float(np.prod(np.ptp(solid.corners, axis=0) + 1e-9)))
-    kept: list[Solid] = []
-    for solid in found:
-        if not any(other.covers(solid) for other in kept):
-            kept.append(solid)
-    return kept
+    return sorted(found, key=lambda solid: -float(np.sum(np.ptp(solid.corners, axis=0))))
 
 
 class Outliner:
@@ -84,21 +79,35 @@ class Outliner:
 
     def __init__(self, run: Trajectory, plane: Plane) -> None:
         self.run, self.plane = run, plane
-        self.parts = solids(run)
         self._poses, self._bodies = pose_function(run)
+        # marks, hubs and what stands on a larger part of the same body are left out
+        self.parts: list[Solid] = []
+        at_start = self._table(0)
+        for solid in solids(run):
+            R, _ = at_start[solid.body]
+            seen = np.argsort(np.abs(plane.rotation[:, 2] @ R))[:2].tolist()
+            if not any(other.covers(solid, seen) for other in self.parts):
+                self.parts.append(solid)
 
     def __call__(self, samples: Sequence[int]) -> list[Outline]:
         """The outlines at some samples."""
         found = []
         for sample in samples:
-            table = np.array(self._poses(self.run.q[sample])).T
+            poses = self._table(sample)
             hulls = []
             for part in self.parts:
-                row = table[self._bodies.index(part.body)]
-                R, p = row[:9].reshape(3, 3), row[9:]
+                R, p = poses[part.body]
                 hulls.append(hull(self.plane.seen(part.corners @ R.T + p)))
             found.append(Outline(sample=sample, hulls=tuple(hulls)))
         return found
+
+    def _table(self, sample: int) -> dict[str, tuple[Array, Array]]:
+        """Body → orientation and position in the world."""
+        columns = np.array(self._poses(self.run.q[sample])).T
+        return {
+            name: (column[:9].reshape(3, 3), column[9:])
+            for name, column in zip(self._bodies, columns, strict=True)
+        }
 
 
 def pose_function(run: Trajectory) -> tuple[ca.Function, list[str]]:
@@ -106,6 +115,7 @@ def pose_function(run: Trajectory) -> tuple[ca.Function, list[str]]:
     q = ca.SX.sym("q", run.q.shape[1])
     params = ca.SX([run.parameters[p.name] for p in run.model.parameters])
     tree = build_tree(run.model, q, parameter_reader(run.model, params))
+    # a matrix by columns of its transpose is itself by rows
     columns = [ca.vertcat(ca.vec(node.R_WB.T), node.p_WB) for node in tree.nodes]
     function = ca.Function("poses", [q], [ca.densify(ca.horzcat(*columns))])
     return function, [node.body.name for node in tree.nodes]

@@ -32,24 +32,27 @@ from noslip.show.plots.style import (
     color,
     dashes,
     dress,
+    exponent_of,
     label_axes,
     legend,
     legend_width,
     linear_ticks,
     new_figure,
+    text_width,
+    tick_texts,
     width_of,
     write,
 )
-from noslip.show.plots.units import axis_label, number_text
+from noslip.show.plots.units import axis_label
 from noslip.show.scene.geometry import placed
 from noslip.simulation.trajectory import Trajectory
 
 #: Outlines at most, and the part of the picture below which they are too small to be seen.
 MOST, SMALLEST = 13, 0.012
 #: Outlines are this many of their own lengths apart on the average.
-APART = 1.1
+APART = 1.0
 #: An outline nearer than this many lengths to another is left out.
-CLEAR = 0.45
+CLEAR = 0.6
 #: Height of the picture over its width, least and largest.
 FLATTEST, TALLEST = 0.28, 1.05
 
@@ -141,11 +144,12 @@ def path_figure(
     names, handles = _entries(runs[0], drawn, shown)
     width = width_of(size)
     beside = width >= NARROW
-    left = EDGE + 0.55
+    low, high = _extent(drawn, shown)
+    numbers = tick_texts(low[1], high[1], exponent_of(low[1], high[1]), 6)
+    left = EDGE + max(map(text_width, numbers)) + LEADING + 0.12
     right = EDGE + (0.1 + legend_width(names) if beside else 0.0)
     inner = width - left - right
     below = BELOW + (0.0 if beside else LEADING * len(names) + 0.04)
-    low, high = _extent(drawn, shown)
     ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), FLATTEST, TALLEST))
     tall = height or max(ratio * min(inner, 5.0), LEADING * len(names) if beside else 0.0)
     top = EDGE + (0.2 if title else 0.0)
@@ -153,7 +157,7 @@ def path_figure(
     total = figure.get_figheight()
     ax = figure.add_axes((left / width, below / total, inner / width, tall / total))
     _fill(ax, drawn, shown)
-    _set_limits(ax, low, high, tall / inner)
+    _set_limits(ax, low, high, tall / inner, 8 if beside else 5)
     ax.xaxis.set_label_coords(0.5, -0.22 / tall)
     ax.yaxis.set_label_coords(-(left - EDGE - 0.01) / inner, 0.5)
     ax.yaxis.label.set_verticalalignment("top")
@@ -214,7 +218,7 @@ def _equal_times(t: Array, count: int) -> list[int]:
     """Samples nearest to round times, at most `count` steps apart, and the last one if it fits."""
     span = float(t[-1] - t[0])
     order = 10.0 ** np.floor(np.log10(span / count))
-    step = next(order * f for f in (1, 2, 5, 10, 20) if span / (order * f) <= count + 1e-9)
+    step = next(order * f for f in (1, 2, 2.5, 4, 5, 10, 20) if span / (order * f) <= count + 1e-9)
     at = t[0] + step * np.arange(int(np.floor(span / step + 1e-9)) + 1)
     return [int(np.argmin(np.abs(t - time))) for time in at]
 
@@ -230,7 +234,7 @@ def _entries(
         handles.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
-        names.append(f"every {number_text(float(times.min()))} s" if len(times) else "at the start")
+        names.append(f"every {times.min():g} s" if len(times) else "at the start")
         handles.append(Patch(facecolor=_faint(0.07), edgecolor=_faint(0.55), linewidth=HAIR))
     return names, handles
 
@@ -285,7 +289,7 @@ def _extent(paths: Sequence[Path], shown: Sequence[Outline]) -> tuple[Array, Arr
     return low - margin, high + margin
 
 
-def _set_limits(ax: Axes, low: Array, high: Array, ratio: float) -> None:
+def _set_limits(ax: Axes, low: Array, high: Array, ratio: float, count: int) -> None:
     """The same scale on both axes: the smaller side is widened to the shape of the axes."""
     middle, half = (low + high) / 2, (high - low) / 2
     scale = max(half[0], half[1] / ratio)
@@ -293,8 +297,8 @@ def _set_limits(ax: Axes, low: Array, high: Array, ratio: float) -> None:
     ax.set_ylim(middle[1] - scale * ratio, middle[1] + scale * ratio)
     size = float(np.max(np.abs([low, high])))
     exponents = [
-        linear_ticks(axis, -size, size, count)
-        for axis, count in ((ax.xaxis, 8), (ax.yaxis, max(3, round(8 * ratio))))
+        linear_ticks(axis, -size, size, steps)
+        for axis, steps in ((ax.xaxis, count), (ax.yaxis, max(3, round(count * ratio))))
     ]
     label_axes(ax, axis_label("x", "m", exponents[0]), axis_label("y", "m", exponents[1]))
     ax.set_aspect("equal", adjustable="box")

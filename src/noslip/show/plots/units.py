@@ -37,11 +37,3 @@ def axis_label(name: str, unit: str, exponent: int = 0) -> str:
     power = f"10{raised(exponent)}" if exponent else ""
     inside = " ".join(part for part in (power, unit_text(unit)) if part)
     return " ".join(part for part in (name, f"({inside})" if inside else "") if part)
-
-
-def number_text(value: float) -> str:
-    """A number in few figures, with a real minus sign: −0.25, 1.2×10⁻⁹."""
-    mantissa, _, exponent = f"{value:.3g}".replace("-", "−").partition("e")
-    if not exponent:
-        return mantissa
-    return f"{mantissa}×10{raised(int(exponent.replace('−', '-')))}"

@@ -1,0 +1,275 @@
+"""What a notebook shows of each type: its name, a picture, tables; all text escaped."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.show.plots.units import axis_label
+from noslip.show.report.elements import (
+    Html,
+    code,
+    facts,
+    folded,
+    heading,
+    joined,
+    paragraph,
+    remark,
+    table,
+    text,
+)
+from noslip.show.report.values import number, quantity, unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from noslip.analysis.audit import Audit
+    from noslip.analysis.scenario import ScenarioRun
+    from noslip.analysis.sweep import EigenvalueSweep
+    from noslip.control.track import TrackResult
+    from noslip.formulations.certificate import Certificate
+    from noslip.model.model import Model
+    from noslip.show.check import CheckReport
+    from noslip.simulation.trajectory import Trajectory
+
+#: Only within what noslip shows, in the colors of the page around it.
+STYLE = """
+.noslip { line-height: 1.5; }
+.noslip h2 { font-size: 1.25em; margin: 0.2em 0; }
+.noslip p { margin: 0.3em 0; max-width: 46em; }
+.noslip table { border-collapse: collapse; margin: 0.5em 0; font-size: 0.95em; }
+.noslip caption { text-align: left; opacity: 0.7; padding: 0.2em 0; }
+.noslip th, .noslip td { padding: 0.12em 0.9em 0.12em 0; text-align: left; font-weight: inherit;
+  vertical-align: baseline; background: none; border: 0; }
+.noslip thead th { border-bottom: 1px solid; font-weight: 600; }
+.noslip .number { text-align: right; font-variant-numeric: tabular-nums; }
+.noslip .wide { overflow-x: auto; }
+.noslip .facts { margin: 0.4em 0; }
+.noslip .facts div { display: grid; grid-template-columns: 12em minmax(0, 1fr); }
+.noslip dt { opacity: 0.7; font-weight: inherit; }
+.noslip dd { margin: 0; }
+.noslip summary h3 { display: inline; font-size: 1em; }
+.noslip .inside { padding-left: 1.1em; }
+.noslip .mark { font-weight: 700; margin-right: 0.5em; }
+.noslip .good .mark { color: #17835a; }
+.noslip .bad .mark { color: #d23b30; }
+.noslip .warn .mark { color: #b07a10; }
+.noslip img { border-radius: 6px; max-width: 100%; }
+.noslip .beside { display: flex; flex-wrap: wrap; gap: 0.5em 2em; align-items: flex-start; }
+.noslip .picture { flex: 0 1 26em; min-width: min(100%, 16em); }
+.noslip .words { flex: 1 1 20em; min-width: min(100%, 18em); }
+""".strip()
+
+
+def model_html(model: Model) -> str:
+    """A model: a still of it, its parts, its parameters and its scenario."""
+    from noslip.show.portrait import portrait
+
+    drawn = portrait(model)
+    picture = _image(drawn, model.name) if drawn is not None else Html("")
+    counts = [
+        ("bodies", [b.name for b in model.bodies]),
+        ("joints", [f"{j.name} ({type(j.type).word})" for j in model.joints]),
+        ("contacts", [c.name for c in model.contacts]),
+        ("constraint rows", [r.name for r in model.rows]),
+        ("forces", [f.name for f in model.forces]),
+        ("inputs", [axis_label(i.name, i.unit) for i in model.inputs]),
+        ("speed inputs", [f"{i.name} of {i.speed}" for i in model.speed_inputs]),
+        ("references", list(model.references)),
+    ]
+    parts = [facts((word, text(", ".join(names))) for word, names in counts if names)]
+    if model.scenario is not None:
+        said = model.scenario.description or "a run of its own"
+        parts.append(paragraph(text(f"Scenario: {said}; "), quantity(model.scenario.duration, "s")))
+    rows = [
+        (code(p.name), number(p.value), unit(p.unit), text(p.description)) for p in model.parameters
+    ]
+    below = [_parameters(rows)] if rows else []
+    return _shown(model.name, model.description, _beside(picture, joined(parts)), *below)
+
+
+def _parameters(rows: Sequence[Sequence[Html]]) -> Html:
+    header = ("parameter", "value", "unit", "meaning")
+    inside = table("Nominal values; they may change without compiling", header, rows, numbers={1})
+    return folded(f"{len(rows)} parameters", inside)
+
+
+def check_html(report: CheckReport) -> str:
+    """What `check` found, in words."""
+
+    def listed(pairs: Iterable[tuple[str, str]]) -> Html:
+        return text(", ".join(axis_label(name, u) for name, u in pairs) or "none")
+
+    def named(names: Iterable[str]) -> Html:
+        return text(", ".join(names) or "none")
+
+    found = [
+        ("degrees of freedom", number(report.degrees_of_freedom)),
+        ("bodies", named(report.bodies)),
+        ("coordinates", listed(report.coordinates)),
+        ("tree speeds", listed(report.speeds)),
+        ("independent speeds", listed(report.independent_speeds)),
+        ("holonomic rows", named(report.holonomic_rows)),
+        ("nonholonomic rows", named(report.nonholonomic_rows)),
+        ("redundant rows", named(name for name, _ in report.redundant_rows)),
+        ("force inputs", listed(report.inputs)),
+        ("speed inputs", listed(report.speed_inputs)),
+    ]
+    if report.scenario:
+        found.append(("scenario", text(report.scenario)))
+    warnings = [
+        remark("warn", text(w.what), Html("<br/>"), text(f"{w.where}: {w.fix}"))
+        for w in report.warnings
+    ]
+    rows = [(code(n), number(v), unit(u), text(d)) for n, v, u, d in report.parameters]
+    below = [_parameters(rows)] if rows else []
+    return _shown(report.model, report.description, facts(found), *warnings, *below)
+
+
+def certificate_html(certificate: Certificate) -> str:
+    """Verdict and table of a certificate."""
+    verb = "agree" if certificate.holds else "do not agree"
+    verdict = remark(
+        "good" if certificate.holds else "bad",
+        text(f"{len(certificate.formulations)} formulations {verb} at {certificate.states} random "
+             "states; largest relative difference "),
+        number(certificate.worst, 2),
+    )  # fmt: skip
+    rows = [
+        (
+            text(finding.check),
+            text("holds" if finding.holds else "fails"),
+            number(finding.disagreement, 2),
+            text(finding.where),
+        )
+        for finding in certificate.findings
+    ]
+    checks = table("Checks", ("check", "result", "difference", "where"), rows, numbers={2})
+    compared = paragraph(text(", ".join(certificate.formulations)))
+    note = certificate.text().splitlines()[-1].strip().removeprefix("note ")
+    return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks,
+                  paragraph(text(note)))  # fmt: skip
+
+
+def audit_html(audit: Audit) -> str:
+    """What a motion asks of the ground."""
+    marks = {"holds": "good", "depends": "warn", "fails": "bad", "unknown": "open"}
+    lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
+    parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
+    if audit.loaded:
+        from noslip.show.plots.forces import friction_figure
+
+        parts.insert(0, _figure(friction_figure(audit), "friction", f"{audit.model}: friction"))
+    return _shown(f"{audit.model}: no-slip audit", "", *parts)
+
+
+def trajectory_html(run: Trajectory) -> str:
+    """How a run went, a small picture of it, and its columns."""
+    return _shown(run.model.name, run.message, *_run_parts(run, []))
+
+
+def scenario_html(result: ScenarioRun) -> str:
+    """The same of a scenario, with its error."""
+    run = result.trajectory
+    more = []
+    if result.errors and len(run.t):
+        more.append(("tracking error", number(result.tracking_error, 3)))
+    return _shown(run.model.name, run.message, *_run_parts(run, more))
+
+
+def track_html(result: TrackResult) -> str:
+    """The same of a tracked path, with its errors."""
+    run = result.trajectory
+    more = []
+    if len(run.t):
+        more = [
+            ("path", quantity(result.path_length, "m")),
+            ("largest error", quantity(result.tracking_error, "m", 3)),
+            ("heading error at the end", quantity(float(result.heading[-1]), "rad", 3)),
+        ]
+    return _shown(run.model.name, run.message, *_run_parts(run, more))
+
+
+def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
+    span = float(run.t[-1] - run.t[0]) if len(run.t) else 0.0
+    found = [
+        ("samples", Html(f"{number(len(run.t))} over {quantity(span, 's')}")),
+        ("energy drift", Html(f"{number(run.energy_drift, 3)} of the energy that moved")),
+        ("residual of speeds", Html(f"{number(run.slip, 3)} m/s or rad/s")),
+        ("residual of positions", Html(f"{number(run.gap, 3)} m or rad")),
+        ("method", Html(f"{text(run.method)}, tolerance {number(run.rtol)}")),
+        ("effort", Html(f"{number(run.steps)} steps, {number(run.nfev)} evaluations")),
+        *more,
+    ]
+    found += [("note", text(note)) for note in run.notes]
+    if not len(run.t):
+        return [facts(found)]
+    from noslip.show.plots.paths import ground_joints, path_figure
+
+    if ground_joints(run):
+        drawn = path_figure([run], [run.model.name], size="column", height=2.4)
+    else:
+        from noslip.show.plots.catalog import plot
+
+        drawn = plot(run, "coordinates", size="column")
+    return [_beside(_figure(drawn, "run", f"{run.model.name}: motion"), facts(found)),
+            _columns(run)]  # fmt: skip
+
+
+def _columns(run: Trajectory) -> Html:
+    rows = []
+    for name, (of, values) in run.columns.items():
+        finite = values[np.isfinite(values)]
+        ends = (values[0], values[-1], finite.min(), finite.max()) if finite.size else (np.nan,) * 4
+        rows.append((code(name), unit(of), *(number(float(x)) for x in ends)))
+    header = ("column", "unit", "start", "end", "least", "largest")
+    inside = table("run[name] gives the values", header, rows, numbers={2, 3, 4, 5})
+    return folded(f"{len(rows)} columns", inside)
+
+
+def sweep_html(sweep: EigenvalueSweep) -> str:
+    """Eigenvalues against what was changed, and where nothing grows."""
+    from noslip.show.plots.catalog import plot
+
+    drawn = _figure(plot(sweep), "sweep", f"{sweep.model}: eigenvalues")
+    last = sweep.text().splitlines()[-1].strip()
+    return _shown(f"{sweep.model}: eigenvalues over {sweep.name}", "", drawn, paragraph(text(last)))
+
+
+def figure_png(figure: Figure) -> bytes:
+    """A figure of matplotlib as PNG, where no backend of its own shows it."""
+    from noslip.show.plots.files import png_bytes
+
+    return png_bytes(figure)
+
+
+def _shown(title: str, description: str, *parts: Html) -> str:
+    below = paragraph(text(description)) if description else Html("")
+    inside = joined([heading(title, 2), below, *parts])
+    return f'<div class="noslip">\n<style>\n{STYLE}\n</style>\n{inside}\n</div>'
+
+
+def _beside(picture: Html, words: Html) -> Html:
+    if not picture:
+        return words
+    return Html(
+        f'<div class="beside">\n<div class="picture">{picture}</div>\n'
+        f'<div class="words">{words}</div>\n</div>'
+    )
+
+
+def _figure(drawn: Figure, name: str, title: str) -> Html:
+    from noslip.show.plots.files import svg_text
+
+    return Html(svg_text(drawn, name=name, title=title))
+
+
+def _image(picture: object, name: str) -> Html:
+    data = io.BytesIO()
+    picture.save(data, format="PNG")  # type: ignore[attr-defined]
+    source = base64.b64encode(data.getvalue()).decode("ascii")
+    return Html(f'<img alt="{text(name)}" src="data:image/png;base64,{source}"/>')
