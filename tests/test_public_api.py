@@ -145,6 +145,7 @@ PUBLIC = [
     "path_from_csv",
     "picture",
     "plot",
+    "plot_eigenvalues",
     "reactions",
     "read_run",
     "reversed_path",
