@@ -323,13 +323,37 @@ def _html_block(block: Block) -> str:
             )
         case Lines(lines):
             body = "\n".join(_html_line(line) for line in lines)
-            return f'<div class="scroll"><table>\n{body}\n</table></div>'
+            return _scrolled(f"<table>\n{body}\n</table>", _line_lengths(lines))
         case MatrixBlock(left, grid, row_names):
             whole = _math(Row((left, Operator("="), grid)), display=True)
             names = ", ".join(_math(n) for n in row_names)
             beside = f' <span class="note">rows {names}</span>' if names else ""
-            return f'<div class="scroll">{whole}{beside}</div>'
+            return _scrolled(f"{whole}{beside}", _matrix_lengths(block))
     raise TypeError(block)
+
+
+def _scrolled(inside: str, lengths: list[int]) -> str:
+    """A box that scrolls; where it cannot, the number of letters says how small to set them."""
+    return f'<div class="scroll" style="--letters: {sum(lengths)}">{inside}</div>'
+
+
+def _line_lengths(lines: tuple[Line, ...]) -> list[int]:
+    """Letters of the longest left side, right side and note."""
+    sides, whole = [0], [0]
+    for line in lines:
+        *before, left = [len(to_text(r)) for r in broken(line.left)]
+        first, *rest = [len(to_text(r)) for r in broken(line.right)]
+        sides.append(0 if before else left)
+        whole += [*before, *rest, first + (left if before else 0)]
+    return [max(sides), max(whole) + 2, max(len(line.note) for line in lines)]
+
+
+def _matrix_lengths(block: MatrixBlock) -> list[int]:
+    """Letters of the name, of each column and of the names of the rows."""
+    columns = zip(*block.grid.rows, strict=True)
+    widths = [max(len(to_text(entry)) for entry in column) + 2 for column in columns]
+    names = sum(len(to_text(name)) + 2 for name in block.row_names)
+    return [len(to_text(block.left)) + 3, *widths, names]
 
 
 def _html_cell(cell: str | Node) -> str:

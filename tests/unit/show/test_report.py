@@ -10,7 +10,7 @@ from html_page import HtmlPage
 
 import noslip as ns
 from noslip.show.report.report import report_html
-from noslip.show.report.values import number_text, quantity
+from noslip.show.report.values import number_text, quantity, words
 
 SECTIONS = {
     "motion": "Motion",
@@ -80,7 +80,8 @@ def test_it_needs_nothing_from_elsewhere(agv):
         for name in ("src", "href"):
             assert attributes.get(name, "#").startswith(("#", "data:image/"))
     assert "http:" not in outside and "https:" not in outside
-    assert "@import" not in outside and "url(" not in outside
+    assert "@import" not in outside
+    assert set(re.findall(r"url\((.)", outside)) <= {"#"}
 
 
 def test_names_and_words_of_the_user_are_escaped(agv, system_of):
@@ -172,7 +173,7 @@ def test_the_audit_has_its_verdict_and_every_wheel(agv):
     assert audit.verdict == "holds"
     assert "Verdict: holds." in page.sections["ground"]
     for line in audit.text().splitlines():
-        assert line[21:].strip() in page.sections["ground"]
+        assert words(line[21:].strip()) in page.sections["ground"]
     for wheel in audit.wheels:
         cells = page.row("ground", wheel.name)
         assert cells[:2] == ["wheel", number_text(float(np.max(wheel.demand)), 4)]
@@ -207,7 +208,7 @@ def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
     result = ns.track(system_of("carriage"), ns.Circle(radius=2.0), timing=ns.Quintic(duration=8.0))
     path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
     page = HtmlPage(without_frames(path.read_text()))
-    assert result.summary() in page.sections["simulated"]
+    assert words(result.summary()) in page.sections["simulated"]
     assert "made from Python" in page.sections["again"]
     assert list(tmp_path.iterdir()) == [path]
 
@@ -260,6 +261,7 @@ def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
         (0.0, 6, "0"),
         (-0.125, 6, "−0.125"),
         (60.0, 6, "60"),
+        (-0.0, 6, "0"),
         (3.6449e-13, 3, "3.64 × 10⁻¹³"),
         (-2.5e21, 6, "−2.5 × 10²¹"),
         (float("inf"), 6, "∞"),
@@ -267,7 +269,7 @@ def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
     ],
 )
 def test_numbers_for_people(value, digits, shown):
-    assert number_text(value, digits) == shown
+    assert number_text(value, digits).replace("\N{NO-BREAK SPACE}", " ") == shown
 
 
 def test_a_quantity_keeps_its_digits_and_its_unit():

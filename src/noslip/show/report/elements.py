@@ -165,5 +165,5 @@ def folded(title: str, inside: Html) -> Html:
 
 
 def figure(picture: Html, caption: str) -> Html:
-    """A picture with words below it."""
-    return Html(f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>")
+    """A picture with words above it."""
+    return Html(f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>")

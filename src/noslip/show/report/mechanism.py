@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noslip.show.derivation import Section
+from noslip.show.derivation import Paragraph, Section
 from noslip.show.documents import html_blocks
 from noslip.show.report.elements import (
     Html,
@@ -20,7 +20,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import Subject
-from noslip.show.report.values import unit
+from noslip.show.report.values import SPACE, unit, words
 
 #: Sections of the derivation that are shown elsewhere or not folded.
 MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
@@ -77,7 +77,7 @@ def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
 
 
 def _in(name: str) -> Html:
-    return Html(f"{chr(0xA0)}[{inside}]") if (inside := unit(name)) else Html("")
+    return Html(f"{SPACE}[{inside}]") if (inside := unit(name)) else Html("")
 
 
 def _count(count: int, one: str, many: str = "") -> str:
@@ -101,7 +101,7 @@ def equations(subject: Subject) -> Part:
             parts.append(folded(section.title, _mathematics(section)))
     checks = [s for s in done.sections if s.title == CHECK]
     mark = "good" if done.is_confirmed else "warn"
-    parts += [remark(mark, _inline(section)) for section in checks]
+    parts += [remark(mark, words(_sentences(section))) for section in checks]
     return Part(key="equations", title="Equations of motion", body=joined(parts))
 
 
@@ -113,6 +113,7 @@ def _mathematics(section: Section) -> Html:
     return Html(f'<div class="noslip">\n{html_blocks(section)}\n</div>')
 
 
-def _inline(section: Section) -> Html:
-    """The words of a section of one paragraph."""
-    return Html(html_blocks(section).removeprefix("<p>").removesuffix("</p>"))
+def _sentences(section: Section) -> str:
+    """The words of a section that holds nothing else."""
+    paragraphs = [block for block in section.blocks if isinstance(block, Paragraph)]
+    return " ".join(part for p in paragraphs for part in p.parts if isinstance(part, str))

@@ -1,28 +1,41 @@
-"""Sections to look at: the animation, and the figures as SVG."""
+"""Sections to look at: the animation with a still of it for paper, and the figures."""
 
 from __future__ import annotations
 
 import io
 from base64 import b64encode
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from noslip.show.report.elements import Html, Part, figure, joined, paragraph, text
 from noslip.show.report.subject import Subject, Tell
+from noslip.show.report.values import number_text
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+#: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
+LONGEST = 15.0
+#: How many times as fast it may be shown.
+SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+#: Pictures a second.
+RATE = 24.0
+#: Of the still, pixels.
+WIDTH, HEIGHT = 1280, 800
 
 #: Figures that belong to a section of their own.
 ELSEWHERE = ("energy", "friction")
 
+NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 NOTHING = "The run has no motion to draw."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """What was drawn: figures by name, as markup."""
+    """What was drawn: the animation in its frame, and figures by name."""
 
+    animation: Html
     figures: dict[str, Html]
 
     def of(self, name: str) -> Html:
@@ -33,28 +46,16 @@ class Pictures:
 def draw(subject: Subject, tell: Tell) -> Pictures:
     """All pictures of a run."""
     if not subject.has_motion:
-        return Pictures(figures={})
-    from noslip.show.plots import run_figures
-
+        return Pictures(animation=paragraph(text(NOTHING)), figures={})
+    tell("animating")
+    animation = _animation(subject)
     tell("drawing")
-    drawn = run_figures(subject.run, subject.errors, subject.audit)
-    figures = {name: figure(_svg(f, name), name) for name, f in drawn.items()}
-    return Pictures(figures=figures)
-
-
-def _svg(drawn: Figure, title: str) -> Html:
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": title}):
-        drawn.savefig(buffer, format="svg", metadata={"Date": None})
-    data = b64encode(buffer.getvalue()).decode("ascii")
-    return Html(f'<img alt="{text(title)}" src="data:image/svg+xml;base64,{data}">')
+    return Pictures(animation=animation, figures=_figures(subject))
 
 
 def motion(drawn: Pictures) -> Part:
     """The animation."""
-    return Part(key="motion", title="Motion", body=paragraph(text(NOTHING)))
+    return Part(key="motion", title="Motion", body=drawn.animation)
 
 
 def plots(drawn: Pictures) -> Part:
@@ -62,3 +63,50 @@ def plots(drawn: Pictures) -> Part:
     shown = [html for name, html in drawn.figures.items() if name not in ELSEWHERE]
     body = Html(f'<div class="figures">\n{joined(shown)}\n</div>')
     return Part(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
+
+
+def pace(duration: float) -> float:
+    """How many times as fast a motion is shown, so that it does not last too long."""
+    return next((speed for speed in SPEEDS if duration / speed <= LONGEST), SPEEDS[-1])
+
+
+def _animation(subject: Subject) -> Html:
+    """A frame with the animation over a still, which is seen until it plays and on paper."""
+    from noslip.show.animate import animation_html, picture
+
+    run = subject.run
+    speed = pace(float(run.t[-1] - run.t[0]))
+    page = animation_html(subject.system, run, rate=RATE, speed=speed)
+    still = picture(run, system=subject.system, width=WIDTH, height=HEIGHT)
+    end = f"{subject.model.name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
+    fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
+    title = f"Animation of {subject.model.name}"
+    return Html(
+        f'<figure><div class="stage"><img alt="{escape(end)}" src="{_png(still)}" '
+        f'width="{WIDTH}" height="{HEIGHT}">'
+        f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '
+        f'srcdoc="{escape(page)}"></iframe></div>'
+        f'<figcaption><span class="onscreen">The motion{fast}. Drag to turn it, scroll or pinch '
+        f'to come closer.</span><span class="onpaper">{escape(end)}.</span></figcaption></figure>'
+    )
+
+
+def _png(image: Image) -> str:
+    data = io.BytesIO()
+    image.save(data, format="PNG")
+    return f"data:image/png;base64,{b64encode(data.getvalue()).decode('ascii')}"
+
+
+def _figures(subject: Subject) -> dict[str, Html]:
+    """All figures, as narrow as a phone; elsewhere they are side by side."""
+    from noslip.show.plots.catalog import TITLES, run_figures
+    from noslip.show.plots.files import svg_text
+
+    drawn = run_figures(subject.run, subject.errors, subject.audit, size="column", titled=False)
+    shown = {}
+    for name, one in drawn.items():
+        title = TITLES[name][0].upper() + TITLES[name][1:]
+        svg = svg_text(one, name=name, title=f"{subject.model.name}: {TITLES[name]}")
+        # within a page the browser knows the namespace
+        shown[name] = figure(Html(svg.replace(NAMESPACE, "", 1)), title)
+    return shown

@@ -117,14 +117,17 @@ td { min-width: 3rem; }
 
 PICTURES = """
 figure { margin: 0; min-width: 0; }
-figcaption { color: var(--soft); font-size: 0.85rem; margin-top: 0.3rem; }
-figure img, figure svg { display: block; width: 100%; height: auto; }
-.figures { display: grid; gap: 2rem 1.6rem; align-items: start; margin: 0.8rem 0;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
+figcaption { color: var(--soft); font-size: 0.85rem; margin: 0.3rem 0; }
+figure img, figure svg { display: block; width: 100% !important; max-width: none !important;
+  height: auto; }
+main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
+.figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
+.figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
 .stage { position: relative; aspect-ratio: 16 / 10; max-height: 75vh; width: 100%; overflow: hidden;
   border: 1px solid var(--line); border-radius: 8px; background: #ffffff; }
 .stage img, .stage iframe { position: absolute; inset: 0; width: 100%; height: 100%; border: 0; }
 .stage img { object-fit: contain; }
+@media screen and (prefers-color-scheme: dark) { .stage { filter: brightness(0.82); } }
 @media (max-width: 40rem) { .stage { aspect-ratio: 1; max-height: 70vh; } }
 """
 
@@ -144,20 +147,24 @@ PAPER = """
     --soft: #444c55; --link: #000000; --good: #17703f; --warn: #8a5a00; --bad: #b3261e; }
   body { font-size: 10pt; line-height: 1.45; }
   .page { display: block; max-width: none; padding: 0; }
-  nav { margin: 1rem 0; } nav ol { columns: 2; display: block; }
+  nav { margin: 1rem 0; } nav ol { columns: 3; display: block; }
   a { text-decoration: none; }
   h2, h3, caption, summary { break-after: avoid; }
   main > section { margin-bottom: 1.4rem; }
+  .verdicts { grid-template-columns: repeat(3, 1fr); gap: 0.5rem; }
+  .verdicts a { padding: 0.5rem 0.7rem; } .verdicts .answer { font-size: 1.05rem; }
+  main section > figure:has(> svg) { max-width: 9cm; }
   figure, tr, .remark, .verdicts li, .facts > div { break-inside: avoid; }
   thead { display: table-header-group; }
-  .figures { grid-template-columns: 1fr 1fr; gap: 1rem; }
-  .wide, pre, .noslip .scroll { overflow: visible; }
+  .figures { columns: auto; display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.2rem; }
+  .wide, pre { overflow: visible; }
+  .noslip .scroll { overflow: visible; font-size: calc(1em * min(1, 106 / var(--letters))); }
   pre { white-space: pre-wrap; }
   .wide table { font-size: 8.5pt; } th, td { padding-right: 0.8rem; }
   details:not([open]) { display: none; }
   .stage { border: 0; aspect-ratio: auto; max-height: none; }
   .stage iframe, .onscreen { display: none; }
-  .stage img { position: static; height: auto; max-height: 11cm; }
+  .stage img { position: static; height: auto; max-height: 8.5cm; }
 }
 @media not print { .onpaper { display: none; } }
 """

@@ -21,7 +21,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import Subject
-from noslip.show.report.values import number, quantity, unit
+from noslip.show.report.values import number, quantity, unit, words
 
 
 def simulated(subject: Subject) -> Part:
@@ -30,7 +30,7 @@ def simulated(subject: Subject) -> Part:
     told = [("model", code(subject.model.name))]
     if scenario is not None and scenario.description:
         told.append(("task", text(scenario.description)))
-    told += [(word, text(value)) for word, value in subject.facts.items()]
+    told += [(word, words(value)) for word, value in subject.facts.items()]
     if len(run.t):
         span = quantity(float(run.t[-1] - run.t[0]), "s")
         told.append(("time", Html(f"{span}, in {len(run.t)} samples")))
@@ -93,12 +93,12 @@ def _state(subject: Subject) -> Html:
     run = subject.run
     if not len(run.t):
         return paragraph(text("The run has no samples."))
-    angles = [n for n in subject.checked.start_names if n in run.columns]
-    names = dict.fromkeys(
-        [*(c.name for c in run.coordinates), *angles, *(s.name for s in run.speeds)]
-    )
+    coordinates, speeds = ([q.name for q in found] for found in (run.coordinates, run.speeds))
+    angles = [
+        n for n in subject.checked.start_names if n in run.columns and n not in coordinates + speeds
+    ]
     rows = []
-    for name in names:
+    for name in [*coordinates, *angles, *speeds]:
         values = run[name]
         ends = (values[0], values[-1], np.min(values), np.max(values))
         rows.append((code(name), *(number(x) for x in ends), unit(run.columns[name][0])))

@@ -23,7 +23,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.subject import Subject
-from noslip.show.report.values import number, quantity
+from noslip.show.report.values import number, quantity, words
 
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
@@ -93,15 +93,15 @@ def ground(subject: Subject, figure: Html) -> Part:
     audit = subject.audit
     key, title = "ground", "No-slip audit"
     if audit is None or not audit.wheels:
-        words = "Nothing rolls or skates: the model has no contacts."
+        why = "Nothing rolls or skates: the model has no contacts."
         if subject.model.contacts:
-            words = "The run has no samples."
-        return Part(key=key, title=title, body=paragraph(text(words)))
-    mark, words = GROUND[audit.verdict]
+            why = "The run has no samples."
+        return Part(key=key, title=title, body=paragraph(text(why)))
+    mark, verdict = GROUND[audit.verdict]
     said = [(line[:21].strip(), line[21:].strip()) for line in audit.text().splitlines()]
     parts = [
-        remark(mark, Html(f"<strong>Verdict: {words}.</strong> "), _why(audit)),
-        facts((label, text(words)) for label, words in said),
+        remark(mark, Html(f"<strong>Verdict: {verdict}.</strong> "), _why(audit)),
+        facts((label, words(line)) for label, line in said),
         figure,
         _wheels(audit.to_json()),
     ]

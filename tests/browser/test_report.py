@@ -1,0 +1,161 @@
+"""The report in a real browser, from a file, offline: phone, light, dark, paper, mathematics."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image, ImageChops
+
+import noslip as ns
+
+PHONE = {"width": 360, "height": 740}
+DESK = {"width": 1280, "height": 900}
+
+#: What sticks out of the page beside what scrolls in a box of its own.
+STICKS_OUT = """() => [...document.querySelectorAll('main *, header *, nav *')]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 0.5
+        && !e.closest('.wide > *, .scroll > *, pre > *'))
+    .map(e => e.outerHTML.slice(0, 100))"""
+
+#: Texts whose contrast with what is behind them is too low, as WCAG 2 counts it.
+PALE = """() => {
+    const read = color => color.match(/[\\d.]+/g).map(Number);
+    const part = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const found = read(getComputedStyle(e).backgroundColor);
+            if (found.length === 3 || found[3] > 0) return found;
+        }
+        return [255, 255, 255];
+    };
+    const pale = [];
+    for (const e of document.querySelectorAll('header *, nav *, main *')) {
+        if (e.closest('svg, math') || !e.checkVisibility()) continue;
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+        let opacity = 1;
+        for (let p = e; p; p = p.parentElement) opacity *= Number(getComputedStyle(p).opacity);
+        const back = behind(e), ink = read(getComputedStyle(e).color).slice(0, 3)
+            .map((c, k) => opacity * c + (1 - opacity) * back[k]);
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) pale.push([ratio, e.textContent.slice(0, 40)]);
+    }
+    return pale;
+}"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory, system_of):
+    """Name → address of the report of its scenario."""
+    folder = tmp_path_factory.mktemp("reports")
+    made = {}
+
+    def get(name):
+        if name not in made:
+            result = ns.run_scenario(system_of(name))
+            path = ns.write_report(system_of(name), result, folder / f"{name}.html")
+            made[name] = path.as_uri()
+        return made[name]
+
+    return get
+
+
+@pytest.fixture
+def still_page(new_page):
+    """A page on which no script runs, so that nothing but the report itself is looked at."""
+    return lambda viewport, **options: new_page(
+        viewport=viewport, java_script_enabled=False, offline=True, **options
+    )
+
+
+def picture(data):
+    """A screenshot as (height, width, 3) numbers."""
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=float)
+
+
+@pytest.mark.parametrize("name", ["agv", "manipulator-6r"])
+def test_a_phone_never_scrolls_sideways(reports, still_page, name):
+    page = still_page(PHONE, is_mobile=True, has_touch=True)
+    page.goto(reports(name))
+    # the derivations too, with their long equations
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    assert page.evaluate(STICKS_OUT) == []
+    boxes = "[...document.querySelectorAll('.wide, .scroll, pre')]"
+    assert page.evaluate(f"{boxes}.some(e => e.scrollWidth > e.clientWidth)")
+    reached = "getComputedStyle(e).overflowX === 'auto'"
+    assert page.evaluate(f"{boxes}.every(e => {reached})")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_the_light_and_in_the_dark(reports, still_page, scheme):
+    page = still_page(DESK, color_scheme=scheme)
+    page.goto(reports("agv"))
+    assert page.evaluate(PALE) == []
+    shot = picture(page.screenshot())
+    assert (np.median(shot) > 200) == (scheme == "light")
+    # curves are drawn in ink that is seen on this paper
+    figure = picture(page.locator(".figures figure svg").first.screenshot())
+    assert figure.std() > 15
+
+
+def test_mathematics_is_laid_out(reports, still_page):
+    page = still_page(DESK)
+    page.goto(reports("agv"))
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll('math')].map(m => {
+            const box = m.getBoundingClientRect();
+            return [box.width, box.height];
+        })"""
+    )
+    assert len(sizes) > 50
+    assert all(width > 2 and height > 4 for width, height in sizes)
+    # a fraction has its numerator above its denominator
+    gap = page.evaluate(
+        """() => [...document.querySelectorAll('mfrac')].map(f => {
+            const [above, below] = [...f.children].map(c => c.getBoundingClientRect());
+            return below.top - above.bottom;
+        })"""
+    )
+    assert gap and min(gap) > -1.0
+
+
+def test_paper_has_a_picture_in_place_of_the_animation(reports, still_page):
+    page = still_page(DESK, color_scheme="dark")
+    page.goto(reports("agv"))
+    page.emulate_media(media="print")
+    assert not page.locator("iframe").is_visible()
+    still = page.locator(".stage img").bounding_box()
+    assert still["width"] > 200 and still["height"] > 100
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(PALE) == []
+    document = page.pdf(format="A4")
+    assert document.startswith(b"%PDF") and b"/Subtype /Image" in document
+    pages = len(re.findall(rb"/Type\s*/Page\b", document))
+    assert 4 <= pages <= 14
+    # on A4 at this scale nothing is wider than the paper
+    page.set_viewport_size({"width": 672, "height": 950})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 672
+
+
+def test_the_animation_plays_in_its_frame_and_moves_nothing_else(reports, new_page):
+    page = new_page(viewport={"width": 380, "height": 480}, offline=True)
+    page.goto(reports("chaplygin-sleigh"), wait_until="commit")
+    page.wait_for_selector("#again", state="attached")
+    below = "document.getElementById('plots').getBoundingClientRect().top + scrollY"
+    before = page.evaluate(below)
+    page.locator(".stage").scroll_into_view_if_needed()
+    page.frame_locator("iframe").locator("canvas").first.wait_for(timeout=60_000)
+    page.wait_for_timeout(2000)
+    first = page.locator(".stage").screenshot(timeout=60_000)
+    page.wait_for_timeout(1000)
+    second = page.locator(".stage").screenshot(timeout=60_000)
+    assert picture(first).std() > 5
+    one, other = (Image.open(io.BytesIO(shot)).convert("RGB") for shot in (first, second))
+    assert ImageChops.difference(one, other).getbbox() is not None
+    moved = np.abs(picture(first) - picture(second)).max(axis=2) > 40
+    assert moved.sum() > 50
+    assert page.evaluate(below) == before
