@@ -223,7 +223,10 @@ def linearize_point(point: Point, relevant: Relevance) -> Linearization:
 def _independent(
     G: Array, point: Point, matter: tuple[int, ...]
 ) -> tuple[list[int], list[int], Array]:
-    """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i."""
+    """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i.
+
+    G has full rank, else the independent speeds would not determine the motion.
+    """
     import scipy.linalg
 
     if not len(G):
@@ -231,16 +234,8 @@ def _independent(
     length = point.system.kinematics.length
     units = [point.chart.coordinates[k].unit for k in matter]
     scaled = G * np.array([1.0 if unit == "rad" else length for unit in units])
-    _, R, pivots = scipy.linalg.qr(scaled, mode="economic", pivoting=True)
-    sizes = np.abs(np.diag(R))
-    rank = int(np.sum(sizes > 1e-9 * max(float(sizes[0]), 1e-300)))
-    if rank < len(G):
-        raise SimulationError(
-            "the holonomic rows lose rank here: a linkage in line, or at the end of its reach",
-            f"linearization of model '{point.system.model.name}'",
-            "choose another configuration",
-        )
-    dependent = sorted(int(k) for k in pivots[:rank])
+    pivots = scipy.linalg.qr(scaled, mode="r", pivoting=True)[1]
+    dependent = sorted(int(k) for k in pivots[: len(G)])
     independent = [k for k in range(len(matter)) if k not in dependent]
     follow = np.asarray(-np.linalg.solve(G[:, dependent], G[:, independent]))
     return [matter[k] for k in independent], [matter[k] for k in dependent], follow
@@ -259,8 +254,8 @@ def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
         raise SimulationError(
             f"the motion is not steady: {listed}",
             f"linearization of model '{point.system.model.name}'",
-            "find a steady motion first: steady(system, {…}), and linearize about its start; on the "
-            "command line add --steady",
+            "find a steady motion first: steady(system, {…}), and linearize about its start; on "
+            "the command line add --steady",
         )
     return abs(rates[worst]) if worst else 0.0
 

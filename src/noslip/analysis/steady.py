@@ -35,7 +35,7 @@ from noslip.analysis.steady_search import (
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.simulate import check_redundant_rows
-from noslip.simulation.start import Start, start_names
+from noslip.simulation.start import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles
 
 
@@ -162,14 +162,15 @@ def _first_guess(
     u: Array,
     params: Array,
 ) -> Point:
-    """Where to begin: given and guessed coordinates, the rest at rest; not yet consistent."""
+    """Where to begin: given and guessed values, the others as they follow or at rest."""
     kin = system.kinematics
-    rest = np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float)
-    q = guess.q.copy() if isinstance(guess, Start) else rest
-    v = guess.v if isinstance(guess, Start) else np.zeros(kin.num_speeds)
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
     _check_names(system, values)
-    _place(system, q, values)
+    if isinstance(guess, Start):
+        q, v = guess.q.copy(), guess.v
+        _place(system, q, values)
+    else:
+        q, v = _configuration(system, values, params), np.zeros(kin.num_speeds)
     start = Start(
         time=guess.time if isinstance(guess, Start) else 0.0,
         q=q,
@@ -182,6 +183,23 @@ def _first_guess(
     )
     point = point_at(system, start, u, params)
     return least_speeds(point, find_wanted(point, values))
+
+
+def _configuration(system: System, values: Mapping[str, float], params: Array) -> Array:
+    """Coordinates with these values that satisfy the holonomic rows; nearly, if they cannot."""
+    speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
+    places = {
+        name: value
+        for name, value in values.items()
+        if name not in speeds and not name.endswith("_rate")
+    }
+    try:
+        return complete_start(system, places, parameters=params).q
+    except SimulationError:
+        nodes = system.kinematics.tree.nodes
+        q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)
+        _place(system, q, places)
+        return q
 
 
 def _place(system: System, q: Array, values: Mapping[str, float]) -> None:
@@ -216,7 +234,7 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
 
 def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
     """What is missed most, and what may help."""
-    point, F = found.point, found.F
+    point, F = found.point, found.F()
     chart = point.chart
     names = [f"the rate of {s.name}" for s in chart.speeds]
     names += [f"the rate of {chart.coordinates[k].name}" for k in relevant.coordinates]
@@ -255,8 +273,8 @@ def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
         completed={},
     )
     matter = list(problem.relevant.coordinates)
-    free = [*matter, *range(len(point.c), found.J.shape[1])]
-    singular = np.linalg.svd(found.J[:, free], compute_uv=False)
+    free = [*matter, *range(len(point.c), found.rest_y.shape[1])]
+    singular = np.linalg.svd(found.J()[:, free], compute_uv=False)
     rank = int(np.sum(singular > 1e-8 * max(1.0, float(singular[0])))) if len(singular) else 0
     values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
     values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
@@ -268,6 +286,6 @@ def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
         values=values,
         rates={c.name: float(cdot[k]) for k, c in enumerate(chart.coordinates) if k not in matter},
         inputs={names[k]: float(point.inputs[k]) for k in shown},
-        residual=float(np.max(np.abs(found.F), initial=0.0)),
+        residual=float(np.max(np.abs(found.F()), initial=0.0)),
         family=len(free) - rank,
     )

@@ -2,7 +2,8 @@
 
 With y = (c, ζ, inputs searched for) and F(y) the conditions (1) to (4) of `steady.py`, a step is
 the least one, in lengths of the model and radians, that makes F + (∂F/∂y) δy as small as possible.
-It is halved until |F| falls.
+It is halved until |F| falls. Accelerations enter F by a mass matrix that is held fixed over a step,
+so that the derivatives are exact and |F| does fall.
 """
 
 from __future__ import annotations
@@ -51,17 +52,36 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """Where a search ended: the point, F and ∂F/∂y there."""
+    """Where a search has come to: the conditions there and their derivatives by y.
+
+    Parameters
+    ----------
+    mass : mass matrix ∂r/∂ζ̇ at the point.
+    r, r_y : the equations of motion at ζ̇ = 0.
+    rest, rest_y : (2) to (4).
+    """
 
     point: Point
-    F: Array
-    J: Array
+    mass: Array
+    r: Array
+    r_y: Array
+    rest: Array
+    rest_y: Array
+
+    def F(self, mass: Array | None = None) -> Array:
+        """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
+        rates = -np.linalg.solve(self.mass if mass is None else mass, self.r)
+        return np.concatenate([rates, self.rest])
+
+    def J(self) -> Array:
+        """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
+        return np.vstack([-np.linalg.solve(self.mass, self.r_y), self.rest_y])
 
     @property
     def is_found(self) -> bool:
         """Whether the conditions hold, as well as rounding lets them at these speeds."""
         size = max(1.0, float(np.max(np.abs(self.point.zeta), initial=0.0)) ** 2)
-        return bool(np.max(np.abs(self.F), initial=0.0) <= TOLERANCE * size)
+        return bool(np.max(np.abs(self.F()), initial=0.0) <= TOLERANCE * size)
 
 
 def find_wanted(point: Point, given: Mapping[str, float]) -> tuple[Wanted, ...]:
@@ -112,7 +132,7 @@ def search(point: Point, problem: Problem) -> Solution:
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
         step[free] = aside * rng.normal(size=len(free))
         tried = _descend(_moved(point, step, problem), problem)
-        if not np.linalg.norm(best.F) <= np.linalg.norm(tried.F):
+        if not np.linalg.norm(best.F()) <= np.linalg.norm(tried.F()):
             best = tried
     return best
 
@@ -121,12 +141,13 @@ def _descend(point: Point, problem: Problem) -> Solution:
     """Where steps of least length end."""
     scale = _scale(point, problem)
     now = _conditions(point, problem)
+    inputs = len(scale) - len(problem.searched)
     for _ in range(_MOST_STEPS):
-        if not np.all(np.isfinite(now.F)):
+        F, J = now.F(), now.J()
+        if not np.all(np.isfinite(F)):
             break
-        inputs = len(scale) - len(problem.searched)
-        scale[inputs:] = 1.0 / np.maximum(np.linalg.norm(now.J[:, inputs:], axis=0), 1e-12)
-        step = scale * np.linalg.lstsq(now.J * scale, -now.F, rcond=1e-11)[0]
+        scale[inputs:] = 1.0 / np.maximum(np.linalg.norm(J[:, inputs:], axis=0), 1e-12)
+        step = scale * np.linalg.lstsq(J * scale, -F, rcond=1e-11)[0]
         longest = float(np.max(np.abs(step[: len(point.c)]), initial=0.0))
         step *= min(1.0, 0.5 / max(longest, 1e-300))
         better = _shorter(now, step, problem, 1 if now.is_found else 30)
@@ -137,10 +158,11 @@ def _descend(point: Point, problem: Problem) -> Solution:
 
 
 def _shorter(now: Solution, step: Array, problem: Problem, tries: int) -> Solution | None:
-    """The first of step, step/2, step/4, … that makes |F| smaller."""
+    """The first of step, step/2, step/4, … that makes |F| smaller, by the same mass matrix."""
+    size = np.linalg.norm(now.F())
     for k in range(tries):
         trial = _conditions(_moved(now.point, step / 2**k, problem), problem)
-        if np.linalg.norm(trial.F) < np.linalg.norm(now.F):
+        if np.linalg.norm(trial.F(now.mass)) < size:
             return trial
     return None
 
@@ -154,29 +176,30 @@ def _scale(point: Point, problem: Problem) -> Array:
 
 
 def _conditions(point: Point, problem: Problem) -> Solution:
-    """(1) to (4) as one vector F, and ∂F/∂y."""
+    """(1) to (4) and their derivatives."""
     values = point.values()
     r, cdot, g, _, _, mass = values
     by_c, by_zeta, by_inputs = point.derivatives()
     inputs = list(problem.searched)
-    everything = [
+    by_y = [
         np.hstack([a, b, c[:, inputs]]) for a, b, c in zip(by_c, by_zeta, by_inputs, strict=True)
     ]
-    # M⁻¹ is not differentiated: what it multiplies vanishes at a solution
-    solved = -np.linalg.solve(mass, np.column_stack([r, everything[0]]))
     keep = list(problem.relevant.coordinates)
     rows, miss = [], []
     for w in problem.wanted:
         if w.is_speed:
-            rows.append(everything[w.part][w.place])
+            rows.append(by_y[w.part][w.place])
             miss.append(values[w.part][w.place] - w.value)
         else:
-            rows.append(np.eye(1, everything[0].shape[1], w.place)[0])
+            rows.append(np.eye(1, by_y[0].shape[1], w.place)[0])
             miss.append(point.c[w.place] - w.value)
     return Solution(
         point=point,
-        F=np.concatenate([solved[:, 0], cdot[keep], g, miss]),
-        J=np.vstack([solved[:, 1:], everything[1][keep], everything[2], *rows]),
+        mass=mass,
+        r=r,
+        r_y=by_y[0],
+        rest=np.concatenate([cdot[keep], g, miss]),
+        rest_y=np.vstack([by_y[1][keep], by_y[2], *rows]),
     )
 
 

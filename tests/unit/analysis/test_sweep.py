@@ -1,0 +1,91 @@
+"""Sweeps of eigenvalues: over speeds, parameters and families of turns."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from whipple import canonical_matrices
+
+import noslip as ns
+
+
+def test_a_disk_stops_falling_at_the_closed_form(system_of):
+    """Ω² = m g r I_t / (I_a (I_a + m r²)): beyond it nothing grows and nothing decays."""
+    system = system_of("rolling-disk")
+    p = system.model.parameter_values()
+    m, r, I_a, I_t, g = (p[k] for k in ("m", "r", "I_axial", "I_transverse", "g"))
+    sweep = ns.sweep_eigenvalues(
+        system, "disk.spin_rate", np.linspace(0.0, 6.0, 13), about={"disk.tilt": math.pi / 2}
+    )
+    assert len(sweep.limits) == 1
+    assert sweep.limits[0] ** 2 == pytest.approx(m * g * r * I_t / (I_a * (I_a + m * r**2)))
+    assert sweep.unit == "rad/s" and sweep.stable_ranges == ((sweep.limits[0], 6.0),)
+
+
+def test_a_parameter_is_swept(system_of):
+    """The trail at which a bicycle at 5 m/s begins to capsize, and by the paper's formulas."""
+    system = system_of("whipple-bicycle")
+    sweep = ns.sweep_eigenvalues(system, "c", np.linspace(0.02, 0.1, 5), about={"speed": 5.0})
+    p = system.model.parameter_values()
+
+    def stiffness(trail):
+        _, _, K0, K2 = canonical_matrices({**p, "c": trail})
+        return np.linalg.det(p["g"] * K0 + 25.0 * K2)
+
+    assert sweep.limits[0] == pytest.approx(brentq(stiffness, 0.02, 0.1, xtol=1e-14), abs=1e-11)
+    assert sweep.unit == "m"
+
+
+def test_a_family_of_turns_is_followed(system_of):
+    system = system_of("whipple-bicycle")
+    sweep = ns.sweep_eigenvalues(
+        system,
+        "frame.lean",
+        np.linspace(0.0, 0.4, 5),
+        about={"speed": 5.0},
+        search=True,
+        find=["steer_torque"],
+    )
+    alone = ns.steady(system, {"speed": 5.0, "frame.lean": 0.4}, find=["steer_torque"])
+    line = ns.linearize(system, alone.start, inputs=alone.inputs)
+    assert np.max(np.abs(sweep.eigenvalues[-1] - line.eigenvalues)) < 1e-10
+    assert not sweep.growing[0] and sweep.growing[-1] and 0.2 < sweep.limits[0] < 0.3
+
+
+def test_an_input_is_swept(system_of):
+    system = system_of("pendulum")
+    sweep = ns.sweep_eigenvalues(system, "torque", [0.0, 1.0, 2.0], search=True)
+    assert sweep.unit == "N*m" and not np.any(sweep.growing)
+
+
+def test_words_and_numbers(system_of):
+    calls = []
+    sweep = ns.sweep_eigenvalues(
+        system_of("whipple-bicycle"), "speed", [3.0, 5.0, 7.0], progress=calls.append
+    )
+    assert calls == pytest.approx([1 / 3, 2 / 3, 1.0])
+    assert "stable: 4.292382536 to 6.024262015 m/s" in sweep.text()
+    data = json.loads(json.dumps(sweep.to_json()))
+    assert data["limits"] == list(sweep.limits) and data["growing"] == [True, False, True]
+
+
+def test_errors(system_of, refuses):
+    system = system_of("whipple-bicycle")
+    with refuses(ns.SimulationError, "do not increase", "sweep of model", "at least two"):
+        ns.sweep_eigenvalues(system, "speed", [2.0, 1.0])
+    with refuses(ns.SimulationError, "'sped'", "whipple-bicycle", "did you mean 'speed'"):
+        ns.sweep_eigenvalues(system, "sped", [1.0, 2.0])
+
+
+def test_canonical_form_refuses_what_it_cannot_say(system_of, refuses):
+    with refuses(ns.SimulationError, "no parameter 'gravity'", "canonical form", "known"):
+        ns.canonical_form(system_of("whipple-bicycle"), speed="speed", gravity="gravity")
+    with refuses(ns.SimulationError, "coupled", "rolling-disk", "linearize()"):
+        ns.canonical_form(
+            system_of("rolling-disk"),
+            speed="disk.spin_rate",
+            gravity="g",
+            about={"disk.tilt": math.pi / 2},
+        )

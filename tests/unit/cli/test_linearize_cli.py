@@ -1,0 +1,71 @@
+"""`noslip linearize` and `noslip steady`: what they print, and what they refuse."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from noslip.cli import main
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(main, words, catch_exceptions=False)
+
+
+def test_eigenvalues_with_words(invoke):
+    result = invoke("linearize", "whipple-bicycle", "--set", "speed=5")
+    assert result.exit_code == 0
+    assert "-0.775341882 ± 4.464867714 i" in result.output
+    assert "stable: halves in 0.894 s, swings at 0.7106 Hz" in result.output
+
+
+def test_a_sweep_leaves_a_figure(invoke, tmp_path):
+    result = invoke("linearize", "whipple-bicycle", "--sweep", "speed=0:10:21")
+    assert "stable: 4.292382536 to 6.024262015 m/s" in result.output
+    assert (tmp_path / "runs" / "whipple-bicycle-speed.png").stat().st_size > 5000
+    invoke("linearize", "whipple-bicycle", "--sweep", "speed=0:10:3")
+    assert (tmp_path / "runs" / "whipple-bicycle-speed-2.png").exists()
+
+
+def test_a_sweep_for_programs_and_a_figure_of_ones_own(invoke, tmp_path):
+    words = ("linearize", "whipple-bicycle", "--sweep", "speed=4:7:4", "--json")
+    data = json.loads(invoke(*words).output)
+    assert data["limits"] == pytest.approx([4.29238253634111, 6.02426201538837], abs=1e-11)
+    assert not list(tmp_path.iterdir())
+    invoke(*words, "-o", "stability.svg")
+    assert "<svg" in (tmp_path / "stability.svg").read_text()
+
+
+def test_a_steady_turn_is_searched_for(invoke):
+    words = ("--set", "frame.lean=0.2", "--set", "speed=5", "--find", "steer_torque")
+    motion = json.loads(invoke("steady", "whipple-bicycle", *words, "--json").output)
+    assert motion["values"]["frame.lean"] == pytest.approx(0.2)
+    assert motion["inputs"]["steer_torque"] == pytest.approx(-0.141709185301, abs=1e-11)
+    text = invoke("steady", "whipple-bicycle", *words).output
+    assert "what stays" in text and "steer_torque" in text
+    line = json.loads(invoke("linearize", "whipple-bicycle", *words, "--steady", "--json").output)
+    assert line["about"]["steer.angle"] == pytest.approx(motion["values"]["steer.angle"])
+    guessed = invoke("steady", "whipple-bicycle", "--set", "frame.lean=0.2", "--guess", "speed=6")
+    assert "speed               5.9083242853" in guessed.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--sweep", "speed"), 2, "write NAME=LOW:HIGH"),
+        (("--sweep", "speed=3:1"), 2, "LOW below HIGH"),
+        (("--sweep", "speed=0:1:x"), 2, "such as speed=0:10"),
+        (("-o", "x.png"), 2, "add --sweep"),
+        (("--find", "steer_torque"), 2, "--find needs --steady"),
+        (("--set", "steer_torque=sin(t)"), 2, "constant inputs"),
+        (("--set", "frame.lean=0.2", "--set", "speed=5"), 1, "the motion is not steady"),
+        (("--set", "sped=5"), 1, "did you mean 'speed'"),
+        (("--sweep", "speed=0:1", "-o", "x.txt"), 1, "a figure cannot be written"),
+    ],
+)
+def test_refusals(invoke, words, code, said):
+    result = invoke("linearize", "whipple-bicycle", *words)
+    assert result.exit_code == code
+    assert said in " ".join(result.output.split())
