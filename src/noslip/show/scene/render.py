@@ -101,15 +101,23 @@ def draw(picture: NDArray[np.uint8], view: View, triangles: Triangles, up: Array
     shown = (facing > 0) & np.all(seen[..., 2] > view.near, axis=1)
     seen = seen[shown]
     light = _light(view, triangles.normals[shown], triangles.corners[shown], up)
-    # 1/depth and light are linear on the picture, so nearly enough
-    values = np.concatenate([1 / seen[..., 2:], light], axis=-1)
-    owner, place, inner = _fragments(view, view.pixels(seen), values)
+    owner, place, inner = nearest_pixels(view, seen, light)
+    color = triangles.colors[shown][owner] * inner[:, :1] + inner[:, 1:]
+    picture.reshape(-1, 3)[place] = np.round(255 * np.clip(color, 0.0, 1.0)).astype(np.uint8)
+
+
+def nearest_pixels(view: View, seen: Array, values: Array) -> tuple[Ints, Ints, Array]:
+    """Of triangles (n, 3, 3) in the axes of the picture, the pixels that nothing hides.
+
+    Returns the triangle of each pixel, its place (row · width + column), and `values` (n, 3, k) of
+    the corners there. 1/depth is linear on the picture; the values are taken as if they were.
+    """
+    with_depth = np.concatenate([1 / seen[..., 2:], values], axis=-1)
+    owner, place, inner = _fragments(view, view.pixels(seen), with_depth)
     nearest = np.zeros(view.width * view.height)
     np.maximum.at(nearest, place, inner[:, 0])
     kept = inner[:, 0] >= nearest[place]
-    owner, place, inner = owner[kept], place[kept], inner[kept]
-    color = triangles.colors[shown][owner] * inner[:, 1:2] + inner[:, 2:3]
-    picture.reshape(-1, 3)[place] = np.round(255 * np.clip(color, 0.0, 1.0)).astype(np.uint8)
+    return owner[kept], place[kept], inner[kept, 1:]
 
 
 def thrown(corners: Array, normal: Array, origin: Array, light: Array) -> Array:
