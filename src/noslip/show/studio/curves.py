@@ -129,8 +129,8 @@ def series(picture: Picture, has_ghost: bool) -> tuple[dict[str, object], ...]:
         )  # fmt: skip
     if has_ghost:
         told += [
-            {"label": "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
+            {"label": "" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
              "points": {"show": False}}
-            for _ in picture.columns
+            for k, _ in enumerate(picture.columns)
         ]  # fmt: skip
     return tuple(told)

@@ -22,6 +22,7 @@ from noslip.show.scene.frames import Frames, frames
 from noslip.show.scene.scene import Scene
 from noslip.show.scene.stage import Stage
 from noslip.show.studio import texts
+from noslip.show.studio.bin import Bin
 from noslip.show.studio.choice import DRIVE, Choice
 from noslip.show.studio.controls import Controls
 from noslip.show.studio.downloads import make_file
@@ -35,7 +36,7 @@ from noslip.show.studio.wheel import Wheel
 from noslip.show.studio.worker import Cancel, Worker
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
-RATE, SLOW = 30.0, 0.1
+RATE, SLOW = 30.0, 0.15
 
 
 class Page:
@@ -59,16 +60,19 @@ class Page:
         self._certificate: Certificate | None = None
         self._why = ""
         self._model: object = None
+        self._staged: Shown | None = None
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
-        self.stage = Stage(client.scene, prefix="/noslip")
-        self.ghost_stage = Stage(client.scene, prefix="/noslip/ghost", ghost=True)
+        self.bin = Bin()
+        self._stages = 0
+        self.stage = Stage(client.scene, prefix="/noslip0")
+        self.ghost_stage = self._new_ghost_stage()
         self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
         self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
         self.session = Session(shelf, name, self)
         self.wheel = Wheel(self)
         self.panels = Panels(self)
-        self.plots = Plots(client, self.panels.plots_tab, self.guard)
+        self.plots = Plots(client, self.panels.plots_tab, self.guard, self.bin)
         self._view: tuple[float, Any] = (0.0, None)
         client.camera.on_update(self._camera_moved)
         self.session.start()
@@ -119,6 +123,7 @@ class Page:
                 self.player.jump(0.0, now)
             self.player.take(float(run.t[0]), float(run.t[-1]), now)
             if is_new:
+                self._clear_stage()
                 self.stage.follow = is_far(shown.scene, shown.frames)
                 self.panels.set_follow(self.stage.follow)
             with self.client.atomic():
@@ -156,10 +161,11 @@ class Page:
         """The newest picture of a drive; now and then its traces."""
         with self._lock, self.client.atomic():
             is_first = self._model is not self.wheel
+            self._staged = None
             if is_first:
                 self._model = self.wheel
                 self.ghost = None
-                self._put_ghost()
+                self._clear_stage()
                 self.stage.follow = True
                 self.panels.set_follow(True)
             before = self.stage.frames
@@ -168,7 +174,7 @@ class Page:
             else:
                 self.stage.extend(film)
             if is_first or (before is not None and len(film) < len(before)):
-                self._look(look, film)
+                self._look(look, film, away=2.2)
 
     def show_live_plots(self, outcome: Outcome, t: float) -> None:
         """The last seconds of a drive as curves."""
@@ -226,14 +232,15 @@ class Page:
         if self.stage.scene is not None and self.stage.frames is not None:
             self._look(self.stage.scene, self.stage.frames)
 
-    def _look(self, look: Scene, film: Frames) -> None:
+    def _look(self, look: Scene, film: Frames, away: float = 1.0) -> None:
         view = self.client.camera
         aspect = float(view.aspect) if view.aspect else 1.5
         found = camera(look, film, aspect=aspect, follow=self.stage.follow)
-        self._view = (aspect, found.position)
+        position = found.look_at + away * (found.position - found.look_at)
+        self._view = (aspect, position)
         with self.client.atomic():
             view.up_direction = tuple(float(x) for x in found.up)
-            view.position = tuple(float(x) for x in found.position)
+            view.position = tuple(float(x) for x in position)
             view.look_at = tuple(float(x) for x in found.look_at)
             view.fov = found.field_of_view
 
@@ -263,12 +270,29 @@ class Page:
             # forces cost more than poses, so that they are found only where they are drawn
             film = frames(shown.system, shown.outcome.trajectory, times=film.times, forces=True)
         self.stage.put(shown.scene, film, _index(shown, self.player.time(time.monotonic())))
+        self._staged = shown
         self._put_ghost()
+
+    def _clear_stage(self) -> None:
+        """Take everything away, for another model.
+
+        The next stage has another name: a browser that misses a removal would keep the old poses.
+        """
+        drawn = {name: getattr(self.stage, name) for name in ("traces", "forces", "velocities")}
+        self.stage.remove()
+        self._stages += 1
+        self.stage = Stage(self.client.scene, prefix=f"/noslip{self._stages}", **drawn)
+        self.ghost_stage = self._new_ghost_stage()
+
+    def _new_ghost_stage(self) -> Stage:
+        """A stage below the other, so that it moves with the view that follows."""
+        return Stage(self.client.scene, prefix=f"{self.stage.prefix}/ghost", ghost=True)
 
     def _put_ghost(self) -> None:
         if self.ghost is None:
-            self.ghost_stage.remove()
-            self.ghost_stage = Stage(self.client.scene, prefix="/noslip/ghost", ghost=True)
+            if self.ghost_stage.scene is not None:
+                self.ghost_stage.remove()
+                self.ghost_stage = self._new_ghost_stage()
             return
         t = self.player.time(time.monotonic())
         self.ghost_stage.put(self.ghost.scene, self.ghost.frames, _index(self.ghost, t))
@@ -329,6 +353,7 @@ class Page:
         while not self._closed.wait(1.0 / RATE):
             try:
                 now = time.monotonic()
+                self.bin.empty(now)
                 is_slow = now - slow >= SLOW
                 slow = now if is_slow else slow
                 if self.wheel.is_driving:
@@ -342,7 +367,7 @@ class Page:
     def _move(self, now: float, is_slow: bool) -> None:
         with self._lock:
             shown = self.shown
-            if shown is None:
+            if shown is None or self._staged is not shown:
                 return
             was_playing = self.player.is_playing
             t = self.player.time(now)

@@ -98,9 +98,7 @@ class Panels:
     def _make_group(
         self, group: str, knobs: tuple[Knob, ...], choice: Choice, stands: dict[str, float]
     ) -> None:
-        old = self._folders.pop(group, None)
-        if old is not None:
-            old.remove()
+        self.page.bin.discard(self._folders.pop(group, None))
         if not knobs and group != TASK:
             return
         page, gui, session = self.page, self.gui, self.page.session
@@ -137,7 +135,7 @@ class Panels:
     def _task_choices(self, choice: Choice) -> None:
         """Formulation, path, timing, controller."""
         page, gui, session = self.page, self.gui, self.page.session
-        way = gui.add_dropdown("equations", tuple(WAYS), initial_value=choice.formulation)
+        way = gui.add_dropdown("formulation", tuple(WAYS), initial_value=choice.formulation)
         way.on_update(page.guard(lambda _: session.choose(formulation=way.value)))
         if choice.task == PATH:
             self._form("path", PATH_KINDS, choice)
@@ -172,9 +170,7 @@ class Panels:
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
 
     def _make_inputs(self, controls: Controls, choice: Choice) -> None:
-        old = self._folders.pop("inputs", None)
-        if old is not None:
-            old.remove()
+        self.page.bin.discard(self._folders.pop("inputs", None))
         if not controls.inputs:
             return
         page, gui, session = self.page, self.gui, self.page.session

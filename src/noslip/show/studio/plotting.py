@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from noslip.show.studio.bin import Bin
 from noslip.show.studio.curves import Picture, data, pictures, same_columns, series
 from noslip.show.studio.runs import Outcome
 
@@ -25,10 +26,11 @@ class Plots:
     client : of the viser server.
     tab : to put them in.
     guard : wraps callbacks.
+    bin : takes what is no longer shown.
     """
 
-    def __init__(self, client: Any, tab: Any, guard: Guard) -> None:
-        self._client, self._tab, self._guard = client, tab, guard
+    def __init__(self, client: Any, tab: Any, guard: Guard, bin: Bin) -> None:
+        self._client, self._tab, self._guard, self._bin = client, tab, guard, bin
         self._lock = threading.RLock()
         self._slots: list[_Slot] = []
         self._outcome: Outcome | None = None
@@ -60,7 +62,7 @@ class Plots:
 
     def _rebuild(self, kept: list[str]) -> None:
         for slot in self._slots:
-            slot.remove()
+            self._bin.discard(slot.choice, slot.plot)
         titles = list(self._pictures)
         wanted = kept + [t for first in FIRST for t in titles if t.startswith(first)]
         wanted = list(dict.fromkeys([*wanted, *titles]))[:SLOTS]
@@ -92,8 +94,7 @@ class Plots:
         if slot.plot is not None and slot.key == key:
             slot.plot.data = arrays
             return
-        if slot.plot is not None:
-            slot.plot.remove()
+        self._bin.discard(slot.plot)
         with self._tab:
             slot.plot = self._client.gui.add_uplot(
                 arrays,
@@ -117,9 +118,3 @@ class _Slot:
         self.choice: Any = None
         self.plot: Any = None
         self.key: object = None
-
-    def remove(self) -> None:
-        """Take it off the page."""
-        for handle in (self.choice, self.plot):
-            if handle is not None:
-                handle.remove()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import traceback
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,7 +63,12 @@ class Studio:
     def _came(self, client: Any) -> None:
         if not self._is_own(client):
             return
-        page = Page(client, self.shelf, self.name)
+        try:
+            page = Page(client, self.shelf, self.name)
+        except Exception as error:
+            traceback.print_exc()
+            client.add_notification("The page cannot be shown", str(error), color="red")
+            return
         with self._lock:
             self._pages[client.client_id] = page
 

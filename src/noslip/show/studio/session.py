@@ -235,8 +235,11 @@ class Session:
             self._submit()
 
     def tasks(self) -> tuple[str, ...]:
-        """What the model of this page can be asked to do."""
-        return self.mechanism.tasks()
+        """What the model of this page can be asked to do; where it cannot even be compiled, one."""
+        try:
+            return self.mechanism.tasks()
+        except Exception:
+            return (self.choice.task,)
 
     def controllers(self, task: str) -> tuple[str, ...]:
         """Controllers that suit the model and a task."""
@@ -365,6 +368,8 @@ class Session:
         """What was shown for a while becomes the ghost of what is shown now."""
         old = self.shown
         if old is None or old.mechanism.model.name != new.mechanism.model.name:
+            self.ghost = None
+        elif old.choice.task != new.choice.task:
             self.ghost = None
         elif new.since - old.since >= STANDING:
             self.ghost = old

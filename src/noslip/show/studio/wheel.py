@@ -49,9 +49,10 @@ class Wheel:
     def __init__(self, page: Page) -> None:
         self.page = page
         self._lock = threading.RLock()
-        self._handles: list[Any] = []
+        self._folder: Any = None
+        self._button: Any = None
+        self._commands: list[Any] = []
         self._sliders: list[Any] = []
-        self._status: Any = None
         self._driver: Driver | None = None
         self._film: Film | None = None
         self._scene: Scene | None = None
@@ -89,9 +90,7 @@ class Wheel:
         with self._lock:
             self._driver = self._film = None
             self.is_driving = False
-            for handle in self._handles:
-                handle.remove()
-            self._handles, self._sliders, self._status = [], [], None
+            self._clear()
 
     def press(self, key: str) -> None:
         """A key or button: change a main command by a notch; anything else stops."""
@@ -149,9 +148,7 @@ class Wheel:
     def _make(self, helm: Helm) -> None:
         """Sliders, buttons and keys of the channels."""
         page, gui = self.page, self.page.client.gui
-        for handle in self._handles:
-            handle.remove()
-        self._sliders = []
+        self._clear()
         folder = gui.add_folder("Drive", order=15.0)
         with folder:
             for k, channel in enumerate(helm.channels):
@@ -171,14 +168,21 @@ class Wheel:
             buttons.on_click(page.guard(lambda _: self.press(BUTTONS.get(buttons.value, "stop"))))
             self._button = gui.add_button("Stop and look")
             self._button.on_click(page.guard(lambda _: self.toggle()))
-        self._handles = [folder]
+        self._folder = folder
         for key, word in WORDS.items():
             command = gui.add_command(f"Drive: {word}", hotkey=key)
             command.on_trigger(page.guard(partial(self._key, key)))
-            self._handles.append(command)
+            self._commands.append(command)
         stop = gui.add_command("Drive: stop", hotkey="space")
         stop.on_trigger(page.guard(lambda _: self.press("stop")))
-        self._handles.append(stop)
+        self._commands.append(stop)
+
+    def _clear(self) -> None:
+        """Take sliders, buttons and keys off the page."""
+        self.page.bin.discard(self._folder)
+        for command in self._commands:
+            command.remove()
+        self._folder, self._commands, self._sliders = None, [], []
 
     def _key(self, key: str, _: Any) -> None:
         self.press(key)
