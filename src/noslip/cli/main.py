@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from noslip import __version__
+from noslip.cli.interrupt import interruptible
 
 #: Command → the function in the module of that name, in the order of the help. A module is imported
 #: when its command is asked for.
@@ -54,7 +55,8 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with interruptible():
+                return super().invoke(ctx)
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
@@ -71,9 +73,10 @@ def _told(error: Exception) -> str | None:
 
     if isinstance(error, NoslipError):
         return f"{type(error).__name__}: {error}"
-    if isinstance(error, OSError) and error.strerror and error.filename:
+    if isinstance(error, OSError) and error.strerror:
+        place = str(error.filename or "what the command writes or reads")[:200]
         fix = "check the name, the permissions and the space that is left"
-        return f"OSError: {Fault(error.strerror, str(error.filename)[:200], fix).text()}"
+        return f"OSError: {Fault(error.strerror, place, fix).text()}"
     if isinstance(error, MemoryError):
         fix = "ask for fewer samples or a shorter time"
         return f"MemoryError: {Fault('there is not enough memory', 'this computer', fix).text()}"

@@ -202,8 +202,10 @@ def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) 
     save_model(run.model, folder / MODEL)
     run.to_netcdf(folder / TRAJECTORY)
     run.to_csv(folder / "trajectory.csv")
-    (folder / SUMMARY).write_text(json.dumps(summary(result, command, audit), indent=2) + "\n")
-    (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n")
+    (folder / SUMMARY).write_text(
+        json.dumps(summary(result, command, audit), indent=2) + "\n", "utf-8"
+    )
+    (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n", "utf-8")
 
 
 def _draw(folder: Path, result: ScenarioRun, audit: Audit | None) -> None:

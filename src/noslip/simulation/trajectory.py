@@ -210,7 +210,9 @@ class Trajectory:
         writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
         values = np.column_stack([self.t, *(c for _, c in self.columns.values())])
         writer.writerows([[repr(float(x)) for x in row] for row in values])
-        write_atomically(Path(path), lambda temporary: temporary.write_text(text.getvalue()))
+        write_atomically(
+            Path(path), lambda temporary: temporary.write_text(text.getvalue(), "utf-8")
+        )
 
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort."""
