@@ -2,10 +2,11 @@
 
 import io
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from PIL import Image, ImageChops
+from PIL import Image
 
 import noslip as ns
 
@@ -148,14 +149,19 @@ def test_the_animation_plays_in_its_frame_and_moves_nothing_else(reports, new_pa
     below = "document.getElementById('plots').getBoundingClientRect().top + scrollY"
     before = page.evaluate(below)
     page.locator(".stage").scroll_into_view_if_needed()
-    page.frame_locator("iframe").locator("canvas").first.wait_for(timeout=60_000)
-    page.wait_for_timeout(2000)
-    first = page.locator(".stage").screenshot(timeout=60_000)
-    page.wait_for_timeout(1000)
-    second = page.locator(".stage").screenshot(timeout=60_000)
-    assert picture(first).std() > 5
-    one, other = (Image.open(io.BytesIO(shot)).convert("RGB") for shot in (first, second))
-    assert ImageChops.difference(one, other).getbbox() is not None
-    moved = np.abs(picture(first) - picture(second)).max(axis=2) > 40
-    assert moved.sum() > 50
+    frame = page.frame_locator("iframe")
+    frame.locator("canvas").first.wait_for(timeout=60_000)
+    # viser's remark that there is no graphics card lies over the scene
+    remark = frame.locator(".mantine-Notification-closeButton")
+    if remark.count():
+        remark.first.click()
+    page.wait_for_timeout(1500)
+    shots = []
+    for _ in range(4):
+        page.wait_for_timeout(400)
+        # without the bar with the time
+        shots.append(picture(page.locator(".stage").screenshot(timeout=60_000))[:-60])
+    assert min(shot.std() for shot in shots) > 5
+    moved = [np.abs(one - other).max(axis=2) > 40 for one, other in pairwise(shots)]
+    assert max(change.sum() for change in moved) > 50
     assert page.evaluate(below) == before
