@@ -168,11 +168,11 @@ def compiled(programs: list[Program], width: Scalar, library: Iterable[str]) -> 
         raise ValueError(f"programs need different names, got {', '.join(names)}")
     host()
     require_symbols(library)
-    return _engine(print_llvm(programs, width))
+    return machine_code(print_llvm(programs, width))
 
 
 @functools.lru_cache(maxsize=64)
-def _engine(text: str) -> Any:
+def machine_code(text: str) -> Any:
     """Machine code of a module. A law with other numbers has the same text: it is kept."""
     target, cpu, features = host()
     module = binding.parse_assembly(text)

@@ -176,10 +176,10 @@ def plan_inputs(
         k = names.index(name)
         is_speed = k >= num_u
         if isinstance(spec, Table):
-            tables += _table_entries(system, spec, k, num_w if is_speed else 0, name)
+            tables += table_entries(system, spec, k, num_w if is_speed else 0, name)
         elif isinstance(spec, str | ca.Function):
             rate_offset = num_w if is_speed else 0
-            traced |= _traced_entries(system, spec, k, rate_offset, name, definitions)
+            traced |= traced_entries(system, spec, k, rate_offset, name, definitions)
         elif callable(spec):
             if is_speed:
                 raise SimulationError(
@@ -220,9 +220,10 @@ def _number(spec: Any, name: str, system: System) -> float:
     return value
 
 
-def _table_entries(
+def table_entries(
     system: System, table: Table, k: int, rate_offset: int, name: str
 ) -> list[tuple[int, Array, Array]]:
+    """Segments of an input k that a table gives, and of its rate where that comes with it."""
     starts, coefficients = table.segments()
     entries = [(k, starts, coefficients)]
     if rate_offset:
@@ -262,14 +263,15 @@ def _moves_mass(system: System, k: int) -> bool:
     )
 
 
-def _traced_entries(
+def traced_entries(
     system: System,
     spec: str | ca.Function,
     k: int,
     rate_offset: int,
     name: str,
-    definitions: Mapping[str, str] | None,
+    definitions: Mapping[str, str | ca.SX] | None,
 ) -> dict[int, ca.SX]:
+    """Expression of an input k, and of its rate where that comes with it."""
     kin = system.kinematics
     symbols = kin.symbols
     if isinstance(spec, str):
@@ -312,19 +314,22 @@ def _shapes(shapes: list[tuple[int, int]]) -> str:
 
 
 def read_expression(
-    system: System, text: str, where: str, definitions: Mapping[str, str] | None = None
+    system: System, text: str, where: str, definitions: Mapping[str, str | ca.SX] | None = None
 ) -> ca.SX:
     """An expression of t, parameters, coordinates and speeds as a traced scalar at v = Sη + s.
 
-    `definitions` are named expressions, each of what comes before it, that the text may use.
+    `definitions` are named expressions, each of what comes before it, that the text may use; or
+    symbols under their names.
     """
     kin = system.kinematics
     reader = kin.reader
     known = {"t", *(p.name for p in system.model.parameters)}
     known |= {q.name for q in kin.coordinates} | {q.name for q in kin.speeds}
     for name, definition in (definitions or {}).items():
-        _check_expression(system, definition, f"definition '{name}'", known)
-        reader = reader.extended({name: reader.scalar(definition)})
+        if isinstance(definition, str):
+            _check_expression(system, definition, f"definition '{name}'", known)
+            definition = reader.scalar(definition)
+        reader = reader.extended({name: definition})
         known.add(name)
     _check_expression(system, text, where, known)
     return kin.at_speeds(reader.scalar(text))
@@ -359,7 +364,14 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
 def _compile(
     system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
 ) -> NativeFunction:
-    """Native [inputs; ż]: traced entries, all others passed through from the base inputs."""
+    """Native [inputs; ż]."""
+    return _native(system, "inputs", inputs_expression(system, traced, generator), generator)
+
+
+def inputs_expression(
+    system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
+) -> ca.SX:
+    """[inputs; ż]: traced entries, all others passed through from the base inputs."""
     inputs = system.equations.inputs
     entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
     rates = generator.rates if generator else ca.SX(0, 1)
@@ -369,7 +381,7 @@ def _compile(
     if system.model.speed_inputs:
         given = ca.densify(ca.vertcat(*entries[num_u:]))
         expression = ca.substitute([expression], [inputs[num_u:]], [given])[0]
-    return _native(system, "inputs", expression, generator)
+    return expression
 
 
 def _native(
