@@ -96,7 +96,12 @@ def evaluate(
     parameters : values that differ from the nominal ones.
     time : s.
     """
-    if not np.isfinite(time):
+    if not isinstance(system, System) or not isinstance(state, Mapping):
+        raise TypeError(
+            f"evaluate takes a System and a state by name, got {type(system).__name__} and "
+            f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
+        )
+    if not isinstance(time, int | float | np.number) or not np.isfinite(time):
         raise SimulationError(
             f"the time is {time} s",
             f"evaluate of model '{system.model.name}'",
@@ -252,5 +257,19 @@ def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
                 f"inputs of model '{system.model.name}'",
                 nearest(name, names),
             )
-        u[names.index(name)] = float(value)
+        u[names.index(name)] = _number(system, name, value)
     return u
+
+
+def _number(system: System, name: str, value: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise SimulationError(
+            f"input '{name}' is {value!r}, which is not a finite number",
+            f"inputs of model '{system.model.name}'",
+            "give a number, or an expression of t in quotes",
+        )
+    return number

@@ -72,8 +72,19 @@ def verify(
 
     Raises
     ------
-    FormulationError : if a formulation that is not d'Alembert's is among those to compare.
+    FormulationError : if a formulation that is not d'Alembert's is among those to compare, or there
+        are no states to compare them at.
     """
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"verify takes a Model, got {type(model).__name__}: load one, or build() it"
+        )
+    if states < 1 or seed < 0:
+        raise FormulationError(
+            f"{states} states with seed {seed} are asked for",
+            f"verify of model '{model.name}'",
+            "give 1 or more states, and a seed of 0 or more",
+        )
     for formulation in formulations:
         if not formulation.is_dalembert:
             raise FormulationError(

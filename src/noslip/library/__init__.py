@@ -46,6 +46,11 @@ def load(source: str | Path) -> Model:
     """
     if isinstance(source, str) and source in MODELS:
         return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
+    if not isinstance(source, str | Path):
+        raise TypeError(
+            f"load takes a name of the library or a path, got {type(source).__name__}: "
+            'write load("agv") or load("robot.toml")'
+        )
     path = Path(source)
     if path.suffix == ".toml" or os.path.exists(path):
         from noslip.model.files import load_model

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from noslip.errors import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_inertia import check_inertia
+from noslip.model.checks_kinds import check_kind
 from noslip.model.checks_moment import check_moment
 from noslip.model.checks_names import check_names, check_unused
 from noslip.model.checks_numbers import check_numbers
@@ -21,6 +22,7 @@ from noslip.model.checks_topology import check_motion, check_topology
 from noslip.model.checks_units import check_units
 from noslip.model.findings import Finding, Locate
 from noslip.model.model import Model
+from noslip.model.schema import leaves
 from noslip.model.vocabulary import Vocabulary, vocabulary
 
 Check = Callable[[Model, Vocabulary], Iterator[Finding]]
@@ -69,5 +71,12 @@ def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, .
 
 def find_faults(model: Model) -> list[Finding]:
     """All findings about a model, faults and warnings, with their paths."""
-    known = vocabulary(model)
+    fields = tuple(leaves(model))
+    # nothing can be said of texts and tables that are none
+    findings = [
+        finding for path, key, _, value in fields for finding in check_kind(path, key, value)
+    ]
+    if findings:
+        return findings
+    known = vocabulary(model, fields)
     return [finding for check in CHECKS for finding in check(model, known)]

@@ -103,10 +103,10 @@ class ModelBuilder:
             Body(
                 name=name,
                 mass=mass,
-                inertia=inertia,
+                inertia=_tuple(inertia),
                 moment=moment,
-                center_of_mass=center_of_mass,
-                shapes=shapes,
+                center_of_mass=_tuple(center_of_mass),
+                shapes=_tuple(shapes),
             ),
         )
 
@@ -193,9 +193,9 @@ class ModelBuilder:
 
         model = Model(
             name=self.name,
-            gravity=self.gravity,
+            gravity=_tuple(self.gravity),
             description=self.description,
-            references=self.references,
+            references=_tuple(self.references),
             scenario=self._scenario,
             **{kind: tuple(parts) for kind, parts in self._parts.items()},
         )
@@ -204,6 +204,11 @@ class ModelBuilder:
 
     def _add(self, kind: str, part: Any) -> None:
         self._parts.setdefault(kind, []).append(part)
+
+
+def _tuple(value: Any) -> Any:
+    """A list as the tuple that was meant."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _expect(part: Any, kinds: Any, what: str, wanted: str) -> None:

@@ -14,6 +14,9 @@ from noslip.model.model import Model
 from noslip.model.schema import Key, leaves
 from noslip.model.topology import Topology, topology
 
+#: Fields of a model: path, key, the part they are fields of, and what they hold.
+Fields = tuple[tuple[Path, Key, Any, Any], ...]
+
 #: The name of time in expressions.
 TIME = "t"
 
@@ -33,7 +36,7 @@ class Vocabulary:
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
-    fields : of all parts: path, key, the part, and what it holds.
+    fields : of all parts.
     """
 
     parameters: Mapping[str, float]
@@ -46,7 +49,7 @@ class Vocabulary:
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
     topology: Topology
-    fields: tuple[tuple[Path, Key, Any, Any], ...]
+    fields: Fields
 
     @property
     def finite_parameters(self) -> dict[str, float]:
@@ -54,8 +57,8 @@ class Vocabulary:
         return {name: value for name, value in self.parameters.items() if is_finite(value)}
 
 
-def vocabulary(model: Model) -> Vocabulary:
-    """The names of a model, which may have faults."""
+def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
+    """The names of a model, which may have faults; `fields` are its leaves, if at hand."""
     bodies = (WORLD, *(body.name for body in model.bodies))
     found = topology(_with_known_parents(model, bodies))
     # a joint that carries the world is a mistake of its own, not a loop
@@ -72,7 +75,7 @@ def vocabulary(model: Model) -> Vocabulary:
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in loops for name in _would_be_names(j)},
         topology=found,
-        fields=tuple(leaves(model)),
+        fields=tuple(leaves(model)) if fields is None else fields,
     )
 
 
