@@ -207,6 +207,18 @@ def test_a_nut_spins_down_its_screw(tmp_path):
     assert number(lines[-1]) == pytest.approx(-m * g * lead / (J + m * lead**2), abs=1e-8)
 
 
+def test_a_bicycle_balances_itself_between_the_published_speeds(tmp_path):
+    lines = run("11_bicycle.py", tmp_path)
+    assert number(line(lines, "weave dies out")) == pytest.approx(4.29238253634111, abs=1e-10)
+    assert number(lines[-1]) == pytest.approx(6.02426201538837, abs=1e-10)
+    # a push of 0.1 rad/s is gone at 4.6 m/s and has grown at 3.5 m/s
+    assert number(line(lines, "largest lean after 4 s at 4.6")) < 0.01
+    assert number(line(lines, "largest lean after 4 s at 3.5")) > 0.1
+    assert number(line(lines, "change of the lean")) < 1e-8
+    assert "K2 [[0.0, 76.597345896], [0.0, 2.654315238]]" in lines
+    assert (tmp_path / "stability.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""Linearized equations of the Whipple bicycle, written out as in [MeijaardEtAl2007]."""
+"""Linearized equations of the bicycle, written out [MeijaardPapadopoulosRuinaSchwab2007]."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The equations of small motions about straight running, as a polynomial in the speed.
 
-Small lean and steer of a bicycle that runs straight at speed v follow [MeijaardEtAl2007]
+Small lean and steer of a bicycle that runs straight at speed v follow
+[MeijaardPapadopoulosRuinaSchwab2007]
 
     (1)  M q̈ + v C₁ q̇ + (g K₀ + v² K₂) q = f
 

@@ -22,25 +22,17 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
+from noslip.analysis.angles import (
+    angle_rates,
+    angles_of,
+    quaternion_of,
+    regular_angles,
+    turn_axes_at,
+)
 from noslip.engines.system import Array, System
 from noslip.kinematics.linear import block_solve
-from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
-from noslip.spatial import (
-    angles_from_quaternion,
-    angular_velocity,
-    cross,
-    quaternion_from_angles,
-    quaternion_rate_map,
-    rotation_about,
-    vector,
-)
-
-_AXES = {"x": vector([1, 0, 0]), "y": vector([0, 1, 0]), "z": vector([0, 0, 1])}
-#: Angles to fall back on; one of them is regular at any orientation.
-_SEQUENCES = ("zyx", "zxy", "xyz", "xzy", "yxz", "yzx")
-#: Least volume that the three axes of turning must span.
-_REGULAR = 0.1
+from noslip.spatial import quaternion_from_angles
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +140,14 @@ def _layout(
             continue
         plain += [(at + k, len(coordinates) + k) for k in range(start)]
         coordinates += own[:start]
-        sequence, names = _regular(q, at + start, joint.name, getattr(joint.type, "angles", None))
+        sequence, names = regular_angles(
+            q, at + start, joint.name, getattr(joint.type, "angles", None)
+        )
         turns.append(
             _Turn(joint.name, at + start, node.speeds.start, len(coordinates), sequence, names)
         )
         coordinates += [Quantity(name=name, unit="rad") for name in names]
     return tuple(turns), tuple(plain), tuple(coordinates)
-
-
-def _regular(q: Array, at: int, joint: str, angles: Angles | None) -> tuple[str, tuple[str, ...]]:
-    """A sequence of angles that is regular at q, the joint's own if it is, and their names."""
-    choices = [(s, tuple(f"{joint}.turn_{letter}" for letter in s)) for s in _SEQUENCES]
-    if angles is not None:
-        choices.insert(0, (angles.sequence, tuple(f"{joint}.{n}" for n in angles.names)))
-    for sequence, names in choices:
-        if abs(np.linalg.det(_axes_at(angles_of(q, at, sequence), sequence))) > _REGULAR:
-            return sequence, names
-    raise AssertionError("one of the sequences is regular at any orientation")
 
 
 def _choose_speeds(
@@ -189,7 +172,7 @@ def _choose_speeds(
     for picks in itertools.product(*[itertools.combinations(range(3), len(g[1])) for g in groups]):
         Z, candidate = np.eye(len(names)), list(names)
         for (turn, own), pick in zip(groups, picks, strict=True):
-            axes = _axes_at(angles_of(q, turn.quaternion, turn.sequence), turn.sequence)
+            axes = turn_axes_at(angles_of(q, turn.quaternion, turn.sequence), turn.sequence)
             rows = np.linalg.solve(axes, S[turn.speed : turn.speed + 3])
             for k, j in zip(own, pick, strict=True):
                 Z[k], candidate[k] = rows[j], f"{turn.names[j]}_rate"
@@ -295,7 +278,7 @@ def _coordinates_of(
     for at, k in plain:
         q[at] = c[k]
     for turn in turns:
-        quaternion = _quaternion(c[turn.coordinate : turn.coordinate + 3], turn.sequence)
+        quaternion = quaternion_of(c[turn.coordinate : turn.coordinate + 3], turn.sequence)
         q[turn.quaternion : turn.quaternion + 4] = ca.vertsplit(quaternion)
     return ca.vertcat(*q) if q else ca.SX(0, 1)
 
@@ -311,44 +294,6 @@ def _rates_of(
         cdot[k] = qdot[at]
     for turn in turns:
         angles = c[turn.coordinate : turn.coordinate + 3]
-        turning = _angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
+        turning = angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
         cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
     return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
-
-
-def _quaternion(angles: ca.SX, sequence: str) -> ca.SX:
-    """Unit quaternion of R₁(a₁) R₂(a₂) R₃(a₃): p ← p ⊗ (cos a/2, sin a/2 e) for each turn."""
-    p = ca.SX([1.0, 0.0, 0.0, 0.0])
-    for letter, angle in zip(sequence, ca.vertsplit(angles), strict=True):
-        turned = ca.mtimes(quaternion_rate_map(p), _AXES[letter])
-        p = ca.cos(angle / 2) * p + 2 * ca.sin(angle / 2) * turned
-    return p
-
-
-def _turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
-    """The axis of each angle, in the axes of the turned body: ω = Σ axis_k ȧ_k."""
-    axes = []
-    R = ca.SX.eye(3)
-    for k in reversed(range(3)):
-        axis = _AXES[sequence[k]]
-        axes.append(ca.mtimes(R.T, axis))
-        R = ca.mtimes(rotation_about(axis, angles[k]), R)
-    return axes[::-1]
-
-
-def _axes_at(angles: Array, sequence: str) -> Array:
-    """The same axes as columns, in numbers."""
-    turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
-    return np.array(turning).T
-
-
-def _angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
-    """Rates of the angles from ω (3, n) in body axes, by Cramer's rule."""
-    a, b, d = _turn_axes(angles, sequence)
-    across = [cross(b, d), cross(d, a), cross(a, b)]
-    return ca.vertcat(*[ca.mtimes(e.T, omega) for e in across]) / ca.dot(a, across[0])
-
-
-def angles_of(q: Array, at: int, sequence: str) -> Array:
-    """Angles of the quaternion that starts there."""
-    return np.array(angles_from_quaternion(q[at : at + 4], sequence), dtype=float)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noslip.analysis.chart import angles_of
+from noslip.analysis.angles import angles_of
 from noslip.analysis.instant import input_vector
 from noslip.analysis.steadiness import Point, Relevance, point_at, relevance
 from noslip.analysis.steady_search import (

@@ -1,8 +1,8 @@
-"""The benchmark bicycle: rear frame with rider, front frame, two wheels [MeijaardEtAl2007].
+"""The benchmark bicycle: rear frame with rider, front frame, two wheels.
 
-The parameters have the names and values of the paper. Its axes point forward, to the right and
-down; here they point forward, to the left and up, so that z and the products xz change their sign
-where they enter.
+[MeijaardPapadopoulosRuinaSchwab2007]. The parameters have the names and values of the paper. Its
+axes point forward, to the right and down; here they point forward, to the left and up, so that z
+and the products xz change their sign where they enter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def build() -> Model:
         name="whipple-bicycle",
         gravity=(0.0, 0.0, "-g"),
         description="The benchmark bicycle with a rigid rider, hands off the handlebar",
-        references=("MeijaardEtAl2007", "BasuMandalEtAl2007"),
+        references=("MeijaardPapadopoulosRuinaSchwab2007", "BasuMandalChatterjeePapadopoulos2007"),
     )
     _parameters(b)
     _bodies(b)
