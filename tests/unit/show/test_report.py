@@ -2,13 +2,18 @@
 
 import dataclasses
 import re
+from html import unescape
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from html_page import HtmlPage
 
 import noslip as ns
+from noslip.cli import main
+from noslip.cli.progress import Progress
+from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
 from noslip.show.report.values import number_text, quantity, words
 
@@ -256,6 +261,43 @@ def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("options", "pictures", "page"),
+    [
+        ((), True, True),
+        (("--no-plots",), False, False),
+        (("--no-report",), True, False),
+        (("--no-plots", "--report"), False, True),
+    ],
+)
+def test_the_command_writes_what_is_asked_for(tmp_path, options, pictures, page):
+    folder = tmp_path / "run"
+    words_ = ["run", "carriage", "--duration", "0.2", "-o", str(folder), *options]
+    done = CliRunner().invoke(main, words_, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert bool(list(folder.glob("*.png"))) == pictures
+    assert (folder / "report.html").exists() == page
+
+
+def test_whoever_waits_is_told_what_is_being_done(system_of, tmp_path):
+    result = ns.run_scenario(system_of("carriage"), duration=0.2)
+    heard = []
+    ns.write_run(
+        result, tmp_path / "run", system=system_of("carriage"), plots=False, tell=heard.append
+    )
+    assert heard == [
+        *("writing", "auditing", "verifying", "writing equations", "animating", "drawing"),
+    ]
+    bar = Progress()
+    bar.tell("verifying")
+    bar._show()
+    bar.update(0.5)
+    bar.tell("animating")
+    (task,) = bar.bar.tasks
+    bar.bar.stop()
+    assert (task.description, task.total) == ("animating", None)
+
+
+@pytest.mark.parametrize(
     ("value", "digits", "shown"),
     [
         (0.0, 6, "0"),
@@ -282,3 +324,18 @@ def test_a_quantity_keeps_its_digits_and_its_unit():
 def test_the_page_is_the_same_each_time(system_of):
     run = ns.simulate(system_of("carriage"), duration=0.3, samples=31)
     assert report_html(system_of("carriage"), run) == report_html(system_of("carriage"), run)
+
+
+@pytest.mark.parametrize(("duration", "speed"), [(0.1, 1), (15, 1), (16, 2), (60, 5), (1e9, 1000)])
+def test_a_long_motion_is_shown_faster(duration, speed):
+    assert pace(duration) == speed
+    assert duration / speed <= LONGEST or speed == 1000
+
+
+def test_the_animation_is_a_page_of_its_own_within_the_page(agv):
+    source = agv[2]
+    (frame,) = agv[3].of("iframe")
+    assert frame["loading"] == "lazy" and frame["sandbox"] == "allow-scripts"
+    (inside,) = re.findall(r' srcdoc="([^"]*)"', source)
+    assert unescape(inside).lower().startswith("<!doctype html>")
+    assert "shown 5 times as fast" in agv[3].sections["motion"]
