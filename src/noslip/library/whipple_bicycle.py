@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import pi
 
+from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 from noslip.model.bodies import Box, Cylinder, Placement, Ring, Shape, Sphere
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor, Wrench
@@ -18,7 +19,7 @@ from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
 
 _AXLE = (0.0, 1.0, 0.0)
-_FRAME, _RIDER, _FRONT, _MARK = "#4c78a8", "#72b7b2", "#e45756", "#f58518"
+_JEANS, _SKIN = "#54678f", "#eeca9b"
 
 
 def build() -> Model:
@@ -165,49 +166,56 @@ def _rear_frame() -> tuple[Shape, ...]:
         (head_low, head_high),
     )
     return (
-        *(_tube(start, end, "0.018*w", _FRAME) for start, end in tubes),
-        Box(size=("0.24*w", "0.13*w", "0.04*w"), frame=Placement(position=saddle), color="#333333"),
-        _tube(_aside(bracket, "-0.09*w"), _aside(bracket, "0.09*w"), "0.02*w", "#9d9d9d"),
+        *(_tube(start, end, "0.018*w", BLUE) for start, end in tubes),
+        Box(size=("0.24*w", "0.13*w", "0.04*w"), frame=Placement(position=saddle), color=DARK),
+        _tube(_aside(bracket, "-0.09*w"), _aside(bracket, "0.09*w"), "0.02*w", METAL),
     )
 
 
 def _rider() -> tuple[Shape, ...]:
     """A rider with the hands on the thighs."""
-    hip, neck, head = _place(0.21, 1.08), _place(0.38, 1.62), _place(0.42, 1.80)
+    hip, neck, head = _place(0.21, 1.08), _place(0.37, 1.58), _place(0.42, 1.80)
     parts: list[Shape] = [
-        _tube(hip, neck, "0.12*w", _RIDER),
-        Sphere(radius="0.11*w", frame=Placement(position=head), color="#eeca9b"),
+        _tube(hip, neck, "0.11*w", TEAL),
+        Sphere(radius="0.11*w", frame=Placement(position=neck), color=TEAL),
+        _tube(neck, head, "0.045*w", _SKIN),
+        Sphere(radius="0.095*w", frame=Placement(position=head), color=_SKIN),
     ]
     for side, down in (("0.09*w", 0.16), ("-0.09*w", 0.42)):
         knee, foot = _aside(_place(0.55, 0.76 + down / 3), side), _aside(_place(0.42, down), side)
         parts += [
-            _tube(_aside(hip, side), knee, "0.06*w", "#54678f"),
-            _tube(knee, foot, "0.045*w", "#54678f"),
+            _tube(_aside(hip, side), knee, "0.06*w", _JEANS),
+            Sphere(radius="0.06*w", frame=Placement(position=knee), color=_JEANS),
+            _tube(knee, foot, "0.045*w", _JEANS),
             Box(
-                size=("0.24*w", "0.09*w", "0.06*w"),
+                size=("0.2*w", "0.08*w", "0.05*w"),
                 frame=Placement(position=_aside(_place(0.47, down - 0.03), side)),
-                color="#333333",
+                color=DARK,
             ),
         ]
     for side, out in (("0.15*w", "0.24*w"), ("-0.15*w", "-0.24*w")):
         shoulder, elbow = _aside(_place(0.37, 1.56), side), _aside(_place(0.31, 1.22), out)
         hand = _aside(_place(0.46, 1.08), side)
-        parts += [_tube(shoulder, elbow, "0.04*w", _RIDER), _tube(elbow, hand, "0.035*w", _RIDER)]
+        parts += [
+            _tube(shoulder, elbow, "0.042*w", TEAL),
+            Sphere(radius="0.042*w", frame=Placement(position=elbow), color=TEAL),
+            _tube(elbow, hand, "0.036*w", _SKIN),
+        ]
     return tuple(parts)
 
 
 def _front_frame() -> tuple[Shape, ...]:
     """Fork, stem and handlebar; the axis goes through the origin."""
     crown, stem = _on_axis("0", "0", 0.84), _on_axis("0", "0", 1.12)
-    parts = [_tube(crown, stem, "0.014*w", _FRONT)]
+    parts = [_tube(crown, stem, "0.014*w", RED)]
     for side in ("0.05*w", "-0.05*w"):
-        parts.append(_tube(_aside(crown, side), ("-c", side, "rF"), "0.014*w", _FRONT))
-    parts.append(_tube(_aside(crown, "-0.06*w"), _aside(crown, "0.06*w"), "0.02*w", _FRONT))
-    parts.append(_tube(_aside(stem, "-0.27*w"), _aside(stem, "0.27*w"), "0.014*w", _FRONT))
+        parts.append(_tube(_aside(crown, side), ("-c", side, "rF"), "0.014*w", RED))
+    parts.append(_tube(_aside(crown, "-0.06*w"), _aside(crown, "0.06*w"), "0.02*w", RED))
+    parts.append(_tube(_aside(stem, "-0.27*w"), _aside(stem, "0.27*w"), "0.014*w", RED))
     for side in ("0.27*w", "-0.27*w"):
         end = _aside(stem, side)
         back: _Point = (f"{end[0]} - 0.16*w", side, f"{end[2]} - 0.02*w")
-        parts.append(_tube(end, back, "0.02*w", "#333333"))
+        parts.append(_tube(end, back, "0.02*w", DARK))
     return tuple(parts)
 
 
@@ -215,19 +223,19 @@ def _wheel(radius: str) -> tuple[Shape, ...]:
     """Tire, hub, spokes and a mark on the rim that shows the spin."""
     across = Placement(angles=(pi / 2, 0.0, 0.0))
     tire = Ring(radius=f"0.96*{radius}", tube_radius=f"0.04*{radius}", frame=across)
-    hub = Cylinder(radius=f"0.1*{radius}", length=f"0.25*{radius}", frame=across, color="#9d9d9d")
+    hub = Cylinder(radius=f"0.1*{radius}", length=f"0.25*{radius}", frame=across, color=METAL)
     spokes = (
         Box(
             size=(f"1.9*{radius}", f"0.02*{radius}", f"0.02*{radius}"),
             frame=Placement(angles=(0.0, k * pi / 6, 0.0)),
-            color="#c8c8c8",
+            color=LIGHT,
         )
         for k in range(6)
     )
     mark = Box(
         size=(f"0.16*{radius}", f"0.1*{radius}", f"0.22*{radius}"),
         frame=Placement(position=(f"0.86*{radius}", 0.0, 0.0)),
-        color=_MARK,
+        color=ORANGE,
     )
     return (tire, hub, *spokes, mark)
 
