@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import viser
 
 TITLE = "<title>Viser</title>"
+#: Width over height of the least wide window in which all of the motion is in view.
+ASPECT = 1.3
 
 
 def recording_html(
@@ -46,7 +48,7 @@ def recording_html(
     """
     with quiet_server() as server:
         server.scene.set_up_direction(scene.up)
-        set_camera(server, camera(scene, frames, follow=follow))
+        set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
         stage = Stage(
             server.scene, traces=traces, forces=forces, velocities=velocities, follow=follow
         )
