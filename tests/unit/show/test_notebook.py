@@ -1,18 +1,45 @@
-"""How a notebook shows equations: the motion in MathML and LaTeX, the derivation folded."""
+"""What a notebook shows: mathematics, tables and small pictures, and never markup of a model."""
 
+import dataclasses
+import subprocess
 import sys
 import types
 import xml.etree.ElementTree as ElementTree
+from base64 import b64decode
+from io import BytesIO
 
+import numpy as np
+import pytest
+from PIL import Image
+from runs_to_plot import audited, run_of, system_of, tracked
 from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
+from noslip.show import displays
 from noslip.show.notebook import (
     EQUATIONS,
+    FIGURE,
+    TABLES,
     equations_html,
     equations_latex,
     install_displays,
 )
+from noslip.show.portrait import _frame, portrait
+from noslip.show.scene.frames import frames
+
+MARKUP = "<script>alert('x')</script> & <b>bold</b>"
+
+
+def words(root):
+    return " ".join("".join(root.itertext()).split())
+
+
+def rows(root):
+    """The cells of all tables as text."""
+    return [["".join(cell.itertext()) for cell in row] for row in root.iter("tr")]
+
+
+# equations
 
 
 def test_html_has_the_motion_first_and_the_derivation_folded():
@@ -31,6 +58,194 @@ def test_latex_is_the_motion_alone():
     assert r"\left(m_{1} + m_{2}\right) \dot{v}_{x}" in text
 
 
+# models
+
+
+def test_a_model_shows_its_parts_and_a_picture():
+    model = ns.load("agv")
+    root = ElementTree.fromstring(displays.model_html(model))
+    said = words(root)
+    parts = (*model.bodies, *model.joints, *model.contacts, *model.forces, *model.inputs)
+    for part in parts:
+        assert part.name in said
+    assert model.description in said and model.scenario.description in said
+    for parameter, cells in zip(model.parameters, rows(root)[1:], strict=True):
+        assert cells[0] == parameter.name and cells[3] == parameter.description
+    values = [float(data.get("value")) for data in root.iter("data")]
+    assert [p.value for p in model.parameters] == values[1:]
+    (image,) = root.iter("img")
+    kind, _, data = image.get("src").partition(",")
+    assert kind == "data:image/png;base64"
+    with Image.open(BytesIO(b64decode(data))) as picture:
+        assert len(picture.getcolors(maxcolors=1 << 20)) > 500
+
+
+@pytest.mark.parametrize("name", ["agv", "rolling-disk", "tractor-trailer", "manipulator-6r"])
+def test_the_picture_of_a_model_is_its_run_at_the_start(name):
+    """Without a simulation, and yet every body stands where the scenario puts it."""
+    system = system_of(name)
+    still = _frame(system)
+    first = frames(system, run_of(name).trajectory, times=[0.0])
+    assert still.bodies == first.bodies
+    np.testing.assert_allclose(still.positions, first.positions, atol=1e-9)
+    np.testing.assert_allclose(still.centers, first.centers, atol=1e-9)
+    turned = np.sum(still.quaternions * first.quaternions, axis=-1)
+    np.testing.assert_allclose(np.abs(turned), 1.0, atol=1e-12)
+
+
+def test_a_model_without_a_start_has_no_picture():
+    b = ns.ModelBuilder(name="flat", gravity=(0.0, 0.0, -9.81))
+    b.body("disk", mass=1.0, inertia=(0.1, 0.1, 0.2))
+    b.joint("disk", ns.Free(), parent="world", child="disk")
+    wheel = ns.Disk(radius=0.5, axis=(0.0, 0.0, 1.0))
+    b.contact(ns.Rolling(name="rim", body="disk", wheel=wheel))
+    model = b.build()
+    # a disk that lies flat touches nowhere in particular
+    assert portrait(model) is None
+    root = ElementTree.fromstring(displays.model_html(model))
+    assert root.find(".//img") is None and "rim" in words(root)
+
+
+def test_what_check_found():
+    report = ns.check(ns.load("tractor-trailer"))
+    root = ElementTree.fromstring(displays.check_html(report))
+    said = words(root)
+    for name, _ in (*report.coordinates, *report.speeds, *report.inputs, *report.speed_inputs):
+        assert name in said
+    assert "tractor.rate (rad/s)" in said and report.scenario in said
+    assert f"degrees of freedom{report.degrees_of_freedom}" in said.replace(" ", "").replace(
+        "degreesoffreedom", "degrees of freedom"
+    )
+    for warning in report.warnings:
+        assert warning.what in said
+
+
+# runs
+
+
+def test_a_run_shows_its_verdicts_and_every_column():
+    run = run_of("agv").trajectory
+    root = ElementTree.fromstring(displays.trajectory_html(run))
+    assert run.message in words(root)
+    values = [float(data.get("value")) for data in root.iter("data")]
+    for number in (run.energy_drift, run.slip, run.steps, run.nfev, run.rtol):
+        assert number in values
+    table = rows(root)[1:]
+    assert [cells[0] for cells in table] == list(run.columns)
+    cells = {row[0].findtext("code"): row for row in root.iter("tr")}
+    for name, (_, column) in run.columns.items():
+        shown = [float(data.get("value")) for data in cells[name].iter("data")]
+        assert shown == [column[0], column[-1], column.min(), column.max()]
+    svg = root.find(".//{http://www.w3.org/2000/svg}svg")
+    assert svg is not None and "platform" in words(svg)
+
+
+def test_a_run_of_an_arm_shows_its_coordinates():
+    result = run_of("manipulator-6r")
+    root = ElementTree.fromstring(displays.scenario_html(result))
+    assert "joint6.angle" in words(root.find(".//{http://www.w3.org/2000/svg}svg"))
+    assert result.tracking_error in [float(data.get("value")) for data in root.iter("data")]
+
+
+def test_a_tracked_path_shows_its_errors():
+    result = tracked()
+    root = ElementTree.fromstring(displays.track_html(result))
+    values = [float(data.get("value")) for data in root.iter("data")]
+    for number in (result.path_length, result.tracking_error, float(result.heading[-1])):
+        assert number in values
+
+
+def test_an_audit_shows_its_verdict():
+    audit = audited()
+    root = ElementTree.fromstring(displays.audit_html(audit))
+    said = words(root)
+    assert f"Verdict: {audit.verdict}" in said and "friction demand" in said
+    assert root.find(".//{http://www.w3.org/2000/svg}svg") is not None
+
+
+def test_a_certificate_shows_every_check():
+    certificate = ns.verify(ns.load("chaplygin-sleigh"))
+    root = ElementTree.fromstring(displays.certificate_html(certificate))
+    table = rows(root)[1:]
+    assert [cells[0] for cells in table] == [f.check for f in certificate.findings]
+    assert all(cells[1] == "holds" for cells in table)
+    shown = [float(data.get("value")) for data in root.iter("data")]
+    assert shown == [certificate.worst, *(f.disagreement for f in certificate.findings)]
+    assert "vakonomic mechanics is another mechanics" in words(root)
+
+
+def test_a_certificate_that_fails_says_so():
+    from noslip.formulations.certificate import Finding
+
+    bad = ns.Certificate(
+        model="m", formulations=("a", "b"), states=1, vakonomic=0.0,
+        findings=(Finding(check=MARKUP, disagreement=0.5, where="here"),),
+    )  # fmt: skip
+    root = ElementTree.fromstring(displays.certificate_html(bad))
+    assert "do not agree" in words(root) and rows(root)[1][:2] == [MARKUP, "fails"]
+
+
+def test_a_sweep_shows_its_eigenvalues():
+    speeds = np.linspace(1.0, 3.0, 3)
+    sweep = ns.EigenvalueSweep(
+        model="cart", name="speed", unit="m/s", values=speeds, states=("a",),
+        eigenvalues=(2 - speeds)[:, None].astype(complex),
+        growing=np.array([True, False, False]), limits=(2.0,),
+    )  # fmt: skip
+    root = ElementTree.fromstring(displays.sweep_html(sweep))
+    assert "stable: 2 to 3 m/s" in words(root) and "speed (m/s)" in words(root)
+
+
+def test_figures_that_pyplot_does_not_know_are_shown():
+    data = displays.figure_png(ns.plot(run_of("agv"), "inputs"))
+    assert data.startswith(b"\x89PNG")
+
+
+# text of models
+
+
+def sled_with_markup():
+    """A model whose free texts are markup."""
+    b = ns.ModelBuilder(
+        name="sled", gravity=(0.0, 0.0, -9.81), description=MARKUP, references=(MARKUP,)
+    )
+    b.parameter("m", 1.0, "kg", MARKUP)
+    b.input("F", "N", MARKUP)
+    b.body("sled", mass="m", moment=1.0)
+    b.joint("sled", ns.Planar(), parent="world", child="sled", description=MARKUP)
+    b.contact(ns.KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
+    b.force(ns.Motor(name="push", speed="sled.vx", input="F"))
+    b.scenario(ns.Scenario(duration=0.5, samples=5, inputs={"F": 1.0}, description=MARKUP))
+    return b.build()
+
+
+def test_text_of_a_model_never_becomes_markup():
+    """Not even its name, which the checks would refuse."""
+    model = sled_with_markup()
+    system = ns.compile(ns.derive(model))
+    result = ns.run_scenario(system)
+    changed = dataclasses.replace(model, name=MARKUP)
+    run = dataclasses.replace(result.trajectory, model=changed, message=MARKUP, notes=(MARKUP,))
+    audit = ns.audit(system, result.trajectory)
+    pages = [
+        displays.model_html(changed),
+        displays.check_html(dataclasses.replace(ns.check(model), model=MARKUP)),
+        displays.trajectory_html(run),
+        displays.scenario_html(dataclasses.replace(result, trajectory=run)),
+        displays.certificate_html(dataclasses.replace(ns.verify(model), model=MARKUP)),
+        displays.audit_html(dataclasses.replace(audit, model=MARKUP)),
+        equations_html(ns.derive(model)),
+    ]
+    for page in pages:
+        root = ElementTree.fromstring(page)
+        tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+        assert not tags & {"script", "b"}
+        assert MARKUP in words(root)
+
+
+# IPython
+
+
 class Formatter:
     """The part of IPython's formatters that takes a type by its name."""
 
@@ -42,17 +257,30 @@ class Formatter:
 
 
 def test_ipython_is_told_by_name(monkeypatch):
-    formatters = {"text/html": Formatter(), "text/latex": Formatter()}
+    formatters = {kind: Formatter() for kind in ("text/html", "text/latex", "image/png")}
     shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(formatters=formatters))
     ipython = types.SimpleNamespace(get_ipython=lambda: shell)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     assert install_displays()
-    assert formatters["text/html"].known == {EQUATIONS: equations_html}
+    html = formatters["text/html"].known
+    assert set(html) == {EQUATIONS, *TABLES} and html[EQUATIONS] is equations_html
     assert formatters["text/latex"].known == {EQUATIONS: equations_latex}
+    report = ns.check(sled_with_rotor())
+    assert html["noslip.show.check", "CheckReport"](report) == displays.check_html(report)
+    figure = ns.plot(run_of("agv"), "inputs")
+    assert formatters["image/png"].known[FIGURE](figure) == displays.figure_png(figure)
 
 
-def test_the_name_is_that_of_the_type():
+def test_the_names_are_those_of_the_types():
+    from matplotlib.figure import Figure
+
+    kinds = (ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.ScenarioRun,
+             ns.TrackResult, ns.Audit, ns.EigenvalueSweep)  # fmt: skip
+    assert {(kind.__module__, kind.__qualname__) for kind in kinds} == set(TABLES)
     assert (ns.Equations.__module__, ns.Equations.__qualname__) == EQUATIONS
+    assert (Figure.__module__, Figure.__qualname__) == FIGURE
+    for function in TABLES.values():
+        assert callable(getattr(displays, function))
 
 
 def test_without_ipython_nothing_happens(monkeypatch):
@@ -62,20 +290,19 @@ def test_without_ipython_nothing_happens(monkeypatch):
     assert not install_displays()
 
 
-def test_a_notebook_that_imports_noslip_needs_no_call(tmp_path):
-    """In a process where IPython is loaded first, the import itself registers the display."""
-    import subprocess
-
+def test_a_notebook_that_imports_noslip_needs_no_call():
+    """In a process where IPython is loaded first, the import itself registers the displays."""
     script = (
         "import sys, types\n"
         "known = {}\n"
         "class F:\n"
         "    def for_type_by_name(self, module, name, function): known[module, name] = function\n"
         "shell = types.SimpleNamespace(display_formatter=types.SimpleNamespace(\n"
-        "    formatters={'text/html': F(), 'text/latex': F()}))\n"
+        "    formatters={k: F() for k in ('text/html', 'text/latex', 'image/png')}))\n"
         "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=lambda: shell)\n"
         "import noslip\n"
-        "print(sorted(known))\n"
+        "print(sorted(known), 'matplotlib' in sys.modules, 'numpy' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "('noslip.formulations.base', 'Equations')" in done.stdout, done.stderr
+    expected = sorted([EQUATIONS, FIGURE, *TABLES])
+    assert done.stdout.strip() == f"{expected} False False", done.stderr

@@ -155,10 +155,6 @@ def trajectory_of(run: Run) -> Trajectory:
 
 def _panels(run: Run, what: str | Sequence[str], against: str) -> list[Panel]:
     inner = trajectory_of(run)
-    if not len(inner.t):
-        raise SimulationError(
-            "the run has no samples", f"plot of model '{inner.model.name}'", "simulate first"
-        )
     if not isinstance(what, str):
         return _filled(histories.history_panels(inner, list(what), against=against), inner, what)
     if what not in PANELS:
@@ -191,6 +187,11 @@ def _runs(run: Run | Sequence[Run]) -> list[Run]:
             raise TypeError(
                 f"run {k + 1} is {type(one).__name__}: give what simulate, run_scenario or track "
                 "returned"
+            )
+        inner = trajectory_of(one)
+        if not len(inner.t):
+            raise SimulationError(
+                "the run has no samples", f"plot of model '{inner.model.name}'", "simulate first"
             )
     if not runs:
         raise SimulationError("there is no run to draw", "plot(run, …)", "give at least one")

@@ -1,0 +1,91 @@
+"""What notebooks show, in a real browser: it renders, it fits, and it is read on any paper."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import noslip as ns
+from noslip.show import displays
+from noslip.show.notebook import equations_html
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "show"))
+
+from runs_to_plot import audited, run_of, tracked
+
+#: A page as notebooks have it, which follows the shade of the device.
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>notebook</title><style>
+:root {{ color-scheme: light dark; --ink: rgb(27, 31, 36); --paper: rgb(255, 255, 255); }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: rgb(230, 233, 236); --paper: rgb(17, 17, 17); }}
+}}
+body {{ color: var(--ink); background: var(--paper); font: 14px system-ui; margin: 12px; }}
+</style></head><body>{}</body></html>"""
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Everything a notebook shows, one below the other."""
+    parts = [
+        displays.model_html(ns.load("agv")),
+        displays.check_html(ns.check(ns.load("tractor-trailer"))),
+        equations_html(ns.derive(ns.load("chaplygin-sleigh"))),
+        displays.certificate_html(ns.verify(ns.load("chaplygin-sleigh"))),
+        displays.trajectory_html(run_of("agv").trajectory),
+        displays.scenario_html(run_of("manipulator-6r")),
+        displays.track_html(tracked()),
+        displays.audit_html(audited()),
+    ]
+    return PAGE.format("".join(f"<article>{part}</article>" for part in parts))
+
+
+def test_displays_render(page, shown, tmp_path):
+    page.set_content(shown)
+    assert page.locator("article").count() == 8
+    for article in page.locator("article").all():
+        box = article.bounding_box()
+        assert box["height"] > 60 and box["width"] > 300
+    (picture,) = page.locator("article img").all()
+    assert picture.evaluate("image => image.complete && image.naturalWidth") == 360
+    # mathematics has a size of its own
+    heights = page.locator(":not(details) > math, td math").evaluate_all(
+        "all => all.map(m => m.getBoundingClientRect().height)"
+    )
+    assert len(heights) > 3 and max(heights) > 12
+    page.screenshot(path=tmp_path / "displays.png", full_page=True)
+    with Image.open(tmp_path / "displays.png") as image:
+        assert np.ptp(np.asarray(image.convert("L"))) > 200
+
+
+@pytest.mark.parametrize(("shade", "ink"), [("light", "27, 31, 36"), ("dark", "230, 233, 236")])
+def test_figures_are_in_the_ink_of_the_page(new_page, shown, shade, ink):
+    page = new_page(color_scheme=shade)
+    page.set_content(shown)
+    figure = page.locator("article svg").first
+    label = figure.locator("text", has_text="x (m)")
+    assert label.evaluate("t => getComputedStyle(t).fill") == f"rgb({ink})"
+    spine = figure.locator('path[style*="currentColor"]').last
+    assert spine.evaluate("p => getComputedStyle(p).stroke") == f"rgb({ink})"
+    # curves keep their own colors
+    assert figure.locator('path[style*="#3264b9"]').count() > 0
+
+
+def test_displays_fit_a_phone(new_page, shown):
+    page = new_page(viewport={"width": 390, "height": 800})
+    page.set_content(shown)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_columns_open_on_a_click(page, shown):
+    page.set_content(shown)
+    run = page.locator("article").nth(4)
+    table = run.locator("table")
+    assert not table.is_visible()
+    run.locator("summary").click()
+    assert table.is_visible()
+    cell = table.locator("tr", has_text="bracket.rate").first.locator("data").last
+    expected = run_of("agv").trajectory["bracket.rate"].max()
+    assert float(cell.get_attribute("value")) == expected

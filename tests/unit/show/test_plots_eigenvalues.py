@@ -1,0 +1,121 @@
+"""Eigenvalues against a parameter: branches followed, numbers kept, ranges where nothing grows."""
+
+import numpy as np
+import pytest
+from runs_to_plot import names_beside
+
+import noslip as ns
+from noslip.show.plots.eigenvalues import followed, stable_ranges
+
+#: The benchmark bicycle [MeijaardPapadopoulosRuinaSchwab2007]: M q̈ + v C q̇ + (g K0 + v² K2) q = 0.
+M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
+K0 = np.array([[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]])
+K2 = np.array([[0.0, 76.59734589573222], [0.0, 2.65431523794604]])
+C = np.array([[0.0, 33.86641391492494], [-0.85035641456978, 1.68540397397560]])
+#: Weave and capsize speeds of the same paper, m/s.
+WEAVE, CAPSIZE = 4.29238253634111, 6.02426201538837
+
+
+def bicycle(speeds, rng):
+    """(n, 4) eigenvalues in no order."""
+    rows = []
+    for v in speeds:
+        K = 9.81 * K0 + v**2 * K2
+        below = np.linalg.solve(M, np.hstack([-K, -v * C]))
+        A = np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), below])
+        rows.append(rng.permutation(np.linalg.eigvals(A)))
+    return np.array(rows)
+
+
+def test_all_eigenvalues_are_drawn(rng):
+    speeds = np.linspace(0.0, 10.0, 101)
+    table = bicycle(speeds, rng)
+    figure = ns.plot_eigenvalues(speeds, table, parameter="speed", unit="m/s")
+    real, imaginary = figure.axes
+    drawn = np.array(
+        [
+            np.asarray(a.get_ydata()) + 1j * np.asarray(b.get_ydata())
+            for a, b in zip(real.lines, imaginary.lines, strict=True)
+        ]
+    ).T
+    np.testing.assert_array_equal(np.sort_complex(drawn), np.sort_complex(table))
+    for ax in figure.axes:
+        for line in ax.lines:
+            np.testing.assert_array_equal(line.get_xdata(), speeds)
+    assert real.get_ylabel() == "real part (1/s)"
+    assert imaginary.get_ylabel() == "imaginary part (rad/s)"
+    assert imaginary.get_xlabel() == "speed (m/s)"
+
+
+def test_branches_are_followed_through_crossings(rng):
+    x = np.linspace(-1.0, 1.0, 41)
+    branches = np.column_stack([x + 0.3j, -x + 0.3j, 0.2 * x - 2j * x, np.full_like(x, -3.0)])
+    shuffled = np.array([rng.permutation(row) for row in branches])
+    found = followed(x, shuffled)
+    order = [int(np.argmin(np.abs(branches[0] - start))) for start in found[0]]
+    np.testing.assert_array_equal(found, branches[:, order])
+
+
+def test_a_pair_that_parts_from_two_real_ones_is_followed():
+    x = np.linspace(-1.0, 1.0, 201)
+    root = np.sqrt(-x.astype(complex))
+    found = followed(x, np.column_stack([root, -root]))
+    assert np.max(np.abs(np.diff(found, axis=0))) < 1.01 * np.sqrt(x[101])
+
+
+def test_the_bicycle_is_stable_between_weave_and_capsize(rng):
+    speeds = np.linspace(0.0, 10.0, 2001)
+    table = bicycle(speeds, rng)
+    ((low, high),) = stable_ranges(speeds, np.max(table.real, axis=1), 0.0)
+    assert low == pytest.approx(WEAVE, abs=1e-5) and high == pytest.approx(CAPSIZE, abs=1e-5)
+    figure = ns.plot_eigenvalues(speeds, table, parameter="speed", unit="m/s")
+    for ax in figure.axes:
+        (shade,) = ax.patches
+        left, right = shade.get_x(), shade.get_x() + shade.get_width()
+        assert (left, right) == pytest.approx((low, high), abs=1e-4)
+    assert names_beside(figure.axes[0]) == ["stable: nothing grows"]
+
+
+def test_ranges_at_the_ends_and_nowhere():
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    assert stable_ranges(x, np.array([-1.0, 1.0, 1.0, -3.0]), 0.0) == [(0.0, 0.5), (2.25, 3.0)]
+    assert stable_ranges(x, np.ones(4), 0.0) == []
+    assert stable_ranges(x, -np.ones(4), 0.0) == [(0.0, 3.0)]
+
+
+def sweep():
+    values = np.array([1.0, 2.0, 3.0])
+    return ns.EigenvalueSweep(
+        model="cart",
+        name="cart.speed",
+        unit="m/s",
+        values=values,
+        states=("cart.position", "cart.speed"),
+        eigenvalues=np.column_stack([2 - values, -values]).astype(complex),
+        growing=np.array([True, False, False]),
+        limits=(2.0,),
+    )
+
+
+def test_a_sweep_is_drawn_as_it_is(tmp_path):
+    figure = ns.plot(sweep(), save=tmp_path / "sweep.svg")
+    assert figure.axes[1].get_xlabel() == "cart.speed (m/s)"
+    (shade,) = figure.axes[0].patches
+    assert (shade.get_x(), shade.get_width()) == (2.0, 1.0)
+    np.testing.assert_array_equal(sorted(figure.axes[0].lines[0].get_ydata()), [-3, -2, -1])
+    assert (tmp_path / "sweep.svg").exists()
+
+
+def test_what_cannot_be_drawn(refuses):
+    good = np.zeros((3, 2))
+    cases = [
+        (np.arange(3), np.zeros(3), "shape (3,)", "(n, k) eigenvalues"),
+        (np.arange(2), good, "shape (2,)", "a row for each value"),
+        (np.array([0.0, 2.0, 1.0]), good, "do not rise", "rising order"),
+        (np.arange(3), np.full((3, 2), np.nan), "not a finite number", "leave such values"),
+    ]
+    for values, table, what, fix in cases:
+        with refuses(ns.SimulationError, what, "plot_eigenvalues", fix):
+            ns.plot_eigenvalues(values, table, parameter="speed", unit="m/s")
+    with refuses(ns.SimulationError, "there is no figure 'path' of a sweep", "'cart'", "what"):
+        ns.plot(sweep(), "path")
