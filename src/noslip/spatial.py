@@ -23,6 +23,16 @@ def vector(entries: Sequence[Any]) -> ca.SX:
     return ca.vertcat(*[ca.SX(e) for e in entries])
 
 
+def stack(entries: Sequence[ca.SX]) -> ca.SX:
+    """Entries one below the other; an empty column if there are none."""
+    return ca.vertcat(*entries) if entries else ca.SX(0, 1)
+
+
+def block_diagonal(blocks: Sequence[ca.SX]) -> ca.SX:
+    """Blocks along the diagonal."""
+    return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
+
+
 def cross(a: Traced, b: Traced) -> ca.SX:
     """a × b."""
     return ca.vertcat(

@@ -28,7 +28,8 @@ from noslip.formulations.base import Equations
 from noslip.formulations.forces import GRAVITY, SPRING
 from noslip.formulations.reactions import joint_wrenches
 from noslip.formulations.tree import mass_matrix
-from noslip.kinematics.kinematics import Health, Kinematics, trace
+from noslip.kinematics.health import Health
+from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.linear import symmetric_solve
 from noslip.model.checks import check_model
 from noslip.model.model import Model
@@ -258,7 +259,7 @@ class System:
     @property
     def _residuals(self) -> ca.SX:
         kin = self.kinematics
-        return ca.vertcat(ca.mtimes(kin.A, kin.v) + kin.a, kin.g)
+        return ca.vertcat(kin.row_values, kin.g)
 
     @property
     def _contact_axes(self) -> ca.SX:
@@ -322,6 +323,9 @@ def _check_values(model: Model, values: tuple[tuple[str, float], ...]) -> None:
 def _mass_health(equations: Equations) -> tuple[Health, ...]:
     """Least pivot of the reduced mass matrix relative to its diagonal, where it can change."""
     kin = equations.kinematics
+    # a recursion forms no mass matrix; should a joint lose its inertia, its rates are not finite
+    if equations.solve is not None:
+        return ()
     pivots = equations.mass_pivots
     ratios = [
         d / equations.reduced_mass[k, k]

@@ -216,6 +216,12 @@ def check_inertia(equations: Equations) -> None:
     if kin.num_independent_speeds == 0:
         return
     symbols = kin.symbols
+    if equations.solve is not None:
+        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*equations.mass_pivots)])
+        samples = kin.probe.configurations(1)
+        numbers = np.array([pivots(q, kin.probe.params) for _, q in samples]).ravel()
+        if numbers.min() > 1e-9 * numbers.max():
+            return
     mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [equations.reduced_mass])
     for t, q in kin.probe.configurations(3):
         M = np.array(mass(t, q, kin.probe.params))

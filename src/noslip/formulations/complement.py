@@ -47,6 +47,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.formulations.articulated import articulated_solve
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import (
@@ -57,6 +58,9 @@ from noslip.formulations.tree import (
 )
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import Pair, twists
+
+#: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
+LONGEST_DENSE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,24 @@ class NaturalComplement(AbstractFormulation):
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations by unit-speed twists and inverse dynamics."""
         kin = kinematics
-        # (2) columns of T
-        columns = unit_speed_twists(kin)
-        # (3) I = Tᵀ M T, body by body
-        inertia = generalized_inertia(kin.tree, columns)
         # (4) inverse dynamics at η̇ = 0, projected on the columns: Tᵀ(...) = Sᵀ Jᵀ(...)
         convective = inverse_dynamics(kin, kin.vdot0)
         forces = applied_forces(kin)
+
+        def blocks() -> Blocks:
+            # (2) columns of T, and (3) I = Tᵀ M T, body by body
+            return Blocks(
+                mass=generalized_inertia(kin.tree, unit_speed_twists(kin)),
+                bias=ca.mtimes(kin.S.T, convective),
+                forces=ca.mtimes(kin.S.T, forces.Q),
+                inputs=ca.mtimes(kin.S.T, forces.B),
+            )
+
+        def recursion() -> tuple[ca.SX, list[ca.SX]]:
+            applied = forces.Q + ca.mtimes(forces.B, kin.symbols.u)
+            return articulated_solve(kin.tree, applied - convective)
+
+        is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
         # w^N = M V̇ + W M V − w^W, projected on the tree speeds
         etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
         needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
@@ -84,12 +99,8 @@ class NaturalComplement(AbstractFormulation):
         return Equations(
             formulation=self,
             kinematics=kin,
-            blocks=lambda: Blocks(
-                mass=inertia,
-                bias=ca.mtimes(kin.S.T, convective),
-                forces=ca.mtimes(kin.S.T, forces.Q),
-                inputs=ca.mtimes(kin.S.T, forces.B),
-            ),
+            blocks=blocks,
+            solve=recursion if is_long_tree else None,
             forces=forces,
             etadot=etadot,
             generalized_reactions=reactions,

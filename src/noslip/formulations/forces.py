@@ -56,6 +56,17 @@ class AppliedForces:
         return sum(self.shares.values(), ca.SX(0))
 
 
+def _sums(kin: Kinematics, shares: list[list[Pair]]) -> tuple[Pair, ...]:
+    """Wrench on each body, all shares together, at v = Sη + s."""
+    num = len(kin.tree.nodes)
+    parts = [sum((share[k][j] for share in shares), _ZERO3) for k in range(num) for j in (0, 1)]
+    if not parts:
+        return ()
+    stacked = kin.at_speeds(ca.vertcat(*parts))
+    split = ca.vertsplit(stacked, 3)
+    return tuple((split[2 * k], split[2 * k + 1]) for k in range(num))
+
+
 def applied_forces(kin: Kinematics) -> AppliedForces:
     """All forces of the model on the tree speeds."""
     model, symbols, reader = kin.model, kin.symbols, kin.reader
@@ -107,13 +118,7 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         shares={share: kin.at_speeds(force) for share, force in total.items()},
         B=kin.at_speeds(B),
         potential_energy=energy,
-        wrenches=tuple(
-            (
-                kin.at_speeds(sum((w[k][0] for w in wrenches.values()), _ZERO3)),
-                kin.at_speeds(sum((w[k][1] for w in wrenches.values()), _ZERO3)),
-            )
-            for k in range(len(kin.tree.nodes))
-        ),
+        wrenches=_sums(kin, list(wrenches.values())),
     )
 
 

@@ -8,8 +8,9 @@ radians compare. Nothing decided here depends on the values of the speeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,13 +18,22 @@ from numpy.typing import NDArray
 
 from noslip.errors import ModelError
 from noslip.kinematics.rows import RowTrace
+from noslip.kinematics.symbols import Symbols, parameter_reader
+from noslip.kinematics.tree import Tree
+from noslip.model.contacts import Rolling
+from noslip.model.model import Model
+from noslip.model.quantities import Quantity
+from noslip.spatial import stack
 
 Array = NDArray[np.float64]
 
 #: A row whose part across the rows before it is smaller than this (relative) is redundant.
 DEPENDENT = 1e-7
-#: Number of generic configurations.
+#: Number of generic configurations, and of a mechanism that is long.
 SAMPLES = 8
+LONG_SAMPLES = 2
+#: Tree speeds up to which matrices of all rows and speeds are traced.
+LONGEST_DENSE = 40
 #: Tries without success after which no configuration is expected.
 HOPELESS = 60
 
@@ -32,7 +42,7 @@ HOPELESS = 60
 class Probe:
     """Numeric access to the rows of a model at its nominal parameters."""
 
-    constraint: ca.Function  # (t, q, w, params) → A, a
+    constraint: Callable[[float, Array, Array, Array], tuple[Any, Any]]  # (t, q, w, params) → A, a
     position: ca.Function  # (t, q, params) → g of the holonomic rows
     kinematic_map: ca.Function  # (q) → N
     params: Array
@@ -42,6 +52,11 @@ class Probe:
     coordinate_range: Array  # (nq, 2)
     quaternions: tuple[int, ...]
     num_speed_inputs: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether matrices of all rows and speeds are too large to be traced without need."""
+        return len(self.is_angular) > LONGEST_DENSE
 
     def matrix(self, q: Array, t: float, w: Array | None = None) -> tuple[Array, Array]:
         """A with angular columns in m/s of the model's length, and a."""
@@ -96,6 +111,74 @@ class Probe:
             if len(found) == count:
                 break
         return found
+
+
+def make_probe(
+    model: Model,
+    symbols: Symbols,
+    tree: Tree,
+    coordinates: tuple[Quantity, ...],
+    speeds: tuple[Quantity, ...],
+    rows: tuple[RowTrace, ...],
+    N: ca.SX,
+    velocities: ca.SX,
+) -> Probe:
+    """Numeric access to what was traced."""
+    values = np.array([p.value for p in model.parameters], dtype=float)
+    t, q, params = symbols.t, symbols.q, symbols.params
+    holonomic = tuple(k for k, row in enumerate(rows) if row.is_holonomic)
+    g = stack([row.position for row in rows if row.position is not None])
+    quaternions = tuple(
+        node.coordinates.start + node.joint.type.quaternion
+        for node in tree.nodes
+        if node.joint.type.quaternion is not None
+    )
+    distances = ca.Function(
+        "d",
+        [q, params],
+        [stack([ca.norm_2(n.p_PB) for n in tree.nodes if n.parent >= 0] + _radii(model, symbols))],
+    )(np.array([0.5] * len(coordinates)), values)
+    lengths = [float(d) for d in np.array(distances).ravel() if np.isfinite(d) and d > 1e-9]
+    return Probe(
+        constraint=_constraint(symbols, velocities),
+        position=ca.Function("g", [t, q, params], [g]),
+        kinematic_map=ca.Function("N", [q], [ca.densify(N)]),
+        params=values,
+        holonomic=holonomic,
+        is_angular=tuple(speed.unit == "rad/s" for speed in speeds),
+        length=float(np.median(lengths)) if lengths else 1.0,
+        coordinate_range=np.array([[c.lower, c.upper] for c in coordinates]).reshape(-1, 2),
+        quaternions=quaternions,
+        num_speed_inputs=len(model.speed_inputs),
+    )
+
+
+def _radii(model: Model, symbols: Symbols) -> list[ca.SX]:
+    reader = parameter_reader(model, symbols.params)
+    return [reader.scalar(c.wheel.radius) for c in model.contacts if isinstance(c, Rolling)]
+
+
+def _constraint(
+    symbols: Symbols, velocities: ca.SX
+) -> Callable[[float, Array, Array, Array], tuple[Any, Any]]:
+    """(t, q, w, params) → A, a of rows that are linear in v; of a long one, column by column."""
+    t, q, v, w, params = symbols.t, symbols.q, symbols.v, symbols.w, symbols.params
+    num = v.shape[0]
+    if num <= LONGEST_DENSE:
+        A = ca.jacobian(velocities, v)
+        a = ca.substitute([velocities], [v], [ca.SX.zeros(num)])[0]
+        dense: Callable[..., Any] = ca.Function("A", [t, q, w, params], [ca.densify(A), a])
+        return dense
+    rows = ca.Function("r", [v, t, q, w, params], [velocities])
+    speeds = np.hstack([np.zeros((num, 1)), np.eye(num)])
+
+    def columns(t: float, q: Array, w: Array, params: Array) -> tuple[Array, Array]:
+        values = np.array(
+            rows.map(num + 1)(speeds, *(ca.repmat(x, 1, num + 1) for x in (t, q, w, params)))
+        )
+        return values[:, 1:] - values[:, :1], values[:, 0]
+
+    return columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

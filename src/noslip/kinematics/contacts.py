@@ -48,6 +48,7 @@ class ContactTrace:
     point : contact point in the world, m.
     slip : name → velocity of the material point against the plane along that direction, m/s.
     velocity_D, axes_D : that velocity, and the directions as columns, in the body's computing axes.
+    arm_D : from the body's origin to the contact point, in the same axes.
     height : how far the wheel's lowest point is above the plane, m; zero in contact.
     regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
         lies flat, where its contact is a whole circle. None for balls and blades.
@@ -59,6 +60,7 @@ class ContactTrace:
     slip: dict[str, ca.SX]
     velocity_D: ca.SX
     axes_D: ca.SX
+    arm_D: ca.SX
     height: ca.SX
     regularity: ca.SX | None
 
@@ -96,6 +98,7 @@ def trace_contact(contact: Contact, tree: Tree, motion: list[Pair], reader: Read
         slip={name: ca.dot(axis, velocity) for name, axis in axes.items()},
         velocity_D=velocity,
         axes_D=ca.horzcat(f, lateral, n),
+        arm_D=r,
         height=above + ca.dot(n, r),
         regularity=regularity,
     )

@@ -22,7 +22,7 @@ of P r is P ṙ.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
@@ -30,43 +30,16 @@ import numpy as np
 
 from noslip.errors import Fault, ModelError
 from noslip.kinematics import tree as tree_module
-from noslip.kinematics.basis import (
-    Array,
-    Probe,
-    Redundancy,
-    independent_columns,
-    independent_rows,
-)
+from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
+from noslip.kinematics.choice import choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
-from noslip.kinematics.linear import block_solve
+from noslip.kinematics.health import Health, find_health
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
-from noslip.model.contacts import Rolling
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Health:
-    """A number that must stay away from zero while the mechanism moves.
-
-    Parameters
-    ----------
-    name : what it watches.
-    kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
-    value : traced, about 1 at ordinary configurations.
-    floor : below it another choice of independent speeds is taken.
-    limit : below it, or below the floor where there is no other choice to take, the run stops.
-    sentence : what the user reads then.
-    """
-
-    name: str
-    kind: str
-    value: ca.SX = field(repr=False)
-    floor: float
-    limit: float
-    sentence: str
+from noslip.spatial import block_diagonal, stack
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,11 +64,9 @@ class Kinematics:
     probe: Probe
     reader: Reader
     N: ca.SX
-    A: ca.SX
-    a: ca.SX
     E: ca.SX
-    K: ca.SX
-    a_solved: ca.SX
+    velocities: ca.SX
+    solved: ca.SX
     P: ca.SX
     S: ca.SX
     s: ca.SX
@@ -119,6 +90,41 @@ class Kinematics:
         return len(self.independent_speeds)
 
     @cached_property
+    def A(self) -> ca.SX:
+        """Rows (nc×nv): A v + a = 0, the redundant ones included."""
+        return ca.jacobian(self.velocities, self.symbols.v)
+
+    @cached_property
+    def a(self) -> ca.SX:
+        """Rows at v = 0, (nc,)."""
+        return self._at_rest(self.velocities)
+
+    @cached_property
+    def K(self) -> ca.SX:
+        """The rows as they are solved, then those of η = E v: (nv×nv)."""
+        return ca.vertcat(ca.jacobian(self.solved, self.symbols.v), self.E)
+
+    @cached_property
+    def a_solved(self) -> ca.SX:
+        """The rows as they are solved, at v = 0."""
+        return self._at_rest(self.solved)
+
+    @cached_property
+    def row_values(self) -> ca.SX:
+        """A v + a at v = Sη + s: zero but for rounding, (nc,)."""
+        if self.is_long:
+            return self.at_speeds(self.velocities)
+        return ca.mtimes(self.A, self.v) + self.a
+
+    @property
+    def is_long(self) -> bool:
+        """Whether matrices of all rows and speeds are too large to be formed without need."""
+        return self.probe.is_long
+
+    def _at_rest(self, rows: ca.SX) -> ca.SX:
+        return ca.substitute([rows], [self.symbols.v], [ca.SX.zeros(self.num_speeds)])[0]
+
+    @cached_property
     def twists(self) -> list[Pair]:
         """Twist of each body at v = Sη + s."""
         return tree_module.twists(self.tree, self.v)
@@ -126,7 +132,7 @@ class Kinematics:
     @cached_property
     def g(self) -> ca.SX:
         """Position forms of all holonomic rows."""
-        return _stack([row.position for row in self.rows if row.position is not None])
+        return stack([row.position for row in self.rows if row.position is not None])
 
     @cached_property
     def _speed_rows(self) -> ca.Function:
@@ -184,46 +190,37 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         }
     )
     tree = build_tree(model, symbols.q, parameters)
-    N = _block_diagonal([n.joint.type.kinematic_map(symbols.q[n.coordinates]) for n in tree.nodes])
+    N = block_diagonal([n.joint.type.kinematic_map(symbols.q[n.coordinates]) for n in tree.nodes])
     motion = tree_module.twists(tree, symbols.v)
     contacts = tuple(trace_contact(c, tree, motion, parameters) for c in model.contacts)
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
     rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))
-    velocity = _stack([row.velocity for row in rows])
-    A = ca.jacobian(velocity, symbols.v)
-    a = ca.substitute([velocity], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
-
-    probe = _probe(model, symbols, tree, coordinates, speeds, rows, N, A, a)
-    samples = probe.configurations()
+    velocities = stack([row.velocity for row in rows])
+    probe = make_probe(model, symbols, tree, coordinates, speeds, rows, N, velocities)
+    samples = probe.configurations(LONG_SAMPLES if probe.is_long else SAMPLES)
     if not samples:
         raise _cannot_close(model, rows)
-    kept, redundant = independent_rows(probe, rows, samples)
-    names, E = _independent_speeds(
-        model, symbols, speeds, reader, independent, probe, kept, samples
+    choice = choose(
+        model, symbols, reader, tree, rows, contacts, speeds, probe, samples, independent
     )
 
-    # (1) K [S s] = [[0, −a], [1, 0]], the block form found by structure
-    num_kept, num_free = len(kept), E.shape[0]
-    _check_determined(model, probe, symbols, A, E, kept, names, samples)
-    solved, P = _solved_rows(rows, contacts, kept)
-    A_solved = ca.jacobian(solved, symbols.v)
-    a_solved = ca.substitute([solved], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
-    K = ca.vertcat(A_solved, E)
-    rhs = ca.vertcat(
-        ca.horzcat(ca.SX(num_kept, num_free), -a_solved),
+    # (1) K [S s] = [[0, −a], [1, 0]]
+    num_rows, num_free = choice.solved.shape[0], len(choice.names)
+    at_rest = ca.substitute([choice.solved], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
+    basis, pivots = choice.solve(
+        ca.horzcat(ca.SX(num_rows, num_free), -at_rest),
         ca.horzcat(ca.SX.eye(num_free), ca.SX(num_free, 1)),
     )
-    eta = ca.SX.sym("eta", num_free)
-    basis, pivots = block_solve(K, rhs)
     S, s = ca.sparsify(basis[:, :num_free]), basis[:, num_free]
+    eta = ca.SX.sym("eta", num_free)
     v = ca.mtimes(S, eta) + s
     # (2) the same matrix again, with the exact rate of each row at constant v
     direction = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot)
     at = ca.vertcat(symbols.q, symbols.t, symbols.w)
-    moving = ca.vertcat(solved, ca.mtimes(E, symbols.v))
+    moving = ca.vertcat(choice.solved, ca.mtimes(choice.E, symbols.v))
     rate = ca.jtimes(moving, at, direction) if moving.shape[0] else ca.SX(0, 1)
     rate = ca.substitute([rate], [symbols.v], [v])[0]
-    vdot0, _ = block_solve(K, -rate)
+    vdot0, _ = choice.solve(-rate[:num_rows], -rate[num_rows:])
     return Kinematics(
         model=model,
         symbols=symbols,
@@ -232,25 +229,23 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         contacts=contacts,
         coordinates=coordinates,
         speeds=speeds,
-        independent_speeds=names,
+        independent_speeds=choice.names,
         rows=rows,
-        kept=kept,
-        redundant=redundant,
+        kept=choice.kept,
+        redundant=choice.redundant,
         length=probe.length,
         probe=probe,
         reader=reader,
         N=N,
-        A=A,
-        a=a,
-        E=E,
-        K=K,
-        a_solved=a_solved,
-        P=P,
+        E=choice.E,
+        velocities=velocities,
+        solved=choice.solved,
+        P=choice.P,
         S=S,
         s=s,
         v=v,
         vdot0=vdot0,
-        health=_health(model, symbols, probe, pivots, contacts, samples),
+        health=find_health(symbols, probe, pivots, contacts, samples),
     )
 
 
@@ -263,187 +258,6 @@ def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantit
     return coordinates, speeds
 
 
-def _independent_speeds(
-    model: Model,
-    symbols: Symbols,
-    speeds: tuple[Quantity, ...],
-    reader: Reader,
-    independent: tuple[str, ...] | None,
-    probe: Probe,
-    kept: tuple[int, ...],
-    samples: list[tuple[float, Array]],
-) -> tuple[tuple[Quantity, ...], ca.SX]:
-    """Quantities η and the rows E with η = E v: as asked, as the model names them, or chosen."""
-    index = {speed.name: k for k, speed in enumerate(speeds)}
-    unit_rows = ca.SX.eye(len(speeds))
-    if independent is None and not model.independent_speeds:
-        chosen = independent_columns(probe, kept, samples)
-        independent = tuple(speeds[k].name for k in chosen)
-    if independent is not None:
-        columns = [index[name] for name in independent]
-        return tuple(speeds[k] for k in columns), ca.sparsify(unit_rows[columns, :])
-    quantities, rows = [], []
-    for speed in model.independent_speeds:
-        if speed.expression:
-            quantities.append(Quantity(name=speed.name, unit=speed.unit))
-            rows.append(ca.jacobian(reader.scalar(speed.expression), symbols.v))
-        else:
-            quantities.append(speeds[index[speed.name]])
-            rows.append(unit_rows[index[speed.name], :])
-    return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
-
-
-def _solved_rows(
-    rows: tuple[RowTrace, ...], contacts: tuple[ContactTrace, ...], kept: tuple[int, ...]
-) -> tuple[ca.SX, ca.SX]:
-    """The kept rows as they are solved, and P: a contact with all three rows in its body's axes."""
-    solved: list[ca.SX] = []
-    blocks: list[ca.SX] = []
-    whole = {trace.contact.name: trace for trace in contacts}
-    names = [rows[k].name for k in kept]
-    k = 0
-    while k < len(names):
-        owner = names[k].rpartition(".")[0]
-        trace = whole.get(owner)
-        if trace is not None and names[k : k + 3] == [f"{owner}.{part}" for part in trace.slip]:
-            solved += ca.vertsplit(trace.velocity_D)
-            blocks.append(trace.axes_D)
-            k += 3
-        else:
-            solved.append(rows[kept[k]].velocity)
-            blocks.append(ca.SX(1))
-            k += 1
-    return _stack(solved), _block_diagonal(blocks)
-
-
-def _check_determined(
-    model: Model,
-    probe: Probe,
-    symbols: Symbols,
-    A: ca.SX,
-    E: ca.SX,
-    kept: tuple[int, ...],
-    names: tuple[Quantity, ...],
-    samples: list[tuple[float, Array]],
-) -> None:
-    """[A; E] must be square and regular at some generic configuration."""
-    freedom = A.shape[1] - len(kept)
-    where = f"model '{model.name}', independent_speeds"
-    listed = ", ".join(f"'{n.name}'" for n in names)
-    if len(names) != freedom:
-        raise ModelError(
-            f"{len(names)} independent speeds are named ({listed}), but the mechanism has "
-            f"{freedom} degrees of freedom",
-            where,
-            f"name {freedom}, or none to let them be chosen",
-        )
-    rows = ca.Function("E", [symbols.t, symbols.q, symbols.params], [E])
-    worst = []
-    for t, q in samples:
-        scaled, _ = probe.matrix(q, t)
-        scale = np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0)
-        K = np.vstack([scaled[list(kept)], np.array(rows(t, q, probe.params)) / scale[None, :]])
-        K = K / np.maximum(np.linalg.norm(K, axis=1, keepdims=True), 1e-300)
-        worst.append(float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 1.0)
-    if max(worst, default=1.0) < 1e-9:
-        raise ModelError(
-            f"the independent speeds {listed} do not determine the motion: the constraints tie "
-            "them to each other",
-            where,
-            "choose other speeds, or none to let them be chosen",
-        )
-
-
-def _probe(
-    model: Model,
-    symbols: Symbols,
-    tree: Tree,
-    coordinates: tuple[Quantity, ...],
-    speeds: tuple[Quantity, ...],
-    rows: tuple[RowTrace, ...],
-    N: ca.SX,
-    A: ca.SX,
-    a: ca.SX,
-) -> Probe:
-    values = np.array([p.value for p in model.parameters], dtype=float)
-    t, q, w, params = symbols.t, symbols.q, symbols.w, symbols.params
-    holonomic = tuple(k for k, row in enumerate(rows) if row.is_holonomic)
-    g = _stack([row.position for row in rows if row.position is not None])
-    quaternions = tuple(
-        node.coordinates.start + node.joint.type.quaternion
-        for node in tree.nodes
-        if node.joint.type.quaternion is not None
-    )
-    distances = ca.Function(
-        "d",
-        [q, params],
-        [_stack([ca.norm_2(n.p_PB) for n in tree.nodes if n.parent >= 0] + _radii(model, symbols))],
-    )(np.array([0.5] * len(coordinates)), values)
-    lengths = [float(d) for d in np.array(distances).ravel() if np.isfinite(d) and d > 1e-9]
-    return Probe(
-        constraint=ca.Function("A", [t, q, w, params], [ca.densify(A), a]),
-        position=ca.Function("g", [t, q, params], [g]),
-        kinematic_map=ca.Function("N", [q], [ca.densify(N)]),
-        params=values,
-        holonomic=holonomic,
-        is_angular=tuple(speed.unit == "rad/s" for speed in speeds),
-        length=float(np.median(lengths)) if lengths else 1.0,
-        coordinate_range=np.array([[c.lower, c.upper] for c in coordinates]).reshape(-1, 2),
-        quaternions=quaternions,
-        num_speed_inputs=len(model.speed_inputs),
-    )
-
-
-def _radii(model: Model, symbols: Symbols) -> list[ca.SX]:
-    reader = parameter_reader(model, symbols.params)
-    return [reader.scalar(c.wheel.radius) for c in model.contacts if isinstance(c, Rolling)]
-
-
-def _health(
-    model: Model,
-    symbols: Symbols,
-    probe: Probe,
-    pivots: list[ca.SX],
-    contacts: tuple[ContactTrace, ...],
-    samples: list[tuple[float, Array]],
-) -> tuple[Health, ...]:
-    """Pivots of K that move with the configuration, and how far each wheel is from lying flat."""
-    result = []
-    moving = [p for p in pivots if ca.depends_on(p, ca.vertcat(symbols.q, symbols.t))]
-    if moving:
-        values = ca.Function("p", [symbols.t, symbols.q, symbols.params], [_stack(moving)])
-        numbers = np.array([np.array(values(t, q, probe.params)).ravel() for t, q in samples])
-        usual = np.nanmedian(numbers, axis=0)
-        least = moving[0] / float(usual[0])
-        for pivot, scale in zip(moving[1:], usual[1:], strict=True):
-            least = ca.fmin(least, pivot / float(scale))
-        result.append(
-            Health(
-                name="independent speeds",
-                kind="basis",
-                value=least,
-                floor=0.2,
-                limit=1e-3,
-                sentence="the constraints lose rank here, so that no independent speeds determine "
-                "the motion",
-            )
-        )
-    for trace in contacts:
-        if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
-            result.append(
-                Health(
-                    name=trace.contact.name,
-                    kind="contact",
-                    value=trace.regularity,
-                    floor=1e-6,
-                    limit=1e-6,
-                    sentence=f"wheel '{trace.contact.name}' lies flat on its plane, where it "
-                    "touches along a whole circle and rolling is not defined",
-                )
-            )
-    return tuple(result)
-
-
 def _cannot_close(model: Model, rows: tuple[RowTrace, ...]) -> ModelError:
     names = ", ".join(f"'{row.name}'" for row in rows if row.is_holonomic)
     fault = Fault(
@@ -453,11 +267,3 @@ def _cannot_close(model: Model, rows: tuple[RowTrace, ...]) -> ModelError:
         "its plane",
     )
     return ModelError.from_faults([fault])
-
-
-def _block_diagonal(blocks: list[ca.SX]) -> ca.SX:
-    return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
-
-
-def _stack(entries: list[ca.SX]) -> ca.SX:
-    return ca.vertcat(*entries) if entries else ca.SX(0, 1)

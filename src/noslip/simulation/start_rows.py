@@ -14,6 +14,7 @@ import numpy as np
 
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
+from noslip.kinematics.kinematics import Kinematics
 from noslip.model.joints import Angles
 
 
@@ -53,12 +54,16 @@ class Layout:
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
     holonomic: list[int]
-    function: NativeFunction
+    kinematics: Kinematics
+    function: NativeFunction | None  # None for a long mechanism
     places: Array  # of the nonzeros in all matrices, one after the other
     matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is, and its shape
 
     def rows(self, t: float, q: Array, w: Array, params: Array) -> Rows:
         """The rows at a time, a configuration and speed inputs."""
+        if self.kinematics.is_long:
+            return _long_rows(self.kinematics, t, q, w, params)
+        assert self.function is not None
         _, nx, nu, _ = self.function.input_sizes
         x, inputs = np.zeros(nx), np.zeros(nu)
         x[: q.size] = q
@@ -88,7 +93,7 @@ def _make_layout(system: System) -> Layout:
     costates = tuple(c.name for c in system.costates)
     orientations = _orientations(system)
     angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
-    function, places, matrices = _rows(system)
+    function, places, matrices = (None, np.zeros(0, int), ()) if kin.is_long else _rows(system)
     return Layout(
         coordinates=coordinates,
         speeds=speeds,
@@ -100,6 +105,7 @@ def _make_layout(system: System) -> Layout:
         scale=np.where(np.array(kin.probe.is_angular, dtype=bool), kin.length, 1.0),
         unit=np.eye(kin.num_speeds),
         holonomic=list(kin.probe.holonomic),
+        kinematics=kin,
         function=function,
         places=places,
         matrices=matrices,
@@ -123,6 +129,19 @@ def _orientations(system: System) -> tuple[Orientation, ...]:
                 )
             )
     return tuple(found)
+
+
+def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> Rows:
+    """The rows in numbers, column by column, where their matrix is too large to be compiled."""
+    probe = kin.probe
+    A, a = (np.array(matrix) for matrix in probe.constraint(t, q, w, params))
+    return Rows(
+        A=A,
+        a=a.ravel(),
+        g=np.array(probe.position(t, q, params)).ravel(),
+        N=np.array(probe.kinematic_map(q)),
+        E=kin.independent_rows(t, q, params),
+    )
 
 
 def _rows(

@@ -1,0 +1,56 @@
+"""Mechanisms of any length: a chain of hinges, and a tractor with trailers."""
+
+from __future__ import annotations
+
+from noslip import KnifeEdge, Model, ModelBuilder, Motor, Placement, Planar, Revolute
+
+
+def chain(bodies: int) -> Model:
+    """Links of 1 m, hinged about z and y in turn."""
+    builder = ModelBuilder(f"chain of {bodies}", gravity=(0.0, 0.0, -9.81))
+    parent = "world"
+    for k in range(bodies):
+        builder.body(
+            f"link{k}",
+            mass=1.0,
+            center_of_mass=(0.5, 0.0, 0.0),
+            inertia=(0.01, 0.1, 0.1, 0.0, 0.0, 0.0),
+        )
+        builder.joint(
+            f"hinge{k}",
+            Revolute(axis=(0.0, 1.0, 0.0) if k % 2 else (0.0, 0.0, 1.0)),
+            parent=parent,
+            child=f"link{k}",
+            parent_frame=Placement(position=(1.0 if k else 0.0, 0.0, 0.0)),
+        )
+        parent = f"link{k}"
+    return builder.build()
+
+
+def train(trailers: int) -> Model:
+    """A tractor in the plane with trailers, each on one axle and hitched behind it."""
+    builder = ModelBuilder(f"train of {trailers}", gravity=(0.0, 0.0, -9.81))
+    builder.input("drive", "N")
+    builder.body("tractor", mass=3.0, moment=0.5, center_of_mass=(0.3, 0.0, 0.0))
+    builder.joint("tractor", Planar(), parent="world", child="tractor")
+    builder.contact(_axle(0, "tractor", 0.0))
+    builder.force(Motor(name="engine", speed="tractor.vx", input="drive"))
+    parent, hitch = "tractor", -0.2
+    for k in range(1, trailers + 1):
+        builder.body(f"trailer{k}", mass=1.0, moment=0.1, center_of_mass=(-0.6, 0.0, 0.0))
+        builder.joint(
+            f"hitch{k}",
+            Revolute(axis=(0.0, 0.0, 1.0)),
+            parent=parent,
+            child=f"trailer{k}",
+            parent_frame=Placement(position=(hitch, 0.0, 0.0)),
+        )
+        builder.contact(_axle(k, f"trailer{k}", -1.0))
+        parent, hitch = f"trailer{k}", -1.2
+    return builder.build()
+
+
+def _axle(number: int, body: str, x: float) -> KnifeEdge:
+    return KnifeEdge(
+        name=f"axle{number}", body=body, point=(x, 0.0, 0.0), direction=(1.0, 0.0, 0.0)
+    )

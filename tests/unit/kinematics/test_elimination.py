@@ -1,0 +1,116 @@
+"""Dependent speeds joint by joint, against all rows solved together."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from chains import chain, train
+
+import noslip as ns
+from noslip.formulations import complement
+from noslip.formulations.complement import NaturalComplement
+from noslip.kinematics import basis, choice
+from noslip.kinematics.kinematics import trace
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Treat every mechanism as a long one, and note the eliminations found."""
+    noted = []
+    original = choice.find_elimination
+
+    def noting(*arguments):
+        noted.append(original(*arguments))
+        return noted[-1]
+
+    monkeypatch.setattr(choice, "find_elimination", noting)
+    monkeypatch.setattr(basis, "LONGEST_DENSE", 0)
+    return noted
+
+
+def accelerations(kinematics, values):
+    """v and v̇ of the solved equations, by the natural orthogonal complement."""
+    equations = NaturalComplement().fill(kinematics)
+    symbols = kinematics.symbols
+    at = [symbols.t, equations.state, equations.inputs, symbols.params]
+    f = ca.Function("f", at, [kinematics.v, equations.speed_rates])
+    return [np.array(x).ravel() for x in f(*values)]
+
+
+#: Mechanisms whose rows are solved joint by joint: wheels and blades on the ground, no loops.
+ELIMINATED = {
+    *("rolling-disk", "tractor-trailer", "lhd-noslip"),
+    *("knife-edge", "chaplygin-sleigh", "vertical-disk"),
+}
+
+
+def test_both_ways_give_the_same_motion(model_name, found, monkeypatch, rng, equations):
+    model = equations.model
+    eliminated = trace(model)
+    if not found or found[-1] is None:
+        pytest.skip("its rows are solved together")
+    names = tuple(s.name for s in eliminated.independent_speeds)
+    monkeypatch.setattr(basis, "LONGEST_DENSE", 10**6)
+    together = trace(model, independent=names)
+    t, q = together.probe.configurations(1)[0]
+    eta = rng.normal(size=len(names))
+    num_inputs = len(model.inputs) + 2 * len(model.speed_inputs)
+    values = (t, np.concatenate([q, eta]), rng.normal(size=num_inputs), together.probe.params)
+    ways = (accelerations(eliminated, values), accelerations(together, values))
+    for one, other in zip(*ways, strict=True):
+        assert one == pytest.approx(other, rel=1e-10, abs=1e-10 * max(1.0, np.abs(other).max()))
+
+
+def test_what_is_solved_joint_by_joint(found):
+    for name in sorted(ELIMINATED):
+        trace(ns.load(name))
+        assert found[-1] is not None, name
+
+
+def test_a_train_is_solved_from_its_tractor(found):
+    kinematics = trace(train(5))
+    assert [s.name for s in kinematics.independent_speeds] == ["tractor.vx", "tractor.rate"]
+    assert [len(rows) for rows in found[-1].rows.values()] == [1] * 6
+
+
+class TestGrowth:
+    """Operations of one right-hand side grow with the number of bodies."""
+
+    @staticmethod
+    def operations(model):
+        system = ns.System(equations=ns.derive(model))
+        return system.program("rates", system.rates_expression).num_operations
+
+    def test_train(self):
+        first, second, third = (self.operations(train(n)) for n in (48, 96, 144))
+        assert third - second == pytest.approx(second - first, rel=0.02)
+
+    def test_chain(self):
+        first, second, third = (self.operations(chain(n)) for n in (16, 32, 48))
+        assert third - second == pytest.approx(second - first, rel=0.02)
+
+
+@pytest.mark.parametrize("bodies", [3, 9])
+def test_articulated_bodies_and_the_mass_matrix(bodies, monkeypatch, rng):
+    monkeypatch.setattr(complement, "LONGEST_DENSE", 0)
+    recursive = ns.derive(chain(bodies))
+    assert recursive.solve is not None
+    dense = ca.solve(recursive.reduced_mass, recursive.reduced_forces - recursive.reduced_bias)
+    f = ca.Function(
+        "f",
+        [recursive.state, recursive.kinematics.symbols.params],
+        [recursive.accelerations, dense],
+    )
+    one, other = (np.array(x).ravel() for x in f(rng.normal(size=2 * bodies), []))
+    assert one == pytest.approx(other, rel=1e-10, abs=1e-10 * np.abs(other).max())
+
+
+def test_a_long_train_starts_and_keeps_its_rows():
+    system = ns.compile(ns.derive(train(45)))
+    assert system.kinematics.is_long
+    start = {f"hitch{k}.angle": 0.3 * (-1) ** k for k in range(1, 46)}
+    start |= {"tractor.vx": 1.0, "tractor.rate": 0.2}
+    run = ns.simulate(system, duration=0.5, start=start, samples=5, rtol=1e-13, atol=1e-13)
+    assert run.slip < 1e-12
+    assert run.energy_drift < 1e-12
