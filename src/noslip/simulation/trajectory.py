@@ -8,13 +8,14 @@ import io
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError, nearest
+from noslip.model.expressions import evaluate, parse
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 
@@ -148,7 +149,7 @@ class Trajectory:
                 table[quantity.name] = (quantity.unit, values[:, k])
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", self.vdot[:, k])
-        table |= _named_angles(self)
+        table |= _named_angles(self) | _named_speeds(self)
         table |= self.extra
         table["kinetic_energy"] = ("J", self.kinetic_energy)
         table["potential_energy"] = ("J", self.potential_energy)
@@ -254,3 +255,22 @@ def _named_angles(run: Trajectory) -> dict[str, tuple[str, Array]]:
         for k, name in enumerate(angles.names):
             table[f"{joint.name}.{name}"] = ("rad", np.unwrap(values[:, k]))
     return table
+
+
+def _named_speeds(run: Trajectory) -> dict[str, tuple[str, Array]]:
+    """Independent speeds that the model names by an expression, such as a bicycle's speed."""
+    named = [speed for speed in run.model.independent_speeds if speed.expression]
+    if not named:
+        return {}
+    import casadi as ca
+
+    values: dict[str, Any] = {**run.parameters, "t": ca.DM(run.t)}
+    for quantities, table in ((run.coordinates, run.q), (run.speeds, run.v)):
+        values |= {quantity.name: ca.DM(table[:, k]) for k, quantity in enumerate(quantities)}
+    return {
+        speed.name: (
+            speed.unit,
+            np.array(evaluate(parse(speed.expression), values, ca), dtype=float).ravel(),
+        )
+        for speed in named
+    }

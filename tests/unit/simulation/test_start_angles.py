@@ -64,3 +64,10 @@ def test_angles_that_cannot_be_met_are_refused(bicycle, refuses):
         ns.complete_start(
             bicycle, {"frame.yaw": 0.0, "frame.lean": 0.3, "frame.pitch": 0.1, "steer.angle": 0.2}
         )
+
+
+def test_a_speed_that_the_model_names_is_a_column(bicycle):
+    run = ns.simulate(bicycle, duration=0.5, start={"speed": 4.6, "frame.wx": 0.3}, samples=5)
+    assert run["speed"][0] == pytest.approx(4.6, rel=1e-14)
+    assert np.array_equal(run["speed"], 0.3 * run["rear_wheel.rate"])
+    assert run.columns["speed"][0] == "m/s"
