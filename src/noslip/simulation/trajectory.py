@@ -197,7 +197,7 @@ class Trajectory:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write the dataset as NetCDF, all or nothing."""
-        _check_folder(Path(path))
+        check_folder(Path(path))
         dataset = self.to_xarray()
         write_atomically(
             Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
@@ -205,7 +205,7 @@ class Trajectory:
 
     def to_csv(self, path: str | Path) -> None:
         """Write all columns as CSV, the unit after each name, all or nothing."""
-        _check_folder(Path(path))
+        check_folder(Path(path))
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
@@ -231,7 +231,7 @@ class Trajectory:
         )
 
 
-def _check_folder(path: Path) -> None:
+def check_folder(path: Path) -> None:
     """A folder that does not exist is more often a typo than a wish."""
     if not path.parent.is_dir():
         raise SimulationError(
