@@ -226,6 +226,19 @@ def test_an_arm_has_no_ground_and_a_plain_run_no_errors(system_of):
     assert page.row("simulated", "joint1.angle")[1] == number_text(run["joint1.angle"][-1])
 
 
+def test_blades_hold_without_friction(system_of):
+    run = ns.run_scenario(system_of("chaplygin-sleigh")).trajectory
+    audit = ns.audit(system_of("chaplygin-sleigh"), run)
+    page = HtmlPage(without_frames(report_html(system_of("chaplygin-sleigh"), run)))
+    (blade,) = audit.wheels
+    force = float(np.max(np.abs(blade.lateral)))
+    assert force in page.numbers[""]
+    assert "blades hold without friction" in page.sections["ground"]
+    assert "--friction" not in page.sections["ground"]
+    assert page.row("ground", "contact") == ["kind", "sideways"]
+    assert page.row("ground", blade.name)[1] == f"{number_text(force, 4)}\N{NO-BREAK SPACE}N"
+
+
 def test_a_run_that_fails_says_so(system_of):
     start = {"disk.tilt": 0.5, "disk.tilt_rate": 0.0, "disk.spin_rate": 0.0, "disk.yaw_rate": 0.0}
     result = ns.run_scenario(system_of("rolling-disk"), changes=start, on_failure="return")

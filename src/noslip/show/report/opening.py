@@ -49,17 +49,8 @@ def answers(subject: Subject) -> list[Verdict]:
                 link="plots",
             )
         )
-    if subject.audit is not None:
-        mark, words = GROUND[subject.audit.verdict]
-        found.append(
-            Verdict(
-                mark=mark,
-                label="No slip",
-                answer=text(words),
-                comment=_demand(subject.audit),
-                link="ground",
-            )
-        )
+    if subject.audit is not None and subject.audit.wheels:
+        found.append(_ground(subject.audit))
     return [*found, _agreement(subject)]
 
 
@@ -69,10 +60,28 @@ def _worst_error(subject: Subject) -> tuple[str, float]:
     return worst, largest[worst]
 
 
+def _ground(audit: Audit) -> Verdict:
+    """The verdict on slip; without wheels, the largest force that a blade holds."""
+    if all(wheel.kind == "blade" for wheel in audit.wheels):
+        forces = {wheel.name: float(np.nanmax(np.abs(wheel.lateral))) for wheel in audit.wheels}
+        worst = max(forces, key=lambda name: forces[name])
+        return Verdict(
+            mark="",
+            label="Side force",
+            answer=quantity(forces[worst], "N", 4),
+            comment=Html(f"at most, on {code(worst)}; blades hold without friction"),
+            link="ground",
+        )
+    mark, verdict = GROUND[audit.verdict]
+    return Verdict(
+        mark=mark, label="No slip", answer=text(verdict), comment=_demand(audit), link="ground"
+    )
+
+
 def _demand(audit: Audit) -> Html:
     finite = audit.required[np.isfinite(audit.required)]
     if not finite.size:
-        return text("the ground's normal loads are not known")
+        return text("the loads of the wheels are not known")
     needed = Html(f"needs a friction coefficient of {number(float(np.max(finite)), 3)}")
     if audit.friction is None:
         return Html(f"{needed}; none was given to compare with")

@@ -109,6 +109,8 @@ def ground(subject: Subject, figure: Html) -> Part:
 
 
 def _why(audit: Audit) -> Html:
+    if all(wheel.kind == "blade" for wheel in audit.wheels):
+        return text("The model has no wheels, and blades hold without friction.")
     if audit.verdict == "unknown" and audit.friction is None:
         return Html(
             "The friction coefficient of the ground was not given; "
@@ -123,6 +125,7 @@ def _why(audit: Audit) -> Html:
 
 
 def _wheels(data: Mapping[str, Any]) -> Html:
+    """Extremes of each wheel and blade; columns that nobody fills are left out."""
     columns = {
         "friction demand": ("largest_demand", "1"),
         "least load": ("least_load", "N"),
@@ -130,18 +133,28 @@ def _wheels(data: Mapping[str, Any]) -> Html:
         "along": ("largest_longitudinal", "N"),
         "sideways": ("largest_lateral", "N"),
     }
+    wheels = data["wheels"]
+    # of a blade only the side force means anything
+    known = {
+        (name, key): value
+        for name, wheel in wheels.items()
+        for key, _ in columns.values()
+        if (value := wheel[key]) is not None
+        and (wheel["kind"] == "wheel" or key == "largest_lateral")
+    }
+    shown = {t: column for t, column in columns.items() if column[0] in {k for _, k in known}}
     rows = []
-    for name, wheel in data["wheels"].items():
+    for name, wheel in wheels.items():
         cells = [
-            text("–") if wheel[key] is None else quantity(wheel[key], unit, 4)
-            for key, unit in columns.values()
+            quantity(known[name, key], of, 4) if (name, key) in known else text("–")
+            for key, of in shown.values()
         ]
         rows.append((code(name), text(wheel["kind"]), *cells))
     return table(
         "Largest over all samples, in the least-norm split where wheels share",
-        ("contact", "kind", *columns),
+        ("contact", "kind", *shown),
         rows,
-        numbers=range(2, 2 + len(columns)),
+        numbers=range(2, 2 + len(shown)),
     )
 
 
