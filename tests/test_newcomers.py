@@ -4,6 +4,7 @@ Each ends with exit code 1 (the model or the run) or 2 (the command) and says wh
 none shows a traceback, and nothing is left behind.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -245,12 +246,22 @@ def test_a_plain_locale_and_a_narrow_terminal(tmp_path):
     assert max(map(len, help_text.splitlines())) <= 60
 
 
-def test_control_c_ends_a_run_and_leaves_nothing(tmp_path):
+def test_control_c_ends_a_run_which_is_kept_whole_or_not_at_all(tmp_path):
     endless = SLED.replace("duration = 1", 'duration = 1e9\ninputs = {push = "sin(t)"}')
     (tmp_path / "sled.toml").write_text(endless)
     words = ["run", "sled.toml", "-o", "out", "--no-plots"]
-    assert interrupted(words, tmp_path, after=3.0) == (1, "Aborted!")
-    assert [path.name for path in tmp_path.iterdir()] == ["sled.toml"]
+    code, errors = interrupted(words, tmp_path, after=3.0)
+    assert code == 1
+    there = {path.name for path in tmp_path.iterdir()} - {"sled.toml"}
+    if there:
+        # while it simulates: what was computed is kept
+        assert there == {"out"} and not errors
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+        assert summary["ending"] == "cancelled"
+        assert (tmp_path / "out" / "trajectory.nc").exists()
+    else:
+        # while it prepares or writes
+        assert errors == "Aborted!"
 
 
 def test_control_c_is_not_lost_within_casadi(tmp_path):
