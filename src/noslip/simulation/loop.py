@@ -10,7 +10,7 @@ disk. The state is y = [x; z]: x is the mechanism's, z belongs to the generator 
     rates      f(t, x, inputs, p)          → [ẋ; health]
     generator  f(t, y, base inputs, p_gen) → [inputs; ż]; without it inputs are the base inputs
     project    f(t, x, inputs, p)          → [x after one Newton step; residual before it]
-    events     f(t, x, inputs, p_ev)       → one value per event
+    events     f(t, x, inputs, p_ev)       → one value per event, those that end the run first
 
 Methods: DOP853 with its authors' step control, and RK4 with a fixed step and a cubic dense output.
 
@@ -107,6 +107,8 @@ _ADDRESSES = (
     "y",
     # one row for each sample, and one more for an event
     *("recorded_times", "recorded_states", "recorded_inputs"),
+    # rows of event, time and state: events that did not end the run
+    "crossings",
     # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values; where
     # the health values are
     *("K", "F", "stage", "end", "next", "point", "newton"),
@@ -115,13 +117,14 @@ _ADDRESSES = (
 _NUMBERS = (
     *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
     "num_updates",
-    # pause: after so many steps; 0: never
-    *("num_health", "num_events", "max_steps", "pause"),
+    # the first num_endings events end the run; a pause is due when more crossings than
+    # most_crossings are noted, or after so many steps; 0: never
+    *("num_health", "num_events", "num_endings", "most_crossings", "max_steps", "pause"),
 )
 # outcome: why, which event or health value, and what it took
 _OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
 # what the loop knows besides while it pauses
-_PAUSE = ("is_paused", "knot", "updates", "may_grow")
+_PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings")
 INTEGERS = (*_ADDRESSES, *_NUMBERS, *_OUTCOME, *_PAUSE)
 OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
 REALS = (
@@ -526,10 +529,28 @@ def _crosses(before, after, direction):
 
 
 @_native
+def _note_crossing(s, t, h, event, theta, is_rough):
+    """Note an event that does not end the run: which, when, and the state; False: no projection."""
+    if is_rough:
+        theta = _refine(s, t, h, event, theta)
+    time = t + theta * h
+    _state_within(s, t, h, theta, is_rough)
+    is_settled = _settle(s, time, s.point)
+    place = s.crossings + 8 * s.num_crossings * (s.ny + 2)
+    _vector(place)[0], _vector(place)[1] = event, time
+    _copy(s.point, place + 16, s.ny)
+    s.num_crossings += 1
+    return is_settled
+
+
+@_native
 def _find_event(s, t, h, is_first):
-    """First event of a step and its fraction θ, or −1. Leaves the last signs in s.left."""
+    """First event of a step that ends the run, or −1, its fraction θ, and whether all went well.
+
+    The others before it are noted. Leaves the last signs in s.left.
+    """
     before, after, directions = _vector(s.left), _vector(s.right), _vector(s.directions)
-    left = 0.0
+    left, rough = 0.0, -1
     if is_first:
         left = START_FRACTION
         _event_values(s, t, h, left, s.left)
@@ -539,20 +560,27 @@ def _find_event(s, t, h, is_first):
             _copy(s.at_end, s.right, s.num_events)
         else:
             _event_values(s, t, h, right, s.right)
+        # those that end the run come first, so that no later crossing is noted
         found, theta = -1, 2.0
         for k in range(s.num_events):
             if _crosses(before[k], after[k], directions[k]):
                 root = _locate(s, t, h, k, left, right)
-                if root < theta:
-                    found, theta = k, root
+                if k < s.num_endings:
+                    if root < theta:
+                        found, theta = k, root
+                elif root <= theta:
+                    if rough < 0:
+                        rough = 1 if _is_rough(s, t, h) else 0
+                    if not _note_crossing(s, t, h, k, root, rough == 1):
+                        return found, theta, False
         if found >= 0:
-            return found, theta
+            return found, theta, True
         # A value of zero or NaN leaves the sign before it in place.
         for k in range(s.num_events):
             if after[k] * after[k] > 0.0:
                 before[k] = after[k]
         left = right
-    return -1, 1.0
+    return -1, 1.0, True
 
 
 @_native
@@ -587,7 +615,9 @@ def _report_step(s, t, h, t_new):
     """
     event, theta = -1, 1.0
     if s.events != 0:
-        event, theta = _find_event(s, t, h, s.steps == 0)
+        event, theta, is_settled = _find_event(s, t, h, s.steps == 0)
+        if not is_settled:
+            return PROJECTION_FAILED, t
     t_end = t_new if event < 0 else min(t + theta * h, t_new)
     is_rough = (event >= 0 or _is_wanted(s, t_end)) and _is_rough(s, t, h)
     if event >= 0 and is_rough:
@@ -651,7 +681,7 @@ def _ending(s, t, unhealthy, is_finite, is_stuck, error):
         return MAX_STEPS
     if is_stuck:
         return STEP_TOO_SMALL if math.isfinite(error) else NON_FINITE
-    if 0 < s.pause <= s.steps:
+    if 0 < s.pause <= s.steps or s.num_crossings > s.most_crossings:
         return PAUSED
     return _ACCEPTED
 
@@ -684,7 +714,7 @@ def integrate(setup):
     knots, status = _vector(s.knots), _vector(s.status)
     if s.is_paused == 0:
         s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
-        s.begin, s.knot, s.updates, s.may_grow = t, 0, 0, 1
+        s.begin, s.knot, s.updates, s.may_grow, s.num_crossings = t, 0, 0, 1, 0
     is_stale, is_finite, unhealthy = s.is_paused == 0, True, -1
     s.is_paused = 0
     knot, updates, may_grow = s.knot, s.updates, s.may_grow != 0

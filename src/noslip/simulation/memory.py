@@ -10,14 +10,21 @@ from noslip.simulation.plan import EMPTY, IntegrationPlan
 
 Array = np.ndarray
 
+CROSSINGS = 256  # events that do not end the run for which there is room before the loop pauses
+_PAUSE, _NUM_CROSSINGS, _MOST_CROSSINGS = (
+    loop.INTEGERS.index(name) for name in ("pause", "num_crossings", "most_crossings")
+)
+
 
 class Memory:
     """The vectors of one run, side by side, and the setup that tells the loop where they are."""
 
     __slots__ = (
+        "_crossings",
         "_integers",
         "_kept",
         "_reals",
+        "crossings",
         "inputs",
         "setup",
         "state",
@@ -35,7 +42,11 @@ class Memory:
         knots = EMPTY
         if starts.size or plan.knots.size or plan.update_times.size:
             knots = np.unique(np.concatenate([plan.knots, plan.update_times, starts]))
-        numbers = _numbers(plan) | {"num_knots": knots.size}
+        # a step leaves at most CHECKS_PER_STEP crossings of each event
+        in_a_step = loop.CHECKS_PER_STEP * plan.event_directions.size
+        room = 2 * in_a_step + CROSSINGS if plan.num_endings < plan.event_directions.size else 0
+        numbers = _numbers(plan)
+        numbers |= {"num_knots": knots.size, "most_crossings": max(room - in_a_step, 0)}
         given = {
             "parameters": plan.parameters,
             "generator_parameters": plan.generator_parameters,
@@ -59,6 +70,7 @@ class Memory:
             "recorded_times": count,
             "recorded_states": count * ny,
             "recorded_inputs": count * num_inputs,
+            "crossings": room * (ny + 2),
         }
         block = np.zeros(sum(sizes.values()))
         address, at = block.ctypes.data, 0
@@ -80,6 +92,8 @@ class Memory:
         numbers |= {name: vector.ctypes.data for name, vector in integers.items()}
         self._kept = (block, *integers.values())
         self.status, self.state = block[places["status"]], block[places["y"]]
+        self._crossings = block[places["crossings"]].reshape(room, ny + 2)
+        self.crossings: list[Array] = []
         self.times = block[places["recorded_times"]]
         self.states = block[places["recorded_states"]].reshape(count, ny)
         self.inputs = block[places["recorded_inputs"]].reshape(count, num_inputs)
@@ -100,9 +114,22 @@ class Memory:
         """The step size to continue with."""
         return float(self._reals[1])
 
+    def integrate(self) -> int:
+        """Run the loop until it ends or pauses for something else than room; the code."""
+        while True:
+            loop.integrate(self.setup)
+            number = int(self._integers[_NUM_CROSSINGS])
+            if number:
+                self.crossings.append(self._crossings[:number].copy())
+                self._integers[_NUM_CROSSINGS] = 0
+            code = self.outcome()[0]
+            is_full = number > self._integers[_MOST_CROSSINGS]
+            if code != loop.PAUSED or not is_full:
+                return code
+
     def run_on(self) -> None:
         """Let the next call of the loop go to the end."""
-        self._integers[loop.INTEGERS.index("pause")] = 0
+        self._integers[_PAUSE] = 0
 
     def outcome(self) -> list[int]:
         """Code, index, steps, rejections, evaluations and number of samples."""
@@ -130,6 +157,7 @@ def _numbers(plan: IntegrationPlan) -> dict[str, int]:
         "num_updates": plan.update_times.size if plan.update else 0,
         "num_health": num_health,
         "num_events": plan.event_directions.size,
+        "num_endings": plan.num_endings,
         "max_steps": plan.max_steps,
         "pause": plan.direct_steps,
     }

@@ -81,8 +81,9 @@ class IntegrationPlan:
     knots : (nk,) times on which a step must end; starts of tables need not be repeated.
     project : address of [x after a Newton step; residual before it], or 0.
     projection_tolerance : residual that is left alone.
-    events : address of the values whose zero crossings end the run, or 0.
+    events : address of the values whose zero crossings are looked for, or 0.
     event_directions : (ne,) −1, 0 or +1: falling, both, rising.
+    num_endings : how many of them, the first ones, end the run; −1: all.
     health_floors : (nh,) the run ends when a health value is below its floor.
     method : ``loop.DOP853`` or ``loop.RK4``.
     relative_tolerance, absolute_tolerance : of DOP853; the absolute one (ny,).
@@ -112,6 +113,7 @@ class IntegrationPlan:
     events: int = 0
     event_parameters: Array = field(default_factory=_empty)
     event_directions: Array = field(default_factory=_empty)
+    num_endings: int = -1
     health_floors: Array = field(default_factory=_empty)
     method: int = loop.DOP853
     relative_tolerance: float = 1e-8
@@ -130,6 +132,8 @@ class IntegrationPlan:
         )
         if self.num_inputs == -1:
             object.__setattr__(self, "num_inputs", self.base_inputs.size)
+        if self.num_endings == -1:
+            object.__setattr__(self, "num_endings", self.event_directions.size)
         _check(self, self._rules())
 
     def _rules(self) -> Iterator[_Rule]:
@@ -161,6 +165,9 @@ class IntegrationPlan:
         what = "the events' directions are {p.event_directions}"
         fix = "give one for every event: −1 for falling, +1 for rising, 0 for both"
         yield "event_directions", is_met, what, fix
+        is_met = 0 <= self.num_endings <= directions.size
+        what = "{p.num_endings} of {p.event_directions.size} events end the run"
+        yield "num_endings", is_met, what, "give at most as many as there are events"
 
         is_met = self.method in (loop.DOP853, loop.RK4)
         yield "method", is_met, "there is no method {p.method}", "give loop.DOP853 or loop.RK4"

@@ -47,6 +47,7 @@ class NativeResult:
         rates were evaluated.
     times, states, inputs : (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
         one ended the run.
+    crossings : (k, 2 + ny) event, time and state of the events that did not end the run.
     is_interrupted : whether Ctrl-C was pressed while it ran.
     """
 
@@ -61,6 +62,7 @@ class NativeResult:
     times: Array
     states: Array
     inputs: Array
+    crossings: Array
     is_interrupted: bool
 
 
@@ -86,9 +88,7 @@ def run_native(
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
     is_interrupted = False
-    if plan.direct_steps > 0:
-        loop.integrate(memory.setup)
-    if plan.direct_steps > 0 and memory.outcome()[0] != loop.PAUSED:
+    if plan.direct_steps > 0 and memory.integrate() != loop.PAUSED:
         if progress is not None:
             progress(_fraction(plan, memory.status))
     else:
@@ -106,6 +106,7 @@ def run_native(
         times=memory.times[:filled],
         states=memory.states[:filled],
         inputs=memory.inputs[:filled],
+        crossings=np.concatenate([np.zeros((0, 2 + len(memory.state))), *memory.crossings]),
         is_interrupted=is_interrupted,
     )
 
@@ -123,7 +124,7 @@ def _work(
 
     def work() -> None:
         try:
-            loop.integrate(memory.setup)
+            memory.integrate()
         except BaseException as error:
             failures.append(error)
         finally:

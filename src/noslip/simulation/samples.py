@@ -35,6 +35,7 @@ class Segment:
     t: Array
     states: Array
     inputs: Array
+    crossings: Array
 
 
 def assemble(
@@ -45,6 +46,7 @@ def assemble(
     last: System,
     begin: Start,
     stop: Mapping[str, str] | None,
+    events: Mapping[str, str] | None,
     counts: Array,
     reactions: bool,
     rtol: float,
@@ -121,7 +123,32 @@ def assemble(
         atol=atol,
         method=method,
         start_completed=begin.completed,
+        **_crossings(system, segments, values, list(stop or {}), list(events or {})),
     )
+
+
+def _crossings(
+    system: System, segments: list[Segment], values: Array, stop: list[str], events: list[str]
+) -> dict[str, dict[str, Array]]:
+    """Times and states [q; v] of each event, in the order of time."""
+    times: dict[str, Array] = {}
+    states: dict[str, Array] = {}
+    num_q, num_v = len(system.coordinates), len(system.speeds)
+    for k, name in enumerate(events):
+        found_t, found_y = [np.zeros(0)], [np.zeros((0, num_q + num_v))]
+        for segment in segments:
+            here, rows = segment.system, segment.crossings
+            rows = rows[rows[:, 0] == len(stop) + k]
+            if len(rows):
+                t, x = rows[:, 1].copy(), np.ascontiguousarray(rows[:, 2 : 2 + here.num_states])
+                inputs = np.array(
+                    [inputs_at(segment.plan, *at) for at in zip(t, rows[:, 2:], strict=True)]
+                )
+                v = here.motion.map(t, x, inputs, values)[:, :num_v]
+                found_t.append(t)
+                found_y.append(np.hstack([x[:, :num_q], v]))
+        times[name], states[name] = np.concatenate(found_t), np.concatenate(found_y)
+    return {"event_times": times, "event_states": states}
 
 
 def _extra(
@@ -141,6 +168,17 @@ def _extra(
         for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):
             extra[name] = (unit, joined["generator"][:, k])
     return extra
+
+
+def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
+    """[u; w; ẇ] at a state, outside the loop."""
+    base = plan.base.copy()
+    for k, starts, coefficients in plan.tables:
+        segment = max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
+        base[k] = np.polyval(coefficients[segment], t - starts[segment])
+    if plan.function is None:
+        return base
+    return plan.function(t, state, base, plan.parameters)[: len(base)]
 
 
 def _ending(

@@ -28,7 +28,7 @@ from noslip.simulation.inputs import (
 )
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
-from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.samples import Segment, assemble, inputs_at
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.tolerances import check_settings
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -54,6 +54,7 @@ def simulate(
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
     stop: Mapping[str, str] | None = None,
+    events: Mapping[str, str] | None = None,
     definitions: Mapping[str, str] | None = None,
     reactions: bool = False,
     start_time: float = 0.0,
@@ -79,8 +80,9 @@ def simulate(
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     stop : name → expression; the run ends where one crosses zero.
-    definitions : name → expression of t, parameters and earlier definitions, for `inputs` and
-        `stop`.
+    events : name → expression; the times at which it crosses zero are noted, with the states.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`
+        and `events`.
     reactions : also compute the multipliers at the samples.
     start_time : s.
     progress : called with the fraction done, now and then.
@@ -126,7 +128,7 @@ def simulate(
     t, h, done = start_time, step, 0
     here, here_plan, is_best = system, plan, False
     while True:
-        events = _events(here, stop, definitions)
+        looked_for = _events(here, stop, events, definitions)
         native = IntegrationPlan(
             rates=here.rates.address,
             parameters=values,
@@ -148,9 +150,10 @@ def simulate(
             knots=here_plan.knots[(here_plan.knots > t) & (here_plan.knots < end_time)],
             project=here.projection.address if here.has_projection else 0,
             projection_tolerance=PROJECTION_TOLERANCE,
-            events=events.address if events else 0,
+            events=looked_for.address if looked_for else 0,
             event_parameters=values,
-            event_directions=np.zeros(len(stop or {})),
+            event_directions=np.zeros(len(stop or {}) + len(events or {})),
+            num_endings=len(stop or {}),
             health_floors=np.array([h.limit if is_best else h.floor for h in here.health]),
             method=_METHODS[method],
             relative_tolerance=rtol,
@@ -173,6 +176,7 @@ def simulate(
                 t=result.times[good],
                 states=result.states[good],
                 inputs=result.inputs[good],
+                crossings=result.crossings,
             )
         )
         done += int(np.sum(good))
@@ -180,7 +184,7 @@ def simulate(
         if following is None or not goes_on:
             break
         # the same motion in other speeds: carried over through v
-        u = _inputs_at(here_plan, t, result.state)
+        u = inputs_at(here_plan, t, result.state)
         v = here.motion(t, result.state[: here.num_states], u, values)[: len(here.speeds)]
         nq, nf = len(here.coordinates), len(here.independent_speeds)
         rest = result.state[nq + nf :]
@@ -191,7 +195,19 @@ def simulate(
         state = np.concatenate([result.state[:nq], eta, rest])
     _raise_callback_failure(segments, system)
     trajectory = assemble(
-        system, segments, values, result, here, begin, stop, counts, reactions, rtol, atol, method
+        system,
+        segments,
+        values,
+        result,
+        here,
+        begin,
+        stop,
+        events,
+        counts,
+        reactions,
+        rtol,
+        atol,
+        method,
     )
     if on_failure == "raise" and trajectory.ending not in (
         Ending.FINISHED,
@@ -217,7 +233,7 @@ def _begin(
 
     def speed_inputs(q: Array) -> Array:
         eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
-        return _inputs_at(plan, time, _state(system, q, eta, mu, plan))[num_u : num_u + num_w]
+        return inputs_at(plan, time, _state(system, q, eta, mu, plan))[num_u : num_u + num_w]
 
     return complete_start(
         system,
@@ -254,17 +270,6 @@ def _num_generator_states(plan: InputPlan) -> int:
     return len(plan.generator.start) if plan.generator else 0
 
 
-def _inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
-    """[u; w; ẇ] at a state, outside the loop."""
-    base = plan.base.copy()
-    for k, starts, coefficients in plan.tables:
-        segment = max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
-        base[k] = np.polyval(coefficients[segment], t - starts[segment])
-    if plan.function is None:
-        return base
-    return plan.function(t, state, base, plan.parameters)[: len(base)]
-
-
 def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
     """Absolute tolerance by state; the work is integrated along but does not choose the steps."""
     absolute = np.full(system.num_states + _num_generator_states(plan), atol)
@@ -274,12 +279,26 @@ def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
 
 
 def _events(
-    system: System, stop: Mapping[str, str] | None, definitions: Mapping[str, str] | None
+    system: System,
+    stop: Mapping[str, str] | None,
+    events: Mapping[str, str] | None,
+    definitions: Mapping[str, str] | None,
 ) -> NativeFunction | None:
-    if not stop:
+    """Values whose signs are watched, those that end the run first."""
+    stop, events = stop or {}, events or {}
+    both = sorted(set(stop) & set(events))
+    if both:
+        raise SimulationError(
+            f"'{both[0]}' both stops the run and is an event of it",
+            f"simulation of model '{system.model.name}'",
+            "give the two different names",
+        )
+    if not stop and not events:
         return None
     parts = [
-        read_expression(system, text, f"stop '{name}'", definitions) for name, text in stop.items()
+        read_expression(system, text, f"{kind} '{name}'", definitions)
+        for kind, texts in (("stop", stop), ("event", events))
+        for name, text in texts.items()
     ]
     return compile_native([system.program("events", ca.vertcat(*parts))])["events"]
 

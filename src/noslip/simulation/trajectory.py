@@ -62,6 +62,7 @@ class Trajectory:
     multipliers : (n, nc) if they were asked for.
     extra : further columns by name: unit and values (contact points, states of an input law).
     ending : how it ended; `message` says it with the place.
+    event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
     """
 
     model: Model
@@ -94,6 +95,8 @@ class Trajectory:
     atol: float
     method: str
     start_completed: dict[str, float] = field(default_factory=dict)
+    event_times: dict[str, Array] = field(default_factory=dict)
+    event_states: dict[str, Array] = field(default_factory=dict)
 
     @property
     def success(self) -> bool:

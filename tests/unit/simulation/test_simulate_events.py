@@ -1,0 +1,83 @@
+"""Events that are noted and those that end a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+PENDULUM = {"start": {"swing.angle": 0.4}, "rtol": 1e-12, "atol": 1e-12}
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    builder = ns.ModelBuilder("plain pendulum", gravity=(0.0, 0.0, -9.81))
+    builder.body("bob", mass=1.0, center_of_mass=(0.0, 0.0, -1.0), inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    builder.joint("swing", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="world", child="bob")
+    return ns.compile(ns.derive(builder.build()))
+
+
+def roots(run, column):
+    """Sign changes of a column by its finely sampled values, with a parabola through them."""
+    from scipy.interpolate import CubicHermiteSpline
+
+    rates = {"swing.angle": "swing.rate"}
+    spline = CubicHermiteSpline(run.t, run[column], run[rates[column]])
+    return spline.roots(extrapolate=False)
+
+
+def test_times_of_crossings_are_those_of_the_motion(pendulum):
+    fine = ns.simulate(pendulum, duration=10.0, samples=20001, **PENDULUM)
+    run = ns.simulate(
+        pendulum, duration=10.0, samples=3, events={"lowest": "swing.angle"}, **PENDULUM
+    )
+    expected = roots(fine, "swing.angle")
+    assert len(expected) == 9
+    assert run.event_times["lowest"] == pytest.approx(expected, abs=1e-10)
+    assert run.event_states["lowest"][:, 0] == pytest.approx(0.0, abs=1e-11)
+    assert run.success and run.ending is ns.Ending.FINISHED
+
+
+def test_events_do_not_change_the_motion(pendulum):
+    plain = ns.simulate(pendulum, duration=5.0, samples=11, **PENDULUM)
+    noted = ns.simulate(
+        pendulum, duration=5.0, samples=11, events={"lowest": "swing.angle"}, **PENDULUM
+    )
+    assert np.array_equal(plain.q, noted.q)
+
+
+def test_several_at_once(pendulum):
+    events = {"lowest": "swing.angle", "the same": "2 * swing.angle", "turning": "swing.rate"}
+    run = ns.simulate(pendulum, duration=6.0, events=events, **PENDULUM)
+    assert run.event_times["the same"] == pytest.approx(run.event_times["lowest"], abs=1e-12)
+    both = np.sort(np.concatenate([run.event_times["lowest"], run.event_times["turning"]]))
+    # quarters of the period, one after the other
+    assert np.diff(both) == pytest.approx(np.diff(both)[0], rel=1e-9)
+
+
+def test_nothing_is_noted_after_the_end(pendulum):
+    until = ns.simulate(
+        pendulum,
+        duration=9.0,
+        events={"lowest": "swing.angle"},
+        stop={"late": "t - 3"},
+        **PENDULUM,
+    )
+    whole = ns.simulate(pendulum, duration=9.0, events={"lowest": "swing.angle"}, **PENDULUM)
+    times = whole.event_times["lowest"]
+    assert until.ending is ns.Ending.EVENT
+    assert until.t[-1] == pytest.approx(3.0, abs=1e-12)
+    assert until.event_times["lowest"] == pytest.approx(times[times < 3.0], abs=1e-12)
+
+
+def test_more_crossings_than_there_is_room_for(pendulum):
+    run = ns.simulate(pendulum, duration=20.0, events={"tick": "sin(100 * t)"}, max_step=0.02)
+    count = int(np.floor(100 * 20.0 / np.pi))
+    assert run.event_times["tick"] == pytest.approx(np.pi / 100 * np.arange(1, count + 1), abs=1e-9)
+
+
+def test_one_name_for_both_is_refused(pendulum):
+    both = {"stop": {"a": "t - 1"}, "events": {"a": "t - 1"}}
+    with pytest.raises(ns.SimulationError, match="both stops the run and is an event"):
+        ns.simulate(pendulum, duration=2.0, **both)
