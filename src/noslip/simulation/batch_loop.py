@@ -130,7 +130,7 @@ def _load(s, j, k):
         reals(s.base)[i * lanes + j] = reals(s.base_rows)[k * s.base_stride + i]
     table_set = words(s.table_sets)[k] if s.table_sets != 0 else 0
     for i in range(s.num_tables):
-        first = words(s.segment_offsets)[table_set * s.num_tables + i]
+        first = words(s.first_segments)[table_set * s.num_tables + i]
         words(s.segments)[i * lanes + j] = first
     word(s, KNOT)[j] = words(s.knot_offsets)[table_set]
     word(s, KNOT_END)[j] = words(s.knot_offsets)[table_set + 1]
@@ -169,7 +169,7 @@ def _enter_segments(s, j):
     table_set = words(s.table_sets)[word(s, INDEX)[j]] if s.table_sets != 0 else 0
     for k in range(s.num_tables):
         segment = words(s.segments + 8 * (k * s.lanes + j))
-        after = words(s.segment_offsets)[table_set * s.num_tables + k + 1]
+        after = words(s.end_segments)[table_set * s.num_tables + k]
         while segment[0] + 1 < after and reals(s.segment_starts)[segment[0] + 1] <= t:
             segment[0] += 1
 
@@ -267,7 +267,9 @@ def _record_samples_here(s):
         is_any = False
         for j in range(s.lanes):
             filled = word(s, FILLED)[j]
+            # where these speeds fail, a sample is left to those that follow
             is_due = word(s, INDEX)[j] >= 0 and filled < s.num_samples
+            is_due = is_due and word(s, UNHEALTHY)[j] < 0
             is_due = is_due and reals(s.sample_times)[filled] <= real(s, T)[j]
             select[j] = -1 if is_due else 0
             is_any = is_any or is_due

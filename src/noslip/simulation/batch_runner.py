@@ -34,14 +34,15 @@ class TableSets:
     ----------
     targets : (k,) base inputs that the tables of each set drive, in order.
     sets : (n,) which set each trajectory uses, or empty: all use the first.
-    segment_offsets : (number of sets × k + 1,) where each table's segments begin.
+    first_segments, end_segments : (number of sets × k,) where each table's segments begin and end.
     starts, coefficients : (m,) and (m, 4) of all segments.
     knot_offsets, knots : (number of sets + 1,) and the times on which steps end, sorted in each.
     """
 
     targets: Array
     sets: Array
-    segment_offsets: Array
+    first_segments: Array
+    end_segments: Array
     starts: Array
     coefficients: Array
     knot_offsets: Array
@@ -276,7 +277,8 @@ class _Shared:
             "base_rows": _doubles(plan.base_inputs),
             "knot_offsets": np.ascontiguousarray(tables.knot_offsets, np.int64),
             "knots": _doubles(tables.knots),
-            "segment_offsets": np.ascontiguousarray(tables.segment_offsets, np.int64),
+            "first_segments": np.ascontiguousarray(tables.first_segments, np.int64),
+            "end_segments": np.ascontiguousarray(tables.end_segments, np.int64),
             "segment_starts": _doubles(tables.starts),
             "coefficients": _doubles(tables.coefficients),
             "targets": np.ascontiguousarray(tables.targets, np.int64),

@@ -65,10 +65,10 @@ _GIVEN = (
     # rows of parameters and of base inputs, with their distance in memory, 0 if all share one
     *("parameter_rows", "base_rows"),
     # by trajectory which set of tables drives its base inputs (0: all the first); a set's knots are
-    # knots[knot_offsets[set]:…]; its table k has segments segment_offsets[set num_tables + k] up to
-    # the next, each c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − segment_start, for base input targets[k]
-    *("table_sets", "knot_offsets", "knots", "segment_offsets", "segment_starts"),
-    *("coefficients", "targets"),
+    # knots[knot_offsets[set]:…]; its table k has segments first_segments[set num_tables + k] up to
+    # end_segments, each c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − its start, for base input targets[k]
+    *("table_sets", "knot_offsets", "knots", "first_segments", "end_segments"),
+    *("segment_starts", "coefficients", "targets"),
     *("update_times", "sample_times", "directions", "is_terminal"),
 )
 _LEFT = (

@@ -1,0 +1,354 @@
+"""`simulate_batch`: many trajectories of a system at once, in lanes and on several threads.
+
+Every trajectory has its own start, parameters and inputs, and its own steps. It is integrated in
+wide code next to others, none of which it sees: its numbers are the same to the last bit whatever
+runs beside it, in whatever order, on however many threads. What is kept of it is chosen before, so
+that a million runs need no million histories.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.engines.system import Array, System
+from noslip.engines.wide import native_lanes
+from noslip.errors import SimulationError, nearest
+from noslip.simulation import loop
+from noslip.simulation.batch_code import BatchCode, compile_batch
+from noslip.simulation.batch_columns import angle_columns, default_columns
+from noslip.simulation.batch_finish import finish_in_scalar_code
+from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
+from noslip.simulation.batch_request import BatchInput, Request, read_request
+from noslip.simulation.batch_result import Batch
+from noslip.simulation.batch_runner import UNSETTLED, LaneResults, empty_results, run_lanes
+from noslip.simulation.batch_starts import complete_starts
+from noslip.simulation.inputs import AbstractInputLaw
+from noslip.simulation.samples import _ENDINGS as ENDINGS
+from noslip.simulation.simulate import _check_arguments, _sample_times
+from noslip.simulation.tolerances import check_settings
+
+KEPT = ("final", "minimum", "maximum", "samples")
+LANES = (1, 2, 4, 8, 16)
+
+
+def simulate_batch(
+    system: System,
+    *,
+    duration: float,
+    starts: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    inputs: Mapping[str, BatchInput] | AbstractInputLaw | None = None,
+    definitions: Mapping[str, str | ArrayLike] | None = None,
+    count: int | None = None,
+    columns: Sequence[str] | None = None,
+    keep: Sequence[str] = ("final",),
+    samples: int | Sequence[float] | Array = 201,
+    events: Mapping[str, str] | None = None,
+    stop: Mapping[str, str] | None = None,
+    max_events: int = 16,
+    method: str = "dop853",
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    step: float = 0.0,
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
+    start_time: float = 0.0,
+    threads: int | None = None,
+    lanes: int | None = None,
+    out: Array | None = None,
+    progress: Callable[[float], object] | None = None,
+    cancel: Any = None,
+) -> Batch:
+    """Many motions of a system, each with its own start, parameters and inputs.
+
+    Wherever a number may be given, a list of numbers may be given too, one for each trajectory.
+    Nothing that happens to one trajectory ends the others or raises: how each ended is said in the
+    result.
+
+    Parameters
+    ----------
+    system : compiled system.
+    duration : s.
+    starts : coordinates, speeds, named angles and their rates at the start, each a number or one
+        for each trajectory; the rest is completed consistently.
+    parameters : values that differ from the nominal ones.
+    inputs : by name: numbers, an expression of t, coordinates, speeds and definitions, a
+        :class:`Table` or one for each trajectory, or a CasADi function of (t, q, v, parameters);
+        or a law that gives all of them.
+    definitions : name → expression, or numbers, that `inputs`, `events`, `stop` and `columns` may
+        use.
+    count : number of trajectories, where no list says it.
+    columns : what is kept: names of columns as in a `Trajectory`, and definitions; all coordinates
+        and speeds if not given.
+    keep : which values of the columns: ``"final"``, always; ``"minimum"`` and ``"maximum"`` over
+        the samples; ``"samples"``, all of them.
+    samples : number of equally spaced times, or the times themselves; for the last three.
+    events : name → expression; the times at which it crosses zero are kept, and the run goes on.
+    stop : name → expression; a trajectory ends where one crosses zero.
+    max_events : how many times of each event are kept; all are counted.
+    method : ``"dop853"`` (adaptive, order 8, every trajectory by its own error) or ``"rk4"``.
+    rtol, atol : tolerances of the adaptive method.
+    step : of rk4, s; for dop853 the first step, 0 to choose it.
+    max_step, max_steps : bounds on step size and number of steps of a trajectory.
+    start_time : s.
+    threads : all cores if not given.
+    lanes : numbers in a vector, 1 for scalar code; what suits the processor if not given.
+    out : (n, ns, nc) array for the samples, such as a ``numpy.memmap``, if they are kept.
+    progress : called with the fraction done, now and then.
+    cancel : a ``threading.Event``; setting it ends the batch, as Ctrl-C does, and what was computed
+        until then is returned.
+
+    Raises
+    ------
+    SimulationError : for inconsistent arguments.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"simulate_batch takes a System, got {type(system).__name__}: compile the equations "
+            "first"
+        )
+    check_settings(
+        system.model.name,
+        rtol=rtol,
+        atol=atol,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
+        start_time=start_time,
+        samples=samples,
+    )
+    _check_arguments(system, duration, method, step, "return")
+    lanes = native_lanes() if lanes is None else lanes
+    threads = _num_cores() if threads is None else threads
+    _check_choices(system, keep, lanes, threads, max_events)
+    settings = Settings(
+        columns=tuple(default_columns(system) if columns is None else columns),
+        events=_all_events(system, events, stop),
+        terminal=frozenset(stop or {}),
+        sample_times=_sample_times(samples, start_time, duration, system)
+        if set(keep) - {"final"}
+        else np.zeros(0),
+        start_time=start_time,
+        end_time=start_time + duration,
+        method=method,
+        rtol=rtol,
+        atol=atol,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
+    )
+    request = read_request(
+        system,
+        count=count,
+        starts=starts,
+        parameters=parameters,
+        inputs=inputs,
+        definitions=definitions,
+    )
+    compiled = functools.partial(_compiled, request, settings)
+    code = compiled(system, lanes)
+    begin = _begin(code, request, settings)
+    results = _results(system, request, settings, begin, keep, max_events, out)
+    is_ended = run_lanes(
+        lane_plan(code, settings, begin, lanes=lanes),
+        results,
+        threads=threads,
+        progress=None if progress is None else lambda done: progress(done / request.count),
+        cancel=cancel,
+    )
+    systems: dict[int, System] = {}
+    if is_ended:
+        never = results.codes == UNSETTLED
+        results.codes[never], results.times[never] = loop.CANCELLED, start_time
+    else:
+        systems = finish_in_scalar_code(
+            code, compiled, settings, results, threads=threads, cancel=cancel
+        )
+    return _batch(system, systems, code, request, settings, results, keep)
+
+
+def _compiled(request: Request, settings: Settings, system: System, lanes: int) -> BatchCode:
+    """The batch compiled for a system and a number of lanes."""
+    return compile_batch(
+        system,
+        request,
+        columns=settings.columns,
+        events=settings.events,
+        start_time=settings.start_time,
+        end_time=settings.end_time,
+        lanes=lanes,
+    )
+
+
+def _begin(code: BatchCode, request: Request, settings: Settings) -> Stretch:
+    """Where all trajectories start: [q; η; μ; W; z], no work done yet."""
+    system, count = code.system, request.count
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    z = np.zeros(0) if code.generator is None else np.asarray(code.generator.start)
+
+    def speed_inputs(trajectories: Array, q: Array) -> Array:
+        y = np.zeros((len(q), system.num_states + z.size))
+        y[:, : q.shape[1]], y[:, system.num_states :] = q, z
+        times = np.full(len(q), settings.start_time)
+        return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
+
+    starts = complete_starts(
+        system,
+        request.starts,
+        count=count,
+        time=settings.start_time,
+        parameters=request.parameters,
+        speed_inputs=speed_inputs if num_w else None,
+    )
+    work = np.zeros((count, 1 if system.does_work else 0))
+    states = [starts.q, starts.eta, starts.mu, work, np.tile(z, (count, 1))]
+    return Stretch(
+        queue=np.arange(count),
+        states=np.concatenate(states, axis=1),
+        times=np.full(count, settings.start_time),
+        steps=np.full(count, float(settings.step)),
+        filled=np.zeros(count, np.int64),
+    )
+
+
+def _results(
+    system: System,
+    request: Request,
+    settings: Settings,
+    begin: Stretch,
+    keep: Sequence[str],
+    max_events: int,
+    out: Array | None,
+) -> LaneResults:
+    """Memory for the results; samples go where the user wants them."""
+    shape = (request.count, len(settings.sample_times), len(settings.columns))
+    samples = np.zeros(0)
+    if "samples" in keep:
+        samples = np.empty(shape) if out is None else out
+        is_right = samples.shape == shape and samples.dtype == np.float64
+        if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
+            raise SimulationError(
+                f"out has the shape {samples.shape} and the type {samples.dtype}",
+                f"batch of model '{system.model.name}'",
+                f"give a writable array of float64 with the shape {shape}, rows one after another",
+            )
+        samples[...] = np.nan
+    return empty_results(
+        request.count,
+        begin.states.shape[1],
+        len(settings.columns),
+        len(settings.events),
+        max_events,
+        has_minimum="minimum" in keep,
+        has_maximum="maximum" in keep,
+        samples=samples,
+    )
+
+
+def _batch(
+    system: System,
+    systems: Mapping[int, System],
+    code: BatchCode,
+    request: Request,
+    settings: Settings,
+    results: LaneResults,
+    keep: Sequence[str],
+) -> Batch:
+    """The results under their names."""
+    names = settings.columns
+
+    def by_name(values: Array) -> dict[str, Array]:
+        return {name: values[..., k] for k, name in enumerate(names)}
+
+    samples = by_name(results.samples) if "samples" in keep else {}
+    for name in set(angle_columns(system)) & samples.keys():
+        samples[name] = np.unwrap(samples[name], axis=1)
+    noted = [(k, n) for k, n in enumerate(settings.events) if n not in settings.terminal]
+    scalar = np.zeros(request.count, dtype=bool)
+    scalar[list(systems)] = True
+    for table, bound in ((results.minimum, np.inf), (results.maximum, -np.inf)):
+        table[table == bound] = np.nan  # of trajectories without a sample
+    return Batch(
+        model=system.model,
+        count=request.count,
+        varied=request.varied,
+        units=code.units,
+        final=by_name(results.final),
+        minimum=by_name(results.minimum) if "minimum" in keep else {},
+        maximum=by_name(results.maximum) if "maximum" in keep else {},
+        samples=samples,
+        sample_times=settings.sample_times,
+        event_times={n: results.event_times[:, k] for k, n in noted},
+        event_counts={n: results.event_counts[:, k] for k, n in noted},
+        endings=np.array([ENDINGS[int(c)] for c in results.codes], dtype=object),
+        ended_by=_causes(system, systems, settings, results),
+        t=results.times,
+        steps=results.num_steps,
+        rejections=results.num_rejections,
+        nfev=results.num_evaluations,
+        scalar=scalar,
+        method=settings.method,
+        rtol=settings.rtol,
+        atol=settings.atol,
+    )
+
+
+def _causes(
+    system: System, systems: Mapping[int, System], settings: Settings, results: LaneResults
+) -> np.ndarray:
+    """Which event or which cause ended each trajectory."""
+    causes = np.full(len(results.codes), "", dtype=object)
+    events = list(settings.events)
+    for k in np.flatnonzero(results.codes == loop.EVENT):
+        causes[k] = events[results.which[k]]
+    for k in np.flatnonzero(results.codes == loop.SINGULAR):
+        causes[k] = systems.get(int(k), system).health[results.which[k]].sentence
+    return causes
+
+
+def _all_events(
+    system: System, events: Mapping[str, str] | None, stop: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Events that do not end a trajectory, then those that do."""
+    for name in sorted(set(events or {}) & set(stop or {})):
+        raise SimulationError(
+            f"'{name}' both stops the run and is an event of it",
+            f"batch of model '{system.model.name}'",
+            "give the two different names",
+        )
+    return {**(events or {}), **(stop or {})}
+
+
+def _check_choices(
+    system: System, keep: Sequence[str], lanes: int, threads: int, max_events: int
+) -> None:
+    where = f"batch of model '{system.model.name}'"
+    if isinstance(keep, str):
+        raise SimulationError(f"keep is '{keep}'", where, f"give a list: keep=['{keep}']")
+    for word in keep:
+        if word not in KEPT:
+            raise SimulationError(
+                f"there is nothing to keep as '{word}'", where, nearest(word, KEPT)
+            )
+    if lanes not in LANES:
+        raise SimulationError(
+            f"code of {lanes} lanes is asked for",
+            where,
+            f"give one of {', '.join(map(str, LANES))}",
+        )
+    for name, number in (("threads", threads), ("max_events", max_events)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise SimulationError(f"{name} is {number!r}", where, "give a whole number, 1 or more")
+
+
+def _num_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
