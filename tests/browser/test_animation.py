@@ -82,7 +82,7 @@ def seek(page, film, index):
 def pieces(page, index):
     """How many pieces of the ball's path are shown, once they are those of a frame."""
     count = """() => { const nodes = (window.__viserMutable.current ?? window.__viserMutable)
-      .nodeRefFromName; return Object.keys(nodes).filter(n => /traces.*contact\\/\\d+$/.test(n)
+      .nodeRefFromName; return Object.keys(nodes).filter(n => /traces.*contact\\/piece\\d+$/.test(n)
         && nodes[n].visible).length }"""
     page.wait_for_function(
         f"([least, most]) => {{ const n = ({count})(); return least <= n && n <= most }}",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TITLE = "<title>Viser</title>"
 #: Width over height of the least wide window in which all of the motion is in view.
 ASPECT = 1.3
+#: Pieces of a trace that appear one after the other.
+PIECES = 40
 
 
 def recording_html(
@@ -50,7 +52,12 @@ def recording_html(
         server.scene.set_up_direction(scene.up)
         set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
         stage = Stage(
-            server.scene, traces=traces, forces=forces, velocities=velocities, follow=follow
+            server.scene,
+            traces=traces,
+            forces=forces,
+            velocities=velocities,
+            follow=follow,
+            pieces=PIECES,
         )
         stage.put(scene, frames)
         recorder = server.get_scene_serializer()
