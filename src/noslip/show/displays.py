@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noslip.formulations.certificate import TOLERANCE
 from noslip.show.plots.units import axis_label
 from noslip.show.report.elements import (
     Html,
@@ -150,9 +151,11 @@ def certificate_html(certificate: Certificate) -> str:
     ]
     checks = table("Checks", ("check", "result", "difference", "where"), rows, numbers={2})
     compared = paragraph(text(", ".join(certificate.formulations)))
-    note = certificate.text().splitlines()[-1].strip().removeprefix("note ")
-    return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks,
-                  paragraph(text(note)))  # fmt: skip
+    other = paragraph(text("Vakonomic mechanics coincides: the constraints are integrable."))
+    if not certificate.vakonomic <= TOLERANCE:
+        said = text("Vakonomic mechanics is another mechanics: its accelerations differ by ")
+        other = paragraph(said, number(certificate.vakonomic, 2))
+    return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks, other)
 
 
 def audit_html(audit: Audit) -> str:
