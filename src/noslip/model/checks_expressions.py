@@ -98,21 +98,25 @@ def check_text(
     path: Path, text: str, scope: Scope, known: Vocabulary, values: Mapping[str, float]
 ) -> Iterator[Finding]:
     """One expression: that it can be read, uses names of its scope, and has a value at `values`."""
-    said = f"{owner(path)} has {field(path)} = {quoted(text)}"
     try:
         tree = parse(text)
     except ExpressionError as error:
         yield Finding(
             path,
-            f"{said}, which cannot be read: {error}",
+            f"{said_of(path, text)}, which cannot be read: {error}",
             'write arithmetic of numbers, names and functions, such as "l/2 + 0.1*cos(a)"',
         )
         return
     unknown = sorted(names_of(text) - scope.names - set(CONSTANTS))
     for name in unknown:
-        yield _unknown_in_expression(path, said, name, scope, known)
+        yield _unknown_in_expression(path, said_of(path, text), name, scope, known)
     if not unknown and is_undefined(tree, values):
-        yield _undefined(path, said, tree, values)
+        yield _undefined(path, said_of(path, text), tree, values)
+
+
+def said_of(path: Path, text: str) -> str:
+    """How a message about an expression begins."""
+    return f"{owner(path)} has {field(path)} = {quoted(text)}"
 
 
 def loop_finding(path: Path, said: str, name: str, known: Vocabulary) -> Finding:
@@ -215,6 +219,8 @@ def _check_dependence(
     path: Path, part: Any, tree: Expression, known: Vocabulary
 ) -> Iterator[Finding]:
     """Rows hold what they must hold, linear where they must be linear."""
+    if not isinstance(part, PositionRow | VelocityRow | IndependentSpeed | Wrench):
+        return
     said = f"{owner(path)} has an expression"
     if isinstance(part, PositionRow) and not names_in(tree) & set(known.coordinates):
         yield Finding(

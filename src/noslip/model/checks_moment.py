@@ -7,6 +7,7 @@ inertia at all, and its motion would be wrong without a word.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from noslip.model.bodies import WORLD, Placement
 from noslip.model.checks_expressions import value_at
 from noslip.model.findings import Finding, vector_text
-from noslip.model.joints import Joint
+from noslip.model.joints import Joint, JointType
 from noslip.model.model import Model
 from noslip.model.vocabulary import Vocabulary
 from noslip.spatial import vector
@@ -64,9 +65,20 @@ def _turns(joint: Joint, before: Turns, values: dict[str, float]) -> Turns | Non
         return None
     unit = np.array(axis, dtype=float) / np.max(np.abs(np.array(axis, dtype=float)))
     unit /= np.linalg.norm(unit)
-    H = np.array(ca.evalf(joint.type.motion(vector(list(unit)))))[:3]
-    own = [(joint.name, R_BM @ column) for column in H.T if column.any()]
+    try:
+        columns = _angular_motion(joint.type, tuple(unit))
+    except TypeError:
+        # a list where a tuple belongs is a fault of its own
+        return None
+    own = [(joint.name, R_BM @ column) for column in columns]
     return [(name, (R_PF @ R_BM.T).T @ axis) for name, axis in before] + own
+
+
+@lru_cache(maxsize=256)
+def _angular_motion(joint_type: JointType, axis: tuple[float, ...]) -> list[Array]:
+    """The columns of H that turn, angular part, for a joint with this unit axis."""
+    H = np.array(ca.evalf(joint_type.motion(vector(list(axis)))))[:3]
+    return [column for column in H.T if column.any()]
 
 
 def _rotation(frame: Placement, values: dict[str, float]) -> Array | None:

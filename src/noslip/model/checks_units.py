@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
-from noslip.model.checks_expressions import quoted, texts_of
+from noslip.model.checks_expressions import quoted, said_of, texts_of
 from noslip.model.contacts import Ball, Disk, KnifeEdge, Rolling, Torus
 from noslip.model.expressions import (
     CONSTANTS,
@@ -27,7 +27,7 @@ from noslip.model.expressions import (
     fold,
     parse,
 )
-from noslip.model.findings import Finding, Path, field, owner
+from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Tire, Wrench
 from noslip.model.model import IndependentSpeed, Model
 from noslip.model.units import PURE, Dimension, UnitError, power, read_unit, times, unit_text
@@ -159,18 +159,17 @@ def _check_motor(
 def _check_expression(
     path: Path, text: str, unit: str, scope: Mapping[str, Dimension]
 ) -> Iterator[Finding]:
-    said = f"{owner(path)} has {field(path)} = {quoted(text)}"
     try:
         found = dimension(text, scope)
     except _Mismatch as mismatch:
         fix = "check the expression and the units of its parameters"
-        yield Finding(path, f"{said}, which {mismatch}", fix, True)
+        yield Finding(path, f"{said_of(path, text)}, which {mismatch}", fix, True)
         return
     if isinstance(found, tuple) and found != read_unit(unit):
         in_base = f" ({base})" if (base := unit_text(read_unit(unit))) not in (unit, "1") else ""
         yield Finding(
             path,
-            f"{said}, which is in {unit_text(found)}, expected {unit}{in_base}",
+            f"{said_of(path, text)}, which is in {unit_text(found)}, expected {unit}{in_base}",
             "check the expression and the units of its parameters; a number with a unit is better "
             "a parameter",
             True,

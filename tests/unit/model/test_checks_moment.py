@@ -95,6 +95,13 @@ def test_what_is_not_known_is_not_judged():
     assert [f.where for f in caught.value.faults] == ["joints.swing.parent_frame.angles[0]"]
 
 
+def test_an_axis_that_is_a_list_is_a_fault_of_its_own():
+    model = swap(swap(CART, "bodies", **FLAT), "joints", type=ns.Revolute(axis=[0.0, 1.0, 0.0]))
+    with pytest.raises(ns.ModelError) as caught:
+        check_model(model)
+    assert [f.where for f in caught.value.faults] == ["joints.swing.axis"]
+
+
 @hypothesis(max_examples=25)
 @given(trees())
 def test_axes_of_turning_and_the_jacobian(model):
