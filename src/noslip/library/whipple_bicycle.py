@@ -80,8 +80,8 @@ def build() -> Model:
     b.independent_speed("speed", "rR*rear_wheel.rate", "m/s")
     b.scenario(
         Scenario(
-            duration=5.0,
-            samples=501,
+            duration=8.0,
+            samples=401,
             start={"speed": 4.6, "frame.wx": 0.5},
             description="Pushed to a lean rate of 0.5 rad/s at 4.6 m/s, it rights itself",
         )
