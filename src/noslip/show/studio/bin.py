@@ -11,8 +11,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-#: Seconds between hiding and removing: several pictures of the slowest browser.
-DELAY = 4.0
+#: Seconds between hiding and removing, longer than any browser is late.
+DELAY = 60.0
 
 
 class Bin:

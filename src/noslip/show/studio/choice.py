@@ -82,5 +82,17 @@ def first_choice(model: Model) -> Choice:
     )
 
 
+def kept_choice(choice: Choice, old: Model, new: Model) -> Choice:
+    """A choice for another version of a model.
+
+    What was typed or moved is kept; numbers that have no place any more are left out when it runs.
+    """
+    before, fresh = first_choice(old), first_choice(new)
+    typed = {n: x for n, x in choice.inputs.items() if x != before.inputs.get(n)}
+    inputs = {name: typed.get(name, text) for name, text in fresh.inputs.items()}
+    task = fresh.task if new.scenario is None and choice.task == SCENARIO else choice.task
+    return dataclasses.replace(choice, inputs=inputs, task=task)
+
+
 def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)

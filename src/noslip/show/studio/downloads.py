@@ -17,7 +17,7 @@ from noslip.model.scenario import Scenario
 from noslip.show.animate import animation_html
 from noslip.show.report.report import report_html
 from noslip.show.studio.choice import DURATION, INPUTS, SCENARIO, Choice
-from noslip.show.studio.session import Shown
+from noslip.show.studio.shown import Shown
 
 #: Kind → what the page calls it.
 KINDS = {

@@ -180,12 +180,13 @@ class Driver:
             self._result,
             self._here,
             self._begin,
-            None,
-            self._counts,
-            False,
-            TOLERANCE,
-            TOLERANCE,
-            "dop853",
+            stop=None,
+            events=None,
+            counts=self._counts,
+            reactions=False,
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+            method="dop853",
         )
 
     def _planned(self, system: System) -> InputPlan:
@@ -251,6 +252,7 @@ class Driver:
                     t=np.array([t]),
                     states=state[None].copy(),
                     inputs=inputs.copy(),
+                    crossings=np.zeros((0, 2 + len(state))),
                 )
             )
             return

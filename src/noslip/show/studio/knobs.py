@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import pi
 
+import numpy as np
+
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Parameter, Quantity
 from noslip.show.report.values import unit_text
@@ -127,29 +129,58 @@ def start_knobs(
     speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
     """
     values = start_values(system, run)
-    hidden, bundles = set[str](), dict[str, str]()
-    free = system.independent_speeds if speeds else ()
-    known = {q.name: q for q in (*system.coordinates, *free)}
-    for turn in _orientations(system):
-        known |= {n: Quantity(name=n, unit="rad", lower=-pi, upper=pi) for n in turn.angles}
-        hidden |= set(turn.quaternion)
-        bundles |= dict.fromkeys(turn.angles, turn.joint)
-        if speeds and any(name in given for name in turn.rates):
-            known |= {n: Quantity(name=n, unit="rad/s") for n in turn.rates}
-            hidden |= set(turn.speeds)
-            bundles |= dict.fromkeys(turn.rates, f"{turn.joint} rates")
     tree = {s.name: s for s in system.speeds}
-    known |= {name: tree[name] for name in given if name in tree}
+    shown: dict[str, Quantity] = {}
+    bundles: dict[str, str] = {}
+    turns = _orientations(system)
+    hidden = {name for turn in turns for name in turn.quaternion} - set(given)
+    shown |= {c.name: c for c in system.coordinates if c.name not in hidden}
+    for turn in turns:
+        shown |= {n: Quantity(name=n, unit="rad", lower=-pi, upper=pi) for n in turn.angles}
+        bundles |= dict.fromkeys(turn.angles, turn.joint)
+    if speeds:
+        named = [turn for turn in turns if any(name in given for name in turn.rates)]
+        shown |= {n: Quantity(name=n, unit="rad/s") for turn in named for n in turn.rates}
+        bundles |= {n: f"{turn.joint} rates" for turn in named for n in turn.rates}
+        taken = [n for n in given if n in tree] + [n for turn in named for n in turn.speeds]
+        shown |= {n: tree[n] for n in given if n in tree}
+        free = {s.name: s for s in system.independent_speeds}
+        shown |= {n: free[n] for n in _further_speeds(system, run, taken)}
     found = []
-    for name, quantity in known.items():
-        if name in hidden - set(given):
-            continue
+    for name, quantity in shown.items():
         value = float(given.get(name, values.get(name, 0.0)))
         reach = 2 * abs(value)
         ends = (min(quantity.lower, -reach), max(quantity.upper, reach))
         knob = ranged(name, quantity.unit, value, *ends, quantity.description)
         found.append(dataclasses.replace(knob, bundle=bundles.get(name, "")))
     return tuple(found)
+
+
+def _further_speeds(system: System, run: Trajectory, taken: list[str]) -> list[str]:
+    """Independent speeds that can still be chosen when some tree speeds are.
+
+    η = E v and v = S η + s: a tree speed that is taken is a row of S, an independent one a row of
+    the unit matrix; it can be chosen if it raises the rank.
+    """
+    kin = system.kinematics
+    params = system.parameters(run.parameters)
+    t, q = float(run.t[0]), run.q[0]
+    E = kin.independent_rows(t, q, params)
+    A = np.array(kin.probe.constraint(t, q, np.zeros(kin.probe.num_speed_inputs), params)[0])
+    num = len(system.independent_speeds)
+    # columns of S: the admissible v with η = a column of the unit matrix
+    S = np.linalg.lstsq(np.vstack([A, E]), np.eye(len(A) + num)[:, len(A) :], rcond=1e-12)[0]
+    names = [s.name for s in system.speeds]
+    rows = [S[names.index(name)] for name in taken]
+    rank = int(np.linalg.matrix_rank(np.array(rows), tol=1e-9)) if rows else 0
+    found = []
+    for k, speed in enumerate(system.independent_speeds):
+        more = [*rows, np.eye(num)[k]]
+        if int(np.linalg.matrix_rank(np.array(more), tol=1e-9)) > rank:
+            rows, rank = more, rank + 1
+            if speed.name not in taken:
+                found.append(speed.name)
+    return found
 
 
 def start_values(system: System, run: Trajectory) -> dict[str, float]:

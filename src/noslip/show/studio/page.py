@@ -23,20 +23,25 @@ from noslip.show.scene.scene import Scene
 from noslip.show.scene.stage import Stage
 from noslip.show.studio import texts
 from noslip.show.studio.bin import Bin
+from noslip.show.studio.browser import point_camera
 from noslip.show.studio.choice import DRIVE, Choice
 from noslip.show.studio.controls import Controls
 from noslip.show.studio.downloads import make_file
+from noslip.show.studio.mechanism import Mechanism
 from noslip.show.studio.panels import Panels
 from noslip.show.studio.player import Player
 from noslip.show.studio.plotting import Plots
 from noslip.show.studio.runs import Outcome
-from noslip.show.studio.session import Session, Shown, faults_of
+from noslip.show.studio.session import Session
 from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.shown import Shown, faults_of
 from noslip.show.studio.wheel import Wheel
 from noslip.show.studio.worker import Cancel, Worker
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15
+#: What a stage is told to do, and the next one too.
+DRAWN = ("traces", "forces", "velocities", "follow")
 
 
 class Page:
@@ -59,7 +64,8 @@ class Page:
         self.audit: Audit | None = None
         self._certificate: Certificate | None = None
         self._why = ""
-        self._model: object = None
+        self._model: str | None = None
+        self._mechanism: Mechanism | None = None
         self._staged: Shown | None = None
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
@@ -116,22 +122,24 @@ class Page:
         run = shown.outcome.trajectory
         with self._lock:
             now = time.monotonic()
-            is_new = self._model is not shown.mechanism
+            is_new = self._model != shown.name
+            if self._mechanism is not shown.mechanism:
+                self._mechanism, self._certificate, self._why = shown.mechanism, None, ""
             self.shown, self.audit = shown, None
             self.ghost = ghost if self.panels.has_ghost else None
             if is_new:
                 self.player.jump(0.0, now)
             self.player.take(float(run.t[0]), float(run.t[-1]), now)
-            if is_new:
+            if is_new or not _same_look(self.stage.scene, shown.scene):
                 self._clear_stage()
+            if is_new:
                 self.stage.follow = is_far(shown.scene, shown.frames)
                 self.panels.set_follow(self.stage.follow)
             with self.client.atomic():
                 self._put()
             if is_new:
                 self.look()
-                self._model = shown.mechanism
-                self._certificate, self._why = None, ""
+                self._model = shown.name
                 self.player.play(now)
             self.panels.show_run(shown)
             self.plots.show(shown.outcome, self._ghost_outcome(), self.player.time(now))
@@ -160,10 +168,10 @@ class Page:
     def show_live(self, look: Scene, film: Frames, is_due: bool) -> None:
         """The newest picture of a drive; now and then its traces."""
         with self._lock, self.client.atomic():
-            is_first = self._model is not self.wheel
+            is_first = self._model != DRIVE
             self._staged = None
             if is_first:
-                self._model = self.wheel
+                self._model = DRIVE
                 self.ghost = None
                 self._clear_stage()
                 self.stage.follow = True
@@ -238,11 +246,7 @@ class Page:
         found = camera(look, film, aspect=aspect, follow=self.stage.follow)
         position = found.look_at + away * (found.position - found.look_at)
         self._view = (aspect, position)
-        with self.client.atomic():
-            view.up_direction = tuple(float(x) for x in found.up)
-            view.position = tuple(float(x) for x in position)
-            view.look_at = tuple(float(x) for x in found.look_at)
-            view.fov = found.field_of_view
+        point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
 
     def _camera_moved(self, view: Any) -> None:
         """Fit the view again where the window has another shape and nobody has moved the camera."""
@@ -278,7 +282,7 @@ class Page:
 
         The next stage has another name: a browser that misses a removal would keep the old poses.
         """
-        drawn = {name: getattr(self.stage, name) for name in ("traces", "forces", "velocities")}
+        drawn = {name: getattr(self.stage, name) for name in DRAWN}
         self.stage.remove()
         self._stages += 1
         self.stage = Stage(self.client.scene, prefix=f"/noslip{self._stages}", **drawn)
@@ -382,6 +386,11 @@ class Page:
                 self.plots.move(t)
             if was_playing and not self.player.is_playing:
                 self.panels.show_playing(False)
+
+
+def _same_look(old: Scene | None, new: Scene) -> bool:
+    """Whether meshes can stay where they are."""
+    return old is not None and old.bodies == new.bodies and len(old.parts) == len(new.parts)
 
 
 def _index(shown: Shown, t: float) -> int:

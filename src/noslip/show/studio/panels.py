@@ -20,7 +20,7 @@ from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS, TYPED
 from noslip.show.studio.knobs import Knob, start_values
 from noslip.show.studio.mechanism import WAYS
 from noslip.show.studio.player import SPEEDS
-from noslip.show.studio.session import Shown
+from noslip.show.studio.shown import Shown
 
 if TYPE_CHECKING:
     from noslip.show.studio.page import Page
@@ -67,7 +67,7 @@ class Panels:
             "model", page.shelf.names, initial_value=session.name, order=1.0
         )
         self.model.on_update(page.guard(lambda _: session.choose_model(self.model.value)))
-        self._about = gui.add_html("", order=2.0)
+        self._about = gui.add_html(texts.box("<p>Preparing the first run …</p>"), order=2.0)
         self.task = gui.add_dropdown(
             "task",
             tuple(TASKS[t] for t in session.tasks()),

@@ -28,7 +28,7 @@ from noslip.show.studio.follower import Follower, find_follower
 from noslip.show.studio.forms import form_text, read_path, read_timing
 from noslip.show.studio.worker import Cancel
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import complete_start
+from noslip.simulation.start import complete_start, start_names
 from noslip.simulation.trajectory import Ending, Trajectory
 
 #: Tolerance of the integration.
@@ -250,6 +250,14 @@ def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dic
     task = {p.name for p in scenario.parameters} if scenario is not None else set()
     parameters = {n: x for n, x in choice.changes.items() if n in known}
     return parameters, {n: x for n, x in choice.changes.items() if n not in known | task}
+
+
+def only_known(choice: Choice, system: System) -> Choice:
+    """A choice without changes of names that the model does not have, as after it was edited."""
+    scenario = system.model.scenario
+    known = {p.name for p in system.model.parameters} | set(start_names(system))
+    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
+    return choice.without(set(choice.changes) - known)
 
 
 def scenario_start(system: System, choice: Choice) -> dict[str, float]:

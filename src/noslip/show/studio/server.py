@@ -11,9 +11,9 @@ import threading
 import traceback
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from noslip.errors import SimulationError
+from noslip.show.studio.browser import is_own_page, remove_share_link
 from noslip.show.studio.page import Page
 from noslip.show.studio.shelf import Shelf
 
@@ -61,7 +61,7 @@ class Studio:
         self._server.stop()
 
     def _came(self, client: Any) -> None:
-        if not self._is_own(client):
+        if not is_own_page(self._server, client, (HOST, "localhost")):
             return
         try:
             page = Page(client, self.shelf, self.name)
@@ -78,20 +78,10 @@ class Studio:
         if page is not None:
             page.close()
 
-    def _is_own(self, client: Any) -> bool:
-        """Whether a browser asks from our own page; any site could try to reach this port."""
-        connection = self._server._websock_server._live_connections.get(client.client_id)
-        origin = connection.request.headers.get("Origin") if connection is not None else None
-        if origin is None:
-            return True
-        parts = urlsplit(origin)
-        return parts.hostname in (HOST, "localhost") and parts.port == self._server.get_port()
-
 
 def _serve(port: int) -> Any:
     """A viser server on this machine, without what reaches beyond it."""
     import viser
-    from viser import _messages
 
     if port:
         _check_free(port)
@@ -99,8 +89,7 @@ def _serve(port: int) -> Any:
     if port and server.get_port() != port:
         server.stop()
         raise _taken(port)
-    for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
-        server._websock_server.unregister_handler(message)
+    remove_share_link(server)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(76, 120, 168))
     return server
 

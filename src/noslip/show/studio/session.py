@@ -12,73 +12,26 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from noslip.analysis.audit import Audit, audit
+from noslip.analysis.audit import audit
 from noslip.engines.system import System
-from noslip.errors import Fault, NoslipError, SimulationError, nearest
+from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import ExpressionError
-from noslip.show.scene.frames import Frames, frames
-from noslip.show.scene.scene import Scene, scene
-from noslip.show.studio.choice import CONTROLLERS, DRIVE, TASKS, Choice, first_choice
+from noslip.show.scene.scene import scene
+from noslip.show.studio.choice import CONTROLLERS, DRIVE, TASKS, Choice, first_choice, kept_choice
 from noslip.show.studio.controls import START, Controls, make_controls, widened
 from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS
 from noslip.show.studio.mechanism import WAYS, Mechanism
-from noslip.show.studio.runs import Outcome, perform
+from noslip.show.studio.runs import Outcome, only_known, perform
 from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.shown import Shown, View, faults_of, film
 from noslip.show.studio.worker import Cancel, Worker
 
 #: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
 STANDING = 1.0
 #: Pause, s, before what takes longer than a run is computed.
 QUIET = 0.25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shown:
-    """A run with all that is needed to show it.
-
-    Parameters
-    ----------
-    number : counts the runs of a session.
-    name : of the model on this page.
-    compute : s from the choice to the samples, without what is compiled once.
-    since : time of the wall clock when it was made.
-    """
-
-    number: int
-    name: str
-    mechanism: Mechanism
-    system: System
-    choice: Choice
-    outcome: Outcome
-    scene: Scene
-    frames: Frames
-    compute: float
-    since: float
-
-
-class View(Protocol):
-    """What a session tells; called from its threads, one at a time."""
-
-    def show_controls(self, controls: Controls, choice: Choice) -> None:
-        """There are other knobs now."""
-
-    def show_run(self, shown: Shown, ghost: Shown | None) -> None:
-        """There is a new run."""
-
-    def show_audit(self, shown: Shown, found: Audit | None) -> None:
-        """What the ground must hold in that run."""
-
-    def show_drive_start(self, system: System, choice: Choice, look: Scene) -> None:
-        """It is to be driven from now on, or with other parameters."""
-
-    def show_faults(self, faults: tuple[Fault, ...]) -> None:
-        """What was chosen cannot be run; none if it can."""
-
-    def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
-        """The model file has faults and the last good model stays; none if it is mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +221,7 @@ class Session:
                 choice=self.choice,
                 outcome=outcome,
                 scene=scene(run.model, run.parameters),
-                frames=frames(system, run, rate=_rate(float(run.t[-1] - run.t[0]))),
+                frames=film(system, run),
                 compute=0.0,
                 since=self._clock(),
             )
@@ -307,6 +260,7 @@ class Session:
         system = mechanism.system(choice.formulation)
         cancel.check()
         begin = self._clock()
+        choice = only_known(choice, system)
         parameters = {
             p.name: choice.changes[p.name]
             for p in mechanism.model.parameters
@@ -329,7 +283,7 @@ class Session:
         run = outcome.trajectory
         if not len(run.t):
             raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
-        film = frames(system, run, rate=_rate(float(run.t[-1] - run.t[0])))
+        pictures = film(system, run)
         cancel.check()
         with self._lock:
             cancel.check()
@@ -342,7 +296,7 @@ class Session:
                 choice=choice,
                 outcome=outcome,
                 scene=look,
-                frames=film,
+                frames=pictures,
                 compute=compute,
                 since=self._clock(),
             )
@@ -411,43 +365,6 @@ class Session:
             self.view.show_file_faults(())
             if name != self.name:
                 return
-            self.mechanism = self.shelf.mechanism(name)
-            self.choice = kept_choice(self.choice, self.mechanism)
+            old, self.mechanism = self.mechanism, self.shelf.mechanism(name)
+            self.choice = kept_choice(self.choice, old.model, self.mechanism.model)
             self._submit()
-
-
-def kept_choice(choice: Choice, mechanism: Mechanism) -> Choice:
-    """A choice for another version of a model: what still has a place in it is kept."""
-    model = mechanism.model
-    fresh = first_choice(model)
-    scenario = model.scenario
-    known = {p.name for p in model.parameters}
-    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
-    joints = {joint.name for joint in model.joints}
-    named = {s.name for s in model.independent_speeds}
-    kept = {
-        name: value
-        for name, value in choice.changes.items()
-        if name in known | named or name.rpartition(".")[0] in joints
-    }
-    task = choice.task if scenario is not None or choice.task != "scenario" else fresh.task
-    inputs = {n: choice.inputs.get(n, text) for n, text in fresh.inputs.items()}
-    return dataclasses.replace(choice, changes=kept, inputs=inputs, task=task)
-
-
-def faults_of(error: Exception) -> tuple[Fault, ...]:
-    """What / where / fix of any exception."""
-    if isinstance(error, NoslipError):
-        return error.faults
-    return (
-        Fault(
-            f"{type(error).__name__}: {error}",
-            "the studio itself",
-            "this is not your fault: change something else, or reload the page",
-        ),
-    )
-
-
-def _rate(duration: float) -> float:
-    """Pictures a second: smooth in slow motion too, and not too many of a long run."""
-    return min(max(30.0, 400.0 / duration), max(4000.0 / duration, 10.0)) if duration > 0 else 30.0

@@ -14,7 +14,7 @@ from noslip.model.model import Model
 from noslip.show.report.elements import MARKS, Html, Verdict, code, text
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number_text, unit_text
-from noslip.show.studio.session import Shown
+from noslip.show.studio.shown import Shown
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = """

@@ -1,0 +1,51 @@
+"""What viser does not offer in words of its own: messages to a browser, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from viser import _messages
+
+from noslip.engines.system import Array
+
+
+def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: float) -> None:
+    """Let a browser look from a place to another one.
+
+    The setters of viser compare with what the browser reported last. A report that comes between
+    two of them makes it skip one, so all four messages are sent as they are.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    position, look_at, up : m, in the world.
+    view : angle from the lower to the upper edge, rad.
+    """
+    send = client._websock_connection.queue_message
+    with client.atomic():
+        send(_messages.SetCameraUpDirectionMessage(_triple(up)))
+        send(_messages.SetCameraPositionMessage(_triple(position)))
+        send(_messages.SetCameraLookAtMessage(_triple(look_at)))
+        send(_messages.SetCameraFovMessage(float(view)))
+
+
+def remove_share_link(server: Any) -> None:
+    """Let no browser open a way from beyond this machine to the server."""
+    for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
+        server._websock_server.unregister_handler(message)
+
+
+def is_own_page(server: Any, client: Any, hosts: tuple[str, ...]) -> bool:
+    """Whether a browser asks from the server's own page; any site could try to reach its port."""
+    connection = server._websock_server._live_connections.get(client.client_id)
+    origin = connection.request.headers.get("Origin") if connection is not None else None
+    if origin is None:
+        return True
+    parts = urlsplit(origin)
+    return parts.hostname in hosts and parts.port == server.get_port()
+
+
+def _triple(vector: Array) -> tuple[float, float, float]:
+    x, y, z = (float(e) for e in vector)
+    return x, y, z
