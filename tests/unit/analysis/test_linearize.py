@@ -255,6 +255,50 @@ def test_angles_that_are_singular_here_are_replaced():
         assert swings == pytest.approx(sorted(np.sqrt(squares)), rel=1e-13)
 
 
+def test_a_coordinate_whose_stiffness_vanishes_here_is_still_a_state():
+    """On x⁴ the force has no slope at the bottom; what is ignored is decided elsewhere."""
+    b = ns.ModelBuilder(name="flat", gravity=(0.0, 0.0, -9.81))
+    b.body("bead", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("rail", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="bead")
+    b.force(ns.Wrench(name="bowl", body="bead", force=("-5*rail.position^3", 0.0, 0.0)))
+    line = ns.linearize(ns.System(equations=ns.derive(b.build())))
+    assert [s.name for s in line.states] == ["rail.position", "rail.speed"]
+    assert line.stiffness[0, 0] == 0.0 and not line.ignored
+
+
+def test_a_speed_input_moves_what_it_imposes(system_of):
+    """δ̇ = w, and the front wheel feels the rate of w through the inertia of the steering."""
+    system = system_of("car")
+    line = ns.linearize(system, {"front.rate": 5.0})
+    inputs, states = ([q.name for q in quantities] for quantities in (line.inputs, line.states))
+    steer = system.model.speed_inputs[0].name
+    assert line.B[states.index("steer.angle"), inputs.index(steer)] == 1.0
+    step = 1e-3
+    runs = [
+        ns.simulate(
+            system,
+            duration=0.3,
+            start={"front.rate": 5.0},
+            inputs={steer: f"{amount}*cos(4*t)"},
+            samples=2,
+            rtol=1e-13,
+            atol=1e-13,
+        )
+        for amount in (step, -step)
+    ]
+    # x of ẋ = A x + B_w w + B_ẇ ẇ from rest, w = cos 4t, ẇ = −4 sin 4t
+    from scipy.integrate import solve_ivp
+
+    columns = line.B[:, [inputs.index(steer), inputs.index(f"{steer}_rate")]]
+
+    def rates(t, x):
+        return line.A @ x + columns @ [math.cos(4 * t), -4 * math.sin(4 * t)]
+
+    expected = solve_ivp(rates, (0.0, 0.3), np.zeros(len(states)), rtol=1e-12, atol=1e-12).y[:, -1]
+    found = [(runs[0][name][-1] - runs[1][name][-1]) / (2 * step) for name in states]
+    assert np.max(np.abs(found - expected)) < 1e-5
+
+
 class TestWords:
     def test_modes_say_what_they_do(self, system_of):
         line = ns.linearize(system_of("whipple-bicycle"), {"speed": 5.0})
