@@ -7,13 +7,14 @@ potential (inputs, dampers, friction, given wrenches, prescribed motions). It is
 state, so that the balance K + U − W can be checked to rounding; it is left out where nothing does
 such work.
 
-Every function is compiled when it is first needed and never again: parameters are arguments.
+Every function is compiled when it is first needed and never again: parameters are arguments, but
+for those that are folded into the code as constants.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import Program, trace_program
-from noslip.errors import SimulationError, nearest
+from noslip.errors import CompileError, SimulationError, nearest
 from noslip.formulations.base import Equations
 from noslip.formulations.forces import GRAVITY, SPRING
 from noslip.formulations.reactions import joint_wrenches
@@ -40,9 +41,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class System:
-    """A mechanism as native code. Made by :func:`compile`."""
+    """A mechanism as native code. Made by :func:`compile`.
+
+    Parameters
+    ----------
+    equations : what is compiled.
+    folded : parameters that are constants of the code, by name.
+    """
 
     equations: Equations
+    folded: Mapping[str, float] = field(default_factory=dict)
     _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
 
     @property
@@ -141,6 +149,15 @@ class System:
                     f"model '{self.model.name}', parameters",
                     "give a number in the parameter's unit",
                 ) from None
+        for name, value in self.folded.items():
+            if result[name] != value:
+                raise SimulationError(
+                    f"parameter '{name}' is {result[name]:.9g}, but the code was compiled for "
+                    f"{value:.9g}",
+                    f"model '{self.model.name}', parameters",
+                    f"leave '{name}' out of fold=… when compiling, or compile a model with the new "
+                    "value",
+                )
         if values:
             _check_values(self.model, tuple(result.items()))
         return np.array(list(result.values()), dtype=float)
@@ -166,7 +183,12 @@ class System:
     @cached_property
     def projection(self) -> NativeFunction:
         """[x on the constraints; residual before]: one Newton step onto g = 0, unit quaternions."""
-        return self._compile("projection", _projection(self))
+        return self._compile("projection", self.projection_expression)
+
+    @cached_property
+    def projection_expression(self) -> ca.SX:
+        """The projection as it is traced."""
+        return _projection(self)
 
     @cached_property
     def motion(self) -> NativeFunction:
@@ -235,14 +257,25 @@ class System:
         self._relatives.setdefault(tuple(s.name for s in self.independent_speeds), self)
         if names not in self._relatives:
             equations = self.equations.formulation.fill(trace(self.model, independent=names))
-            self._relatives[names] = System(equations=equations, _relatives=self._relatives)
+            self._relatives[names] = System(
+                equations=equations, folded=self.folded, _relatives=self._relatives
+            )
         return self._relatives[names]
 
     def program(self, name: str, expression: ca.SX) -> Program:
         """Operation list of an expression of t, x, inputs and parameters."""
         symbols = self.kinematics.symbols
         inputs = (symbols.t, self.state, self.equations.inputs, symbols.params)
-        return trace_program(name, inputs, ca.densify(expression))
+        return trace_program(name, inputs, ca.densify(self.fold(expression)))
+
+    def fold(self, expression: ca.SX) -> ca.SX:
+        """An expression with the numbers of the folded parameters in their place."""
+        names = [p.name for p in self.model.parameters]
+        places = [names.index(name) for name in self.folded]
+        if not places:
+            return expression
+        symbols, values = self.kinematics.symbols.params[places], ca.DM(list(self.folded.values()))
+        return ca.substitute([expression], [symbols], [values])[0]
 
     def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
         return compile_native([self.program(name, expression)])[name]
@@ -293,12 +326,14 @@ class System:
         )
 
 
-def compile(equations: Equations) -> System:
+def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
     """Native code of the equations of motion.
 
     Parameters
     ----------
     equations : made by :func:`noslip.derive`.
+    fold : names of parameters, or True for all, that become constants of the code: it has fewer
+        operations then, and these parameters cannot be changed any more.
 
     Returns
     -------
@@ -308,9 +343,30 @@ def compile(equations: Equations) -> System:
         raise TypeError(
             f"compile takes Equations, got {type(equations).__name__}: derive them first"
         )
-    system = System(equations=equations)
+    system = System(equations=equations, folded=_folded(equations.model, fold))
     _ = system.rates
     return system
+
+
+def _folded(model: Model, fold: bool | Sequence[str]) -> dict[str, float]:
+    """Values of the parameters that are to be constants."""
+    values = model.parameter_values()
+    if isinstance(fold, bool):
+        return values if fold else {}
+    if isinstance(fold, str):
+        raise CompileError(
+            f"fold is '{fold}'",
+            f"compilation of model '{model.name}'",
+            f"give a list: fold=['{fold}'], or True for all parameters",
+        )
+    for name in fold:
+        if name not in values:
+            raise CompileError(
+                f"there is no parameter '{name}' to fold",
+                f"compilation of model '{model.name}'",
+                nearest(str(name), values),
+            )
+    return {name: values[name] for name in values if name in fold}
 
 
 def _check_values(model: Model, values: tuple[tuple[str, float], ...]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import Program, trace_program
-from noslip.engines.system import Array, System, _projection
+from noslip.engines.system import Array, System
 from noslip.engines.wide import compile_wide
 from noslip.simulation.batch_columns import trace_columns
 from noslip.simulation.batch_request import Request
@@ -153,7 +153,7 @@ def _motion(system: System, lanes: int) -> dict[str, Any]:
     if lanes not in known:
         programs = [system.program("rates", system.rates_expression)]
         if system.has_projection:
-            programs.append(system.program("project", _projection(system)))
+            programs.append(system.program("project", system.projection_expression))
         known[lanes] = _compile(programs, lanes)
     return dict(known[lanes])
 
@@ -180,7 +180,7 @@ def _program(
         system.equations.inputs,
         ca.vertcat(symbols.params, extra),
     )
-    return trace_program(name, given, ca.densify(expression))
+    return trace_program(name, given, ca.densify(system.fold(expression)))
 
 
 Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one or one for each

@@ -90,8 +90,7 @@ def _known(system: System, generator: InputGenerator | None) -> dict[str, Column
     known["potential_energy"] = ("J", lambda: eq.forces.potential_energy)
     known["work"] = ("J", lambda: system.state[-1] if system.does_work else ca.SX(0))
     for k, row in enumerate(kin.rows):
-        residual = lambda k=k: ca.mtimes(kin.A[k, :], kin.v) + kin.a[k]  # noqa: E731
-        known[f"residual.{row.name}"] = (row.unit, residual)
+        known[f"residual.{row.name}"] = (row.unit, lambda k=k: kin.row_values[k])
         known[f"reaction.{row.name}"] = (row.multiplier_unit, lambda k=k: eq.multipliers[k])
     return known
 

@@ -228,7 +228,7 @@ def _rows(layout: Layout, t: Array, q: Array, w: Array, params: Array) -> Rows:
     inputs[:, nu - 2 * w.shape[1] : nu - w.shape[1]] = w
     values = np.zeros((len(q), layout.matrices[-1][0].stop))
     values[:, layout.places] = layout.function.map(t, x, inputs, params)
-    return Rows(*[values[:, place].reshape(-1, *shape) for place, shape in layout.matrices])
+    return Rows(*[values[:, place].reshape(len(q), *shape) for place, shape in layout.matrices])
 
 
 def _close(
