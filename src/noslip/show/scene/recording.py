@@ -48,7 +48,8 @@ def recording_html(
     speed : seconds of the motion that pass in a second.
     dark : a dark page.
     """
-    with quiet_server() as server:
+    # nobody looks, so nobody need be woken for each message
+    with quiet_server() as server, server.atomic():
         server.scene.set_up_direction(scene.up)
         set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))
         stage = Stage(
