@@ -16,8 +16,9 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.errors import SimulationError
+from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_file, save_figure
-from noslip.show.plots.panels import Array, Curve, Panel, draw
+from noslip.show.plots.panels import draw
 from noslip.show.plots.style import INK, legend
 
 Complex = NDArray[np.complex128]

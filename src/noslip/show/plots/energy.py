@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from noslip.errors import SimulationError
+from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.histories import unit_of
-from noslip.show.plots.panels import Array, Curve, Panel
 from noslip.show.plots.units import quantity_of
 from noslip.simulation.trajectory import Trajectory
 

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from noslip.analysis.audit import Audit
-from noslip.show.plots.panels import Array, Curve, Panel, draw
+from noslip.show.plots.curves import Array, Curve, Panel
+from noslip.show.plots.panels import draw
 from noslip.show.plots.style import INK
 
 #: Ground that holds this many times what is drawn is not drawn.

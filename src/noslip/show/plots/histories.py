@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from noslip.model.joints import Joint
-from noslip.show.plots.panels import NOTHING, Array, Curve, Panel
+from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.units import quantity_of
 from noslip.simulation.trajectory import Trajectory
 

@@ -19,7 +19,7 @@ import numpy as np
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
-from noslip.show.plots.panels import Array
+from noslip.show.plots.curves import Array
 from noslip.show.scene.scene import scene
 from noslip.simulation.trajectory import Trajectory
 

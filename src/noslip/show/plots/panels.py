@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
+from noslip.show.plots.curves import Panel
 from noslip.show.plots.style import (
     LEADING,
     LINE,
@@ -39,8 +38,6 @@ from noslip.show.plots.style import (
 )
 from noslip.show.plots.units import axis_label
 
-Array = NDArray[np.float64]
-
 #: Inches: around everything, below an abscissa with numbers and name, between panels.
 EDGE, BELOW, BETWEEN = 0.08, 0.40, 0.16
 #: Height of a panel, inches, with few names beside it.
@@ -51,65 +48,6 @@ NARROW = 5.0
 Y_TICKS = 5
 #: Width of a digit, in heights of the text.
 DIGIT = 0.64
-#: Numbers that differ by less than this part of their size are the same but for rounding.
-ROUNDING = 1e-9
-#: What is smaller than this in every unit is zero but for rounding.
-NOTHING = 1e-13
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curve:
-    """A named curve.
-
-    Parameters
-    ----------
-    label : the model's own name.
-    x, y : (n,) values; what is not finite is left out.
-    band : (n, 2) shaded from the first to the second, if any.
-    color : of the palette by default, in the order of the curves.
-    dashes : lengths of dashes and gaps; None for those that go with the color.
-    """
-
-    label: str
-    x: Array
-    y: Array
-    band: Array | None = None
-    color: str = ""
-    dashes: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Panel:
-    """Curves of one quantity.
-
-    Parameters
-    ----------
-    name, unit : of the ordinate.
-    curves : at least one.
-    x_name, x_unit : of the abscissa.
-    log : draw sizes on a logarithmic ordinate.
-    bottom, top : limits of the ordinate where they are not those of the curves.
-    has_names : whether the curves are named beside the panel.
-    marks_start : whether a dot shows where each curve begins.
-    fills_width : whether the curves go from one side to the other, as over time.
-    """
-
-    name: str
-    unit: str
-    curves: tuple[Curve, ...]
-    x_name: str = "time"
-    x_unit: str = "s"
-    log: bool = False
-    bottom: float | None = None
-    top: float | None = None
-    has_names: bool = True
-    marks_start: bool = False
-    fills_width: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What stands beside it."""
-        return tuple(c.label for c in self.curves) if self.has_names else ()
 
 
 def draw(
@@ -208,7 +146,7 @@ def fill(
     handles = []
     for k, curve in enumerate(panel.curves):
         ink = curve.color or color(k)
-        line = Line2D(curve.x, _drawn(panel, curve.y), color=ink, linewidth=LINE, label=curve.label)
+        line = Line2D(curve.x, panel.drawn(curve.y), color=ink, linewidth=LINE, label=curve.label)
         pattern = dashes(k) if curve.dashes is None else curve.dashes
         if pattern:
             line.set_dashes(pattern)
@@ -225,10 +163,10 @@ def fill(
             )
     if panel.log:
         ax.set_yscale("log")
-    ax.set_xlim(*_x_limits(panel))
-    low, high = limits(panel)
+    ax.set_xlim(*panel.x_limits())
+    low, high = panel.limits()
     ax.set_ylim(low, high)
-    x_exponent = linear_ticks(ax.xaxis, *_x_limits(panel), 8 if wide > 3 else 5)
+    x_exponent = linear_ticks(ax.xaxis, *panel.x_limits(), 8 if wide > 3 else 5)
     if panel.log:
         log_ticks(ax.yaxis, 5)
         exponent = 0
@@ -243,53 +181,9 @@ def fill(
     return handles
 
 
-def limits(panel: Panel) -> tuple[float, float]:
-    """Least and largest ordinate, with room above and below."""
-    parts = [_drawn(panel, c.y) for c in panel.curves]
-    parts += [_drawn(panel, c.band.ravel()) for c in panel.curves if c.band is not None]
-    found = np.concatenate([part[np.isfinite(part)] for part in parts])
-    if panel.log:
-        # a few samples that are zero by chance are not worth decades of empty paper
-        ends = np.quantile(found, [0.05, 1.0]) if found.size else np.array([1e-16, 1.0])
-        low, high = 10.0 ** np.floor(np.log10(ends[0])), 10.0 ** np.ceil(np.log10(ends[1]) + 1e-9)
-        return float(low), float(max(high, 10 * low))
-    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 0.0)
-    size = max(abs(low), abs(high))
-    if size < NOTHING:
-        low, high = -1.0, 1.0
-    elif high - low < ROUNDING * size:
-        low, high = low - 0.1 * size, high + 0.1 * size
-    margin = 0.06 * (high - low)
-    low, high = low - margin, high + margin
-    return (
-        low if panel.bottom is None else panel.bottom,
-        high if panel.top is None else panel.top,
-    )
-
-
-def _drawn(panel: Panel, y: Array) -> Array:
-    """Ordinates as they are drawn: sizes on a logarithmic axis, where zero has no place."""
-    if not panel.log:
-        return np.asarray(y, dtype=float)
-    size = np.abs(y)
-    return np.where(size > 0, size, np.nan)
-
-
-def _x_limits(panel: Panel) -> tuple[float, float]:
-    every = np.concatenate([c.x[np.isfinite(c.x)] for c in panel.curves])
-    low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
-    size = max(abs(low), abs(high))
-    if high - low <= ROUNDING * size:
-        return low - 0.1 * (size or 10.0), high + 0.1 * (size or 10.0)
-    # time fills the whole width, other quantities turn within it
-    fills = panel.fills_width or panel.x_name == "time"
-    margin = 0.0 if fills else 0.05 * (high - low)
-    return low - margin, high + margin
-
-
 def _room(panel: Panel) -> float:
     """Inches that numbers and name of the ordinate take on the left."""
-    low, high = limits(panel)
+    low, high = panel.limits()
     if panel.log:
         digits, exponent = 4.2, 0
     else:

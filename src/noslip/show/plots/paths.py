@@ -20,8 +20,9 @@ from matplotlib.patches import Patch
 from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
 from noslip.model.joints import Free, Joint, Planar
+from noslip.show.plots.curves import Array
 from noslip.show.plots.outlines import Outline, Outliner, Plane
-from noslip.show.plots.panels import BELOW, EDGE, NARROW, Array
+from noslip.show.plots.panels import BELOW, EDGE, NARROW
 from noslip.show.plots.style import (
     HAIR,
     INK,
