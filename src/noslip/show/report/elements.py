@@ -6,6 +6,7 @@ escapes it. The type checker keeps the two apart, so that no name of a model bec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +16,9 @@ Html = NewType("Html", str)
 
 #: How a verdict went → the mark in front of it. The words beside it say the same.
 MARKS = {"good": "✓", "bad": "✗", "warn": "!", "open": "–"}
+
+#: A column with more letters than this in a cell is broken into lines, others are not.
+LONG = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,25 +101,34 @@ def table(
     rows : cells; the first of each row names it.
     numbers : which columns hold numbers, to be set flush right.
     """
-    kinds = [' class="number"' if k in numbers else "" for k in range(len(header))]
+    cells = [list(row) for row in rows]
+    kinds = []
+    for k in range(len(header)):
+        is_long = any(_letters(row[k]) > LONG for row in cells)
+        kind = "number" if k in numbers else "words" if is_long else ""
+        kinds.append(f' class="{kind}"' if kind else "")
     head = "".join(
         f'<th scope="col"{kind}>{escape(title)}</th>'
         for title, kind in zip(header, kinds, strict=True)
     )
     body = []
-    for name, *cells in rows:
-        rest = "".join(
-            f"<td{kind}>{cell}</td>" for cell, kind in zip(cells, kinds[1:], strict=True)
-        )
-        body.append(f'<tr><th scope="row">{name}</th>{rest}</tr>')
+    for name, *rest in cells:
+        others = "".join(f"<td{kind}>{x}</td>" for x, kind in zip(rest, kinds[1:], strict=True))
+        body.append(f'<tr><th scope="row"{kinds[0]}>{name}</th>{others}</tr>')
     lines = "\n".join(body)
     return scrolled(
         Html(
-            f"<table>\n<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+            f'<table class="data">\n<caption>{escape(caption)}</caption>\n'
+            f"<thead><tr>{head}</tr></thead>\n"
             f"<tbody>\n{lines}\n</tbody>\n</table>"
         ),
         caption,
     )
+
+
+def _letters(cell: Html) -> int:
+    """Of a cell, without its tags."""
+    return len(re.sub("<[^>]*>", "", cell))
 
 
 def scrolled(inside: Html, label: str) -> Html:

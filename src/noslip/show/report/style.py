@@ -37,6 +37,7 @@ code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans 
   font-size: 0.9em; }
 td code, th code, .remark code { white-space: nowrap; }
 pre { margin: 0.6rem 0; padding: 0.8rem 1rem; overflow-x: auto; line-height: 1.5;
+  white-space: pre-wrap;
   background: var(--card); border: 1px solid var(--line); border-radius: 6px; }
 .lead { font-size: 1.15rem; color: var(--soft); margin: 0; }
 .made { color: var(--soft); font-size: 0.9rem; margin: 0.4rem 0 0; }
@@ -109,9 +110,11 @@ th:last-child, td:last-child { padding-right: 0.2rem; }
 thead th { font-weight: 600; font-size: 0.85rem; border-bottom: 1.5px solid var(--ink);
   white-space: nowrap; vertical-align: bottom; }
 tbody tr + tr > * { border-top: 1px solid var(--line); }
-td.number, th.number { text-align: right; white-space: nowrap;
+td.number, th.number { text-align: right;
   font-variant-numeric: tabular-nums lining-nums; }
-td { min-width: 3rem; }
+.data th, .data td { white-space: nowrap; }
+.data .words { white-space: normal; max-width: 32rem; }
+.data td.words, .noslip .wide td:last-child { min-width: 14rem; }
 .changed { color: var(--soft); font-size: 0.85em; white-space: nowrap; }
 """
 
@@ -138,6 +141,7 @@ MATHEMATICS = """
 .noslip .scroll tr + tr > * { border-top: 0; }
 .noslip th, .noslip td { padding-right: 0.9rem; }
 .noslip .wide td { padding: 0.28rem 1.4rem 0.28rem 0; }
+.noslip .note { opacity: 1; color: var(--soft); }
 """
 
 PAPER = """
@@ -159,7 +163,7 @@ PAPER = """
   .figures { columns: auto; display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.2rem; }
   .wide, pre { overflow: visible; }
   .noslip .scroll { overflow: visible; font-size: calc(1em * min(1, 106 / var(--letters))); }
-  pre { white-space: pre-wrap; }
+  .data td.words, .noslip .wide td:last-child { min-width: 0; }
   .wide table { font-size: 8.5pt; } th, td { padding-right: 0.8rem; }
   details:not([open]) { display: none; }
   .stage { border: 0; aspect-ratio: auto; max-height: none; }
