@@ -216,3 +216,14 @@ def test_evaluate_prints_units(invoke):
     output = invoke("evaluate", "agv", "--set", "wheel1.rate=-5").output
     for words in (["wheel1.rate", "-5", "rad/s"], ["kinetic", "0.429382421875", "J"]):
         assert words in [line.split() for line in output.splitlines()]
+
+
+def test_a_run_that_is_not_finite_prints_json_that_programs_can_read(invoke):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    words = ("run", "rolling-disk", "--set", "m=0", "--no-plots", "-o", "out", "--json")
+    result = invoke(*words)
+    assert result.exit_code == 1
+    for text in (result.output, Path("out/summary.json").read_text("utf-8")):
+        assert json.loads(text, parse_constant=refuse)["ending"] == "non_finite"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from noslip.cli.options import json_option
@@ -16,6 +14,7 @@ def check(model: str, as_json: bool) -> None:
     """Check a model and show its bodies, coordinates, rows, freedoms and inputs."""
     from noslip.library import load
     from noslip.show.check import check as check_report
+    from noslip.show.json_text import json_text
 
     report = check_report(load(model))
-    click.echo(json.dumps(report.to_json(), indent=2) if as_json else report.text())
+    click.echo(json_text(report.to_json()) if as_json else report.text())

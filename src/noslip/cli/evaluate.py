@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -27,6 +26,7 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
     from noslip.engines.system import System
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load
+    from noslip.show.json_text import json_text
     from noslip.simulation.start import start_names
 
     loaded = load(model)
@@ -45,7 +45,7 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
         time=at,
     )
     if as_json:
-        click.echo(json.dumps(instant.to_json(), indent=2))
+        click.echo(json_text(instant.to_json()))
     else:
         click.echo(instant.text())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +64,7 @@ def linearize(
     from noslip.engines.system import System
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load
+    from noslip.show.json_text import json_text
 
     if output is not None and sweep is None:
         raise click.UsageError("-o names the figure of a sweep: add --sweep NAME=LOW:HIGH")
@@ -75,7 +75,7 @@ def linearize(
     if sweep is None:
         system = System(equations=derive_equations(loaded))
         result: Linearization | EigenvalueSweep = _linearize(system, values, search, find)
-        click.echo(json.dumps(result.to_json(), indent=2) if as_json else result.text())
+        click.echo(json_text(result.to_json()) if as_json else result.text())
         return
     name, points = _range(sweep)
     target = _figure(loaded.name, name, output, as_json)
@@ -97,7 +97,7 @@ def linearize(
         )
         if target is not None:
             _draw(swept, target)
-    click.echo(json.dumps(swept.to_json(), indent=2) if as_json else swept.text())
+    click.echo(json_text(swept.to_json()) if as_json else swept.text())
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -43,6 +42,7 @@ def run(
     """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary."""
     from noslip.library import load
     from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
+    from noslip.show.json_text import json_text
 
     loaded = load(model)
     target = output if output is not None else free_folder(Path("runs"), loaded.name)
@@ -80,7 +80,7 @@ def run(
         )
     if as_json:
         data = summary(result, command, found) | {"folder": str(target)}
-        click.echo(json.dumps(data, indent=2))
+        click.echo(json_text(data))
     else:
         click.echo(summary_text(result))
         click.echo(f"  folder               {target}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from noslip.cli.linearize import constants
@@ -43,6 +41,7 @@ def steady(
     from noslip.engines.system import System
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load
+    from noslip.show.json_text import json_text
 
     loaded = load(model)
     system = System(equations=derive_equations(loaded))
@@ -55,4 +54,4 @@ def steady(
         inputs=inputs,
         parameters=parameters,
     )
-    click.echo(json.dumps(motion.to_json(), indent=2) if as_json else motion.text())
+    click.echo(json_text(motion.to_json()) if as_json else motion.text())

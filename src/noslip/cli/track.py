@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -71,6 +70,7 @@ def track(
     """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
     from noslip.library import load
     from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
+    from noslip.show.json_text import json_text
 
     loaded = load(model)
     target = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-track")
@@ -135,7 +135,7 @@ def track(
         )
     if as_json:
         numbers = summary(as_run, command, found) | result.to_json() | {"folder": str(target)}
-        click.echo(json.dumps(numbers, indent=2))
+        click.echo(json_text(numbers))
     else:
         click.echo(summary_text(as_run))
         click.echo(f"  tracking             {result.summary()}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from noslip.cli.options import json_option
@@ -18,8 +16,9 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     """Compare five formulations at random states and print the certificate."""
     from noslip.formulations.verify import verify as verify_model
     from noslip.library import load
+    from noslip.show.json_text import json_text
 
     certificate = verify_model(load(model), states=states, seed=seed)
-    click.echo(json.dumps(certificate.to_json(), indent=2) if as_json else certificate.text())
+    click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
     if not certificate.holds:
         raise SystemExit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from noslip import __version__
 from noslip.analysis.scenario import ScenarioRun
 from noslip.errors import SimulationError
 from noslip.model.files import save_model
+from noslip.show.json_text import json_text
 
 if TYPE_CHECKING:
     from noslip.analysis.audit import Audit
@@ -202,9 +202,7 @@ def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) 
     save_model(run.model, folder / MODEL)
     run.to_netcdf(folder / TRAJECTORY)
     run.to_csv(folder / "trajectory.csv")
-    (folder / SUMMARY).write_text(
-        json.dumps(summary(result, command, audit), indent=2) + "\n", "utf-8"
-    )
+    (folder / SUMMARY).write_text(json_text(summary(result, command, audit)) + "\n", "utf-8")
     (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n", "utf-8")
 
 
