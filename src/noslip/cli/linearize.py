@@ -102,13 +102,13 @@ def linearize(
         click.echo(f"  figure  {target}")
 
 
-def constants(model: Model, changes: tuple[str, ...]) -> dict[str, float]:
+def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> dict[str, float]:
     """--set NAME=VALUE pairs as numbers: a steady motion has no inputs that change."""
     values: dict[str, float] = {}
-    for name, value in read_changes(model, changes).items():
+    for name, value in read_changes(model, changes, option).items():
         if isinstance(value, str):
             raise click.UsageError(
-                f"--set {name}={value}: a steady motion has constant inputs; give a number or an "
+                f"{option} {name}={value}: a steady motion has constant inputs; give a number or an "
                 "expression of parameters"
             )
         values[name] = float(value)

@@ -38,8 +38,10 @@ def read_triple(option: str, text: str) -> tuple[float | str, float | str, float
     return parts[0], parts[1], parts[2]
 
 
-def read_changes(model: Model, changes: tuple[str, ...]) -> dict[str, float | str]:
-    """--set NAME=VALUE pairs; a value is an expression of the model's parameters.
+def read_changes(
+    model: Model, changes: tuple[str, ...], option: str = "--set"
+) -> dict[str, float | str]:
+    """NAME=VALUE pairs of an option; a value is an expression of the model's parameters.
 
     An input may also depend on t, coordinates and speeds; it then stays a text.
     """
@@ -52,9 +54,9 @@ def read_changes(model: Model, changes: tuple[str, ...]) -> dict[str, float | st
     values: dict[str, float | str] = {}
     for change in changes:
         name, equals, text = (part.strip() for part in change.partition("="))
-        said = f"--set {change!r}" if len(change) <= 60 else f"--set {change[:57]!r}…"
+        said = f"{option} {change!r}" if len(change) <= 60 else f"{option} {change[:57]!r}…"
         if not equals or not name:
-            raise click.UsageError(f"{said}: write NAME=VALUE, such as --set r=0.1")
+            raise click.UsageError(f"{said}: write NAME=VALUE, such as {option} r=0.1")
         try:
             unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
         except expressions.ExpressionError as error:

@@ -49,7 +49,7 @@ def steady(
     motion = find_steady(
         system,
         given,
-        guess=constants(loaded, guesses),
+        guess=constants(loaded, guesses, "--guess"),
         find=find,
         inputs=inputs,
         parameters=parameters,
