@@ -108,8 +108,8 @@ def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> 
     for name, value in read_changes(model, changes, option).items():
         if isinstance(value, str):
             raise click.UsageError(
-                f"{option} {name}={value}: a steady motion has constant inputs; give a number or an "
-                "expression of parameters"
+                f"{option} {name}={value}: a steady motion has constant inputs; give a number or "
+                "an expression of parameters"
             )
         values[name] = float(value)
     return values
