@@ -72,8 +72,8 @@ def _skate() -> tuple[Shape, ...]:
         Box(size=(0.22, 0.085, 0.07), frame=Placement(position=(-0.03, 0.0, 0.11)), color=BLUE),
         Cylinder(
             radius=0.0425,
-            length=0.07,
-            frame=Placement(position=(0.09, 0.0, 0.11)),
+            length=0.066,
+            frame=Placement(position=(0.09, 0.0, 0.109)),
             color=BLUE,
         ),
         Sphere(radius=0.04, frame=Placement(position=(0.115, 0.0, 0.105)), color=ORANGE),
