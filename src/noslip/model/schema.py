@@ -62,6 +62,27 @@ WORDS: dict[type, str] = {
     **{joint_type: joint_type.word for joint_type in JOINT_TYPES},
 }
 
+#: What others call a type.
+ALSO_CALLED = {
+    "hinge": "revolute",
+    "pin": "revolute",
+    "rotary": "revolute",
+    "slider": "prismatic",
+    "sliding": "prismatic",
+    "ball": "spherical",
+    "weld": "fixed",
+    "rigid": "fixed",
+    "floating": "free",
+    "wheel": "rolling",
+    "blade": "knife_edge",
+    "skate": "knife_edge",
+    "damper": "joint_damper",
+    "friction": "joint_friction",
+    "force": "wrench",
+    "sphere": "ball",
+    "cube": "box",
+}
+
 
 class Kind(Enum):
     """What a key holds; the value says it in a sentence."""

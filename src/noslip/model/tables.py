@@ -17,30 +17,9 @@ from noslip.model.expressions import is_finite
 from noslip.model.findings import NOUNS, Finding, Path, hint, path_text
 from noslip.model.joints import Fixed
 from noslip.model.model import Model
-from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
+from noslip.model.schema import ALSO_CALLED, FORMAT, WORDS, Key, Kind, keys_of
 
 Table = dict[str, Any]
-
-#: What others call a type.
-ALSO_CALLED = {
-    "hinge": "revolute",
-    "pin": "revolute",
-    "rotary": "revolute",
-    "slider": "prismatic",
-    "sliding": "prismatic",
-    "ball": "spherical",
-    "weld": "fixed",
-    "rigid": "fixed",
-    "floating": "free",
-    "wheel": "rolling",
-    "blade": "knife_edge",
-    "skate": "knife_edge",
-    "damper": "joint_damper",
-    "friction": "joint_friction",
-    "force": "wrench",
-    "sphere": "ball",
-    "cube": "box",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
