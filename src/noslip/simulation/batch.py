@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import loop
@@ -26,7 +26,7 @@ from noslip.simulation.batch_finish import finish_in_scalar_code
 from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
 from noslip.simulation.batch_request import BatchInput, Request, read_request
 from noslip.simulation.batch_result import Batch
-from noslip.simulation.batch_runner import UNSETTLED, LaneResults, empty_results, run_lanes
+from noslip.simulation.batch_runner import UNSETTLED, Array, LaneResults, empty_results, run_lanes
 from noslip.simulation.batch_starts import complete_starts
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.samples import _ENDINGS as ENDINGS

@@ -6,13 +6,15 @@ as its energy error, is not among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import casadi as ca
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
+from noslip.model.quantities import Quantity
 from noslip.simulation.inputs import InputGenerator, read_expression
 from noslip.simulation.start_rows import Orientation, layout_of
 
@@ -41,7 +43,8 @@ def trace_columns(
     """
     known = _known(system, generator)
     for name in definitions:
-        known.setdefault(name, ("", lambda n=name: read_expression(system, n, n, definitions)))
+        read = partial(read_expression, system, name, f"column '{name}'", definitions)
+        known.setdefault(name, ("", read))
     values = []
     for name in names:
         if name not in known:
@@ -64,35 +67,39 @@ def _known(system: System, generator: InputGenerator | None) -> dict[str, Column
     """Every column there is."""
     kin, eq = system.kinematics, system.equations
     known: dict[str, Column] = {}
-    for quantities, column in (
-        (system.coordinates, lambda: kin.symbols.q),
-        (system.speeds, lambda: kin.v),
-        (system.inputs, lambda: eq.inputs),
-    ):
-        for k, q in enumerate(quantities):
-            known[q.name] = (q.unit, lambda k=k, column=column: column()[k])
-    for k, q in enumerate(system.speeds):
-        known[f"acceleration.{q.name}"] = (f"{q.unit}^2", lambda k=k: eq.speed_rates[k])
+
+    def add(quantities: Iterable[tuple[str, str]], column: Callable[[], Any]) -> None:
+        for k, (name, unit) in enumerate(quantities):
+            known[name] = (unit, partial(_entry, column, k))
+
+    def with_units(quantities: Iterable[Quantity]) -> list[tuple[str, str]]:
+        return [(q.name, q.unit) for q in quantities]
+
+    add(with_units(system.coordinates), lambda: kin.symbols.q)
+    add(with_units(system.speeds), lambda: kin.v)
+    add(with_units(system.inputs), lambda: eq.inputs)
+    rates = [(f"acceleration.{q.name}", f"{q.unit}^2") for q in system.speeds]
+    add(rates, lambda: eq.speed_rates)
     for o in layout_of(system).orientations:
-        for k, name in enumerate(o.angle_names):
-            known[name] = ("rad", lambda o=o, k=k: _angles(kin.symbols.q, o)[k])
+        add([(name, "rad") for name in o.angle_names], partial(_angles, kin.symbols.q, o))
     for trace in kin.contacts:
-        for j, axis in enumerate("xyz"):
-            name = f"{trace.contact.name}.contact_{axis}"
-            known[name] = ("m", lambda p=trace.point, j=j: kin.at_speeds(p[j]))
+        names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
+        add(names, partial(kin.at_speeds, trace.point))
     at_costates = kin.num_coordinates + kin.num_independent_speeds
-    for k, q in enumerate(system.costates):
-        known[q.name] = (q.unit, lambda k=at_costates + k: system.state[k])
+    add(with_units(system.costates), lambda: system.state[at_costates:])
     if generator is not None:
-        for k, (name, unit) in enumerate(zip(generator.names, generator.units, strict=True)):
-            known[name] = (unit, lambda k=k: generator.states[k])
-    known["kinetic_energy"] = ("J", lambda: eq.kinetic_energy)
-    known["potential_energy"] = ("J", lambda: eq.forces.potential_energy)
-    known["work"] = ("J", lambda: system.state[-1] if system.does_work else ca.SX(0))
-    for k, row in enumerate(kin.rows):
-        known[f"residual.{row.name}"] = (row.unit, lambda k=k: kin.row_values[k])
-        known[f"reaction.{row.name}"] = (row.multiplier_unit, lambda k=k: eq.multipliers[k])
+        states = generator.states
+        add(zip(generator.names, generator.units, strict=True), lambda: states)
+    add([("kinetic_energy", "J")], lambda: eq.kinetic_energy)
+    add([("potential_energy", "J")], lambda: eq.forces.potential_energy)
+    add([("work", "J")], lambda: system.state[-1] if system.does_work else ca.SX(0))
+    add([(f"residual.{row.name}", row.unit) for row in kin.rows], lambda: kin.row_values)
+    add([(f"reaction.{r.name}", r.multiplier_unit) for r in kin.rows], lambda: eq.multipliers)
     return known
+
+
+def _entry(column: Callable[[], Any], k: int) -> ca.SX:
+    return column()[k]
 
 
 def _angles(q: ca.SX, o: Orientation) -> list[ca.SX]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines.system import Array
 from noslip.simulation.batch_code import BatchCode
-from noslip.simulation.batch_runner import LanePlan
+from noslip.simulation.batch_runner import Array, LanePlan
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 

@@ -14,8 +14,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.simulation.batch_runner import Array
 from noslip.simulation.inputs import AbstractInputLaw, Table
 from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start_rows import layout_of
@@ -68,29 +69,31 @@ def read_request(
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
     _check_names(system, starts or {}, given_inputs)
     numbers: dict[tuple[str, str], Array] = {}
-    texts, tables, traced = {}, {}, {}
+    texts: dict[str, str] = {}
+    tables: dict[str, tuple[Table, ...]] = {}
+    traced: dict[str, str | ca.Function] = {}
     for kind, mapping in (("start", starts or {}), ("parameter", parameters or {})):
         for name, value in mapping.items():
             numbers[kind, name] = _numbers(value, f"{kind} '{name}'", where)
-    for name, value in (definitions or {}).items():
-        if isinstance(value, str):
-            texts[name] = value
+    for name, definition in (definitions or {}).items():
+        if isinstance(definition, str):
+            texts[name] = definition
         else:
-            numbers["definition", name] = _numbers(value, f"definition '{name}'", where)
-    for name, value in given_inputs.items():
-        found = _tables(value)
+            numbers["definition", name] = _numbers(definition, f"definition '{name}'", where)
+    for name, given in given_inputs.items():
+        found = _tables(given)
         if found:
             tables[name] = found
-        elif isinstance(value, str | ca.Function):
-            traced[name] = value
-        elif callable(value):
+        elif isinstance(given, str | ca.Function):
+            traced[name] = given
+        elif callable(given):
             raise SimulationError(
                 f"input '{name}' is a Python callable, which lanes cannot call",
                 where,
                 "give numbers, an expression, a Table or a CasADi function, or simulate one by one",
             )
         else:
-            numbers["input", name] = _numbers(value, f"input '{name}'", where)
+            numbers["input", name] = _numbers(given, f"input '{name}'", where)
     lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
     lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
     count = _count(count, lengths, where)
@@ -117,7 +120,8 @@ def read_request(
 
 
 def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -> None:
-    settable = [q.name for q in (*system.model.inputs, *system.model.speed_inputs)]
+    settable = [u.name for u in system.model.inputs]
+    settable += [w.name for w in system.model.speed_inputs]
     known = {
         "coordinate, speed or angle": (starts, list(layout_of(system).names), "start"),
         "input": (inputs, settable, "inputs"),

@@ -119,8 +119,8 @@ class Batch:
             data[f"event.{name}"] = (("trajectory", "occurrence"), times, {"units": "s"})
             data[f"count.{name}"] = (("trajectory",), self.event_counts[name], {"units": "1"})
         data["end_time"] = (("trajectory",), self.t, {"units": "s"})
-        for name, values in (("steps", self.steps), ("nfev", self.nfev)):
-            data[name] = (("trajectory",), values, {"units": "1"})
+        for name, counts in (("steps", self.steps), ("nfev", self.nfev)):
+            data[name] = (("trajectory",), counts, {"units": "1"})
         endings = np.array([ending.name.lower() for ending in self.endings], dtype=str)
         data["ending"] = (("trajectory",), endings, {})
         coords = {name: ("trajectory", values) for name, values in self.varied.items()}

@@ -4,28 +4,43 @@ Coordinates that are given stay; the others move as little as they must to satis
 Speeds that are given stay; independent speeds that are not given are as small as they can be. All
 rows are evaluated natively and solved together, by least squares in the scaled speeds v̂ = L v:
 
-    C v̂ = d      v̂ = C⁺ d + Z y      with C Z = 0 and y such that |E v̂| is least
+    C v̂ = d      v̂ = C⁺ d + P y      with P = 1 − C⁺C and y such that |E v̂| is least
 
 Where that does not succeed, as with orientations of which only some angles are given, a trajectory
 is completed by :func:`complete_start` alone, which tries harder and knows what to say.
+
+A start has the same bits whatever other trajectories there are: see ``batch_algebra``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import System
 from noslip.errors import NoslipError
+from noslip.simulation.batch_algebra import (
+    RANK,
+    angular_velocity,
+    apply,
+    dot,
+    each,
+    largest,
+    product,
+    pseudo_inverse,
+    quaternions,
+)
 from noslip.simulation.batch_columns import intrinsic_angles
+from noslip.simulation.batch_runner import Array
 from noslip.simulation.start import TOLERANCE, complete_start
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
 BLOCK = 4096  # trajectories completed together
 MAX_CORRECTIONS = 20
-RANK = 1e-10  # singular values below this share of the largest count as zero
 
 #: From trajectories, and their coordinates, to the values of the speed inputs at the start.
 SpeedInputs = Callable[[Array, Array], Array]
@@ -79,9 +94,14 @@ def complete_starts(
         )
         for k in np.array_split(np.arange(num_starts), -(-num_starts // BLOCK))
     ]
-    q, eta, mu = (np.concatenate([getattr(p, name) for p in parts]) for name in Starts.__slots__)
+    starts = _joined(parts)
     if num_starts < count:
-        q, eta, mu = (np.tile(part, (count, 1)) for part in (q, eta, mu))
+        starts = Starts(*(np.tile(part, (count, 1)) for part in (starts.q, starts.eta, starts.mu)))
+    return starts
+
+
+def _joined(parts: list[Starts]) -> Starts:
+    q, eta, mu = (np.concatenate([getattr(p, name) for p in parts]) for name in Starts.__slots__)
     return Starts(q, eta, mu)
 
 
@@ -102,36 +122,37 @@ def _complete(
     speed_inputs: SpeedInputs | None,
 ) -> Starts:
     """Starts of a block of trajectories."""
-    n, quaternions = len(trajectories), system.kinematics.probe.quaternions
-    # the first is completed alone: it says what is wrong with what is given
-    first = _alone(system, given, 0, trajectories, time, params, speed_inputs)
-    if n == 1:
-        return first
-    q, fixed = _given_coordinates(layout, quaternions, given, n)
+    n = len(trajectories)
+    alone = partial(_alone, system, given, trajectories, time, params, speed_inputs)
+    if layout.function is None:
+        # a long mechanism is completed joint by joint
+        return _joined([alone(k) for k in range(n)])
+    alone(0)  # says what is wrong with what is given to all
+    q, fixed = _given_coordinates(system, layout, given, n)
     t, w = np.full(n, time), np.zeros((n, len(system.model.speed_inputs)))
     q, rows, is_closed = _close(system, layout, q, fixed, t, w, params)
     if speed_inputs is not None:
         w = speed_inputs(trajectories, q)
         rows = _rows(layout, t, q, w, params)
     v, is_fit = _speeds(layout, given, q, rows)
-    eta = np.einsum("nij,nj->ni", rows.E, v)
+    eta = apply(rows.E, v)
     mu = np.zeros((n, len(layout.costates)))
     for k, name in enumerate(layout.costates):
         mu[:, k] = given.get(name, 0.0)
-    for k in np.flatnonzero(~(is_closed & is_fit)):
-        alone = _alone(system, given, int(k), trajectories, time, params, speed_inputs)
-        q[k], eta[k] = alone.q[0], alone.eta[0]
+    for k in np.flatnonzero(~(is_closed & is_fit)).tolist():
+        start = alone(k)
+        q[k], eta[k] = start.q[0], start.eta[0]
     return Starts(q, eta, mu)
 
 
 def _alone(
     system: System,
     given: Mapping[str, Array],
-    k: int,
     trajectories: Array,
     time: float,
     params: Array,
     speed_inputs: SpeedInputs | None,
+    k: int,
 ) -> Starts:
     """One start, by the rules of a single run."""
 
@@ -157,7 +178,7 @@ def _alone(
 
 
 def _given_coordinates(
-    layout: Layout, quaternions: tuple[int, ...], given: Mapping[str, Array], n: int
+    system: System, layout: Layout, given: Mapping[str, Array], n: int
 ) -> tuple[Array, list[int]]:
     """Rest positions overwritten by what is given, and the places that must not move."""
     q, fixed = np.tile(layout.rest, (n, 1)), []
@@ -168,9 +189,9 @@ def _given_coordinates(
     for o in layout.orientations:
         if any(name in given for name in o.angle_names):
             at = slice(o.quaternion, o.quaternion + 4)
-            q[:, at] = _quaternions(_values(o.angle_names, given, n), o.angles.sequence)
+            q[:, at] = quaternions(_values(o.angle_names, given, n), o.angles.sequence)
             fixed += range(at.start, at.stop)
-    return _normalized(quaternions, q), sorted(fixed)
+    return _normalized(system, q), sorted(fixed)
 
 
 def _values(names: tuple[str, ...], given: Mapping[str, Array], n: int) -> list[Array]:
@@ -183,45 +204,22 @@ def _angles(o: Orientation, given: Mapping[str, Array], q: Array) -> list[Array]
     if all(name in given for name in o.angle_names):
         return _values(o.angle_names, given, len(q))
     quaternion = list(q[:, o.quaternion : o.quaternion + 4].T)
-    return intrinsic_angles(quaternion, o.angles.sequence, np.arctan2, np.sqrt)
+    atan2 = partial(each, math.atan2)
+    return intrinsic_angles(quaternion, o.angles.sequence, atan2, np.sqrt)
 
 
-def _quaternions(angles: list[Array], sequence: str) -> Array:
-    """Unit quaternions (n, 4) of R₁(a₁) R₂(a₂) R₃(a₃), scalar first."""
-    w, x, y, z = 1.0, 0.0, 0.0, 0.0
-    for letter, angle in zip(sequence, angles, strict=True):
-        c, s = np.cos(angle / 2), np.sin(angle / 2)
-        a, b, d = (s if letter == axis else 0.0 for axis in "xyz")
-        w, x, y, z = (
-            w * c - x * a - y * b - z * d,
-            w * a + x * c + y * d - z * b,
-            w * b - x * d + y * c + z * a,
-            w * d + x * b - y * a + z * c,
-        )
-    return np.stack([w, x, y, z], axis=-1)
-
-
-def _angular_velocity(angles: list[Array], rates: list[Array], sequence: str) -> Array:
-    """ω (n, 3) in the axes of the turned frame, for the rates of intrinsic angles."""
-    omega = [np.zeros(len(angles[0])) for _ in range(3)]
-    for letter, angle, rate in zip(sequence, angles, rates, strict=True):
-        i = "xyz".index(letter)
-        j, k = (i + 1) % 3, (i + 2) % 3
-        c, s = np.cos(angle), np.sin(angle)
-        omega[i] = omega[i] + rate
-        omega[j], omega[k] = c * omega[j] + s * omega[k], c * omega[k] - s * omega[j]
-    return np.stack(omega, axis=-1)
-
-
-def _normalized(quaternions: tuple[int, ...], q: Array) -> Array:
+def _normalized(system: System, q: Array) -> Array:
+    """The coordinates with unit quaternions."""
     q = q.copy()
-    for k in quaternions:
-        q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=1, keepdims=True)
+    for k in system.kinematics.probe.quaternions:
+        part = q[:, k : k + 4]
+        part /= np.sqrt(dot(part, part))[:, None]
     return q
 
 
 def _rows(layout: Layout, t: Array, q: Array, w: Array, params: Array) -> Rows:
     """The rows of many configurations: every matrix with an index of the trajectory before."""
+    assert layout.function is not None
     _, nx, nu, _ = layout.function.input_sizes
     x, inputs = np.zeros((len(q), nx)), np.zeros((len(q), nu))
     x[:, : q.shape[1]] = q
@@ -241,87 +239,56 @@ def _close(
     params: Array,
 ) -> tuple[Array, Rows, Array]:
     """Move the free coordinates until g(q, t) = 0; the rows there, and where that succeeded."""
-    length, quaternions = system.kinematics.probe.length, system.kinematics.probe.quaternions
+    length = system.kinematics.probe.length
     tolerance = TOLERANCE * max(1.0, length)
     rows = _rows(layout, t, q, w, params)
-    best = _largest(rows.g)
-    is_open = best > 1e-15 * np.maximum(1.0, _largest(q))
+    best = largest(rows.g)
+    is_open = best > 1e-15 * np.maximum(1.0, largest(q))
     for _ in range(MAX_CORRECTIONS):
         k = np.flatnonzero(is_open)
         if not k.size:
             break
         part = Rows(*[matrix[k] for matrix in rows])
-        held = part.N[:, fixed]
-        stacked = np.concatenate([part.A[:, layout.holonomic], held], axis=1) / layout.scale
+        stacked = np.concatenate([part.A[:, layout.holonomic], part.N[:, fixed]], axis=1)
         wanted = np.concatenate([-part.g, np.zeros((k.size, len(fixed)))], axis=1)
-        step = _least(stacked, wanted)
-        size = np.linalg.norm(step, axis=1)
-        longest = np.maximum(length, best[k])
+        step = apply(pseudo_inverse(stacked / layout.scale), wanted)
+        size, longest = np.sqrt(dot(step, step)), np.maximum(length, best[k])
         step *= np.minimum(1.0, longest / np.maximum(size, 1e-300))[:, None]
-        trial = q[k] + np.einsum("nij,nj->ni", part.N, step / layout.scale)
-        trial = _normalized(quaternions, trial)
+        trial = _normalized(system, q[k] + apply(part.N, step / layout.scale))
         trial[:, fixed] = q[k][:, fixed]
         there = _rows(layout, t[k], trial, w[k], params[k])
-        left = _largest(there.g)
+        left = largest(there.g)
         is_better = left < best[k]
         moved = k[is_better]
         q[moved], best[moved] = trial[is_better], left[is_better]
         for matrix, new in zip(rows, there, strict=True):
             matrix[moved] = new[is_better]
-        is_open[k] = is_better & (left > 1e-15 * np.maximum(1.0, _largest(trial)))
+        is_open[k] = is_better & (left > 1e-15 * np.maximum(1.0, largest(trial)))
     return q, rows, best <= tolerance
-
-
-def _largest(values: Array) -> Array:
-    largest = np.max(np.abs(values), axis=1, initial=0.0)
-    return np.where(np.isnan(largest), np.inf, largest)
-
-
-def _least(C: Array, d: Array) -> Array:
-    """Least x with C x = d in the least-squares sense, for every trajectory."""
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(C).all(axis=(1, 2))
-        return np.einsum("nij,nj->ni", _pseudo_inverse(np.where(finite[:, None, None], C, 0.0)), d)
-
-
-def _pseudo_inverse(C: Array) -> Array:
-    """C⁺ (n, c, r): Cᵀ (C Cᵀ)⁻¹ where the rows are independent, else by singular values."""
-    gram = C @ C.transpose(0, 2, 1)
-    try:
-        inverse = C.transpose(0, 2, 1) @ np.linalg.inv(gram)
-    except np.linalg.LinAlgError:
-        return np.linalg.pinv(C, rcond=RANK)
-    unit = C @ inverse
-    error = np.abs(unit - np.eye(C.shape[1])).max(axis=(1, 2), initial=0.0)
-    poor = np.flatnonzero(~(error < 1e-6))
-    inverse[poor] = np.linalg.pinv(C[poor], rcond=RANK)
-    return inverse
 
 
 def _speeds(
     layout: Layout, given: Mapping[str, Array], q: Array, rows: Rows
 ) -> tuple[Array, Array]:
     """Tree speeds with A v + a = 0 and the given values; where they fit."""
-    scale = layout.scale
     C, d = _speed_rows(layout, given, q, rows)
-    C_hat = C / scale
-    weight = 1.0 / np.maximum(np.linalg.norm(C_hat, axis=2), 1e-12)
+    C_hat = C / layout.scale
+    weight = 1.0 / np.maximum(np.sqrt(dot(C_hat, C_hat)), 1e-12)
     C_hat, d_hat = C_hat * weight[:, :, None], d * weight
-    inverse = _pseudo_inverse(C_hat)
-    v_hat = np.einsum("nij,nj->ni", inverse, d_hat)
+    inverse = pseudo_inverse(C_hat)
+    v_hat = apply(inverse, d_hat)
     # one more round takes the residual to rounding
-    v_hat += np.einsum("nij,nj->ni", inverse, d_hat - np.einsum("nij,nj->ni", C_hat, v_hat))
-    # the speeds that stay free, P v̂ with P = 1 − C⁺C, make E v̂ least
-    free = np.eye(C.shape[2]) - inverse @ C_hat
-    E_hat = rows.E / scale
-    if E_hat.shape[1] and np.abs(free).max(initial=0.0) > 1e-9:
-        along = E_hat @ free
+    v_hat += apply(inverse, d_hat - apply(C_hat, v_hat))
+    P = np.eye(C.shape[2]) - product(inverse, C_hat)
+    some = np.flatnonzero(np.abs(P).max(axis=(1, 2), initial=0.0) > RANK)
+    if rows.E.shape[1] and some.size:
+        E_hat = rows.E[some] / layout.scale
+        along = product(E_hat, P[some])
         back = np.linalg.pinv(along, rcond=RANK)
-        step = np.einsum("nij,nj->ni", back, np.einsum("nij,nj->ni", E_hat, v_hat))
-        v_hat -= np.einsum("nij,nj->ni", free, step)
-    v = v_hat / scale
-    missed = _largest((np.einsum("nij,nj->ni", C, v) - d) * weight)
-    return v, missed <= 1e-9 * np.maximum(1.0, _largest(v_hat))
+        v_hat[some] -= apply(P[some], apply(back, apply(E_hat, v_hat[some])))
+    v = v_hat / layout.scale
+    missed = largest((apply(C, v) - d) * weight)
+    return v, missed <= 1e-9 * np.maximum(1.0, largest(v_hat))
 
 
 def _speed_rows(
@@ -344,5 +311,5 @@ def _speed_rows(
         if any(name in given for name in o.rate_names):
             angles, rates = _angles(o, given, q), _values(o.rate_names, given, n)
             parts.append(unit[:, o.speed : o.speed + 3])
-            values.append(_angular_velocity(angles, rates, o.angles.sequence))
+            values.append(angular_velocity(angles, rates, o.angles.sequence))
     return np.concatenate(parts, axis=1), np.concatenate(values, axis=1)
