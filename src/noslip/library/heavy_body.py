@@ -57,18 +57,18 @@ def build() -> Model:
                 frame=Placement(position=(0.0, 0.0, "s_z/2")),
                 color=METAL,
             ),
-            Box(size=(0.7, 0.45, 0.2), frame=Placement(position=("s_x", "s_y", "s_z")), color=BLUE),
             Box(
-                size=(0.16, 0.12, 0.1),
-                frame=Placement(position=("s_x+0.42", "s_y", "s_z")),
+                size=(0.5, 0.34, 0.12), frame=Placement(position=("s_x", "s_y", "s_z")), color=BLUE
+            ),
+            Box(
+                size=(0.12, 0.1, 0.07),
+                frame=Placement(position=("s_x+0.3", "s_y", "s_z")),
                 color=ORANGE,
             ),
             Cylinder(
-                radius=0.12, length=0.03, frame=Placement(position=("s_x", "s_y", "s_z+0.11"))
-            ),
-            Box(
-                size=(0.1, 0.02, 0.04),
-                frame=Placement(position=("s_x+0.06", "s_y", "s_z+0.11")),
+                radius=0.1,
+                length=0.02,
+                frame=Placement(position=("s_x", "s_y", "s_z+0.065")),
                 color=LIGHT,
             ),
         ),
