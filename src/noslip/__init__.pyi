@@ -134,6 +134,12 @@ from .simulation.trajectory import (
 from .simulation.simulate import (
     simulate as simulate,
 )
+from .simulation.batch_result import (
+    Batch as Batch,
+)
+from .simulation.batch import (
+    simulate_batch as simulate_batch,
+)
 
 # analyze
 from .analysis.instant import (
