@@ -157,9 +157,9 @@ def test_a_minute_of_the_vehicle_takes_milliseconds(system_of):
     frames(system, run)
     best = np.inf
     for _ in range(5):
-        begun = time.perf_counter()
+        begun = time.process_time()  # of this process, however busy the machine is
         frames(system, run)
-        best = min(best, time.perf_counter() - begun)
+        best = min(best, time.process_time() - begun)
     assert best < 0.05
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,27 @@ Array = NDArray[np.float64]
 
 
 def number(scalar: Scalar, values: Mapping[str, float]) -> float:
-    """What a scalar of the model is at given parameter values."""
-    return expressions.nominal(scalar, values)
+    """What a scalar of the model is at given parameter values; nan where it has no value."""
+    if not isinstance(scalar, str):
+        return float(scalar)
+    names = _names(scalar)
+    constants = expressions.CONSTANTS
+    given = tuple(values[name] if name in values else constants[name] for name in names)
+    return _value(scalar, names, given)
+
+
+# a slider asks for the same expressions again and again, and changes few of them
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[str, ...]:
+    """The names in an expression."""
+    return tuple(sorted(expressions.names_in(expressions.parse(text))))
+
+
+@lru_cache(maxsize=16384)
+def _value(text: str, names: tuple[str, ...], given: tuple[float, ...]) -> float:
+    return expressions.nominal(text, dict(zip(names, given, strict=True)))
 
 
 def numbers(entries: Sequence[Scalar], values: Mapping[str, float]) -> Array:
