@@ -144,6 +144,7 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
     program, _ = chain(3)
     inputs = chain_inputs(program, 5)
     whole = native(program).map(*inputs)
+    monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
     monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
     assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm([program])
     in_parts = native(program).map(*inputs)
@@ -152,7 +153,7 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
 
 def test_long_program_is_cut_and_agrees_with_casadi() -> None:
     program, function = chain(24)
-    assert program.num_operations > llvm.LONGEST_PART
+    assert program.num_operations > llvm.LONGEST_WHOLE
     assert "@program0_part1(" in print_llvm([program])
     inputs = row(chain_inputs(program, 1), 0)
     np.testing.assert_allclose(
@@ -169,6 +170,7 @@ def test_workspace_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(100):
         value = ca.sin(value)
     program = trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)
+    monkeypatch.setattr(llvm, "LONGEST_WHOLE", 10)
     monkeypatch.setattr(llvm, "LONGEST_PART", 10)
     assert "%w = alloca [2 x double]" in print_llvm([program])
     np.testing.assert_allclose(

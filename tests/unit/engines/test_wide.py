@@ -264,6 +264,7 @@ def test_wide_parts_and_whole(monkeypatch, system_of, rng, longest_part: int) ->
     x = rng.normal(size=(5, system.num_states))
     u, p = rng.normal(size=(5, len(system.inputs))), system.parameters()
     whole = compile_wide([program], 4)["rates"].map(np.zeros(5), x, u, p)
+    monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
     monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
     assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm(
         [program], Lanes.of(4)
