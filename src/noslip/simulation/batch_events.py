@@ -15,6 +15,7 @@ from __future__ import annotations
 from noslip.simulation.batch_native import call, copy, native, reals, unit, words
 from noslip.simulation.batch_samples import find_rough, interpolate, partial_steps
 from noslip.simulation.batch_setup import (
+    EVALUATIONS,
     EVENT,
     EXPECTED,
     F_A,
@@ -150,6 +151,7 @@ def refine(s, event):
         for j in range(lanes):
             if mask[j] == 0:
                 continue
+            word(s, EVALUATIONS)[j] += s.num_stages
             f = probe[j]
             if attempt == 0:
                 f_a[j], b[j], a[j] = f, a[j], b[j]

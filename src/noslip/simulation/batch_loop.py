@@ -23,8 +23,6 @@ Vectors of lanes are rows: value k of lane j is at place ``k lanes + j``.
 
 Traps
 -----
-- The compiled code on disk is renewed when *this* file changes. After a change of another ``batch``
-  file alone, touch this one.
 - Words that say whether something holds are −1 and 0.
 """
 

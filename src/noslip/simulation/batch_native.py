@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable
-from functools import cached_property
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 from llvmlite import ir
-from numba import cfunc, njit, types
-from numba.core import cgutils
+from numba import njit, types
+from numba.core import cgutils, sigutils
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
+
+_FILES = (
+    *("batch_events", "batch_loop", "batch_native", "batch_samples", "batch_setup", "batch_steps"),
+    *("dop853", "loop"),
+)
 
 #: Compiled into its callers. Without any flag, so that a lane's bits are the same in every loop.
 native = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+@functools.cache
+def _stamp() -> tuple[str, int]:
+    """What the files of the loop hold: compiled code on disk is used while it is the same.
+
+    By itself Numba asks only for the file of a function, not for those of the functions it calls.
+    """
+    digest = hashlib.sha256()
+    for name in _FILES:
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+    return digest.hexdigest(), 0
+
+
+def _cache_on_disk(compiled: Any) -> None:
+    """Keep compiled code on disk, if there is a folder that can be written to."""
+    with suppress(RuntimeError):
+        compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = _stamp()
+
+
 def cached(function):
-    """Compile with a cache on disk, or without where no folder can be written to."""
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:
-        return njit(**options)(function)
+    """Compile a function and keep it on disk."""
+    compiled = njit(nogil=True, error_model="numpy")(function)
+    _cache_on_disk(compiled)
+    return compiled
 
 
 class unit:
@@ -32,14 +59,13 @@ class unit:
     def __init__(self, function: Callable[[int], None]) -> None:
         self.function = function
 
-    @cached_property
+    @functools.cached_property
     def address(self) -> int:
         """Where its machine code is."""
-        signature, options = types.void(types.int64), {"error_model": "numpy"}
-        try:
-            self.compiled = cfunc(signature, cache=True, **options)(self.function)
-        except RuntimeError:
-            self.compiled = cfunc(signature, **options)(self.function)
+        signature = sigutils.normalize_signature(types.void(types.int64))
+        self.compiled: Any = CFunc(self.function, signature, {}, {"error_model": "numpy"})
+        _cache_on_disk(self.compiled)
+        self.compiled.compile()
         return int(self.compiled.address)
 
 

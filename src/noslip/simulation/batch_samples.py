@@ -60,13 +60,12 @@ def partial_steps(s, out):
     TIME is when. H_TRY and LAST are left as they were.
     """
     lanes, t, h, last = s.lanes, real(s, T), real(s, H_TRY), real(s, LAST)
-    theta, evaluations = real(s, THETA), word(s, EVALUATIONS)
+    theta = real(s, THETA)
     kept_h, kept_last = real(s, C), real(s, F_C)
     for j in range(lanes):
         kept_h[j], kept_last[j] = h[j], last[j]
         h[j] = theta[j] * h[j]
         last[j] = t[j] + h[j]
-        evaluations[j] -= s.num_stages * word(s, SELECT)[j]
     evaluate_stages(s, s.stages, 1, s.num_stages)
     tolerances = (s.absolute, s.settings)
     call(s.end, (s.y, real_at(s, H_TRY), s.k, *tolerances, out, real_at(s, EXPECTED), s.ny, s.row))
@@ -94,6 +93,8 @@ def find_rough(s):
     kept = real(s, B)
     for j in range(s.lanes):
         kept[j], theta[j] = theta[j], 0.5
+        if select[j] != 0 and rough[j] == UNKNOWN:
+            word(s, EVALUATIONS)[j] += s.num_stages
     partial_steps(s, s.point)
     interpolate(s, s.other)
     given = (s.point, s.other, s.y, s.end_state, s.absolute, s.settings)
@@ -116,6 +117,7 @@ def state_within(s):
     is_rough = False
     for j in range(s.lanes):
         mask[j] = -1 if select[j] != 0 and rough[j] == -1 else 0
+        word(s, EVALUATIONS)[j] -= s.num_stages * mask[j]
         is_rough = is_rough or mask[j] != 0
     if is_rough:
         partial_steps(s, s.other)

@@ -220,7 +220,7 @@ def close_step(here):
     rates at s.next are in PROJECTED_ROW, else in END_ROW.
     """
     s = worker_at(here)
-    lanes, dense = s.lanes, word(s, DENSE)
+    lanes, verdict, dense = s.lanes, word(s, VERDICT), word(s, DENSE)
     projected, evaluations = word(s, PROJECTED), word(s, EVALUATIONS)
     last, end_rates = real_at(s, LAST), rates_at(s, END_ROW)
     for j in range(lanes):
@@ -231,7 +231,8 @@ def close_step(here):
     is_dense = any_of(s, DENSE)
     for j in range(lanes):
         projected[j] = -1 if s.project == 0 else dense[j]
-        evaluations[j] -= projected[j]
+        if verdict[j] == ACCEPTED:
+            evaluations[j] -= projected[j]
     if s.project == 0 or is_dense:
         evaluate(s, last, s.next, end_rates)
         retry_unless_finite(s, end_rates, s.ny, PROJECTED)
@@ -293,7 +294,8 @@ def prepare_dense(s):
     else:
         dense, evaluations = word(s, DENSE), word(s, EVALUATIONS)
         for j in range(s.lanes):
-            evaluations[j] -= NUM_DENSE * dense[j]
+            if word(s, VERDICT)[j] == ACCEPTED:
+                evaluations[j] -= NUM_DENSE * dense[j]
         evaluate_stages(s, s.dense_stages, NUM_STAGES + 1, NUM_DENSE)
         given = (s.y, s.end_state, h, s.k, s.absolute, s.settings)
         call(s.dense, (*given, s.f, real_at(s, BOUND), s.ny, s.row))
