@@ -1,0 +1,153 @@
+"""A studio as a program of its own, and what a person sees and does on its page."""
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+
+#: Milliseconds for anything that the page must do.
+PATIENCE = 60_000
+
+CURVES = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).map(({chart}) => ({
+    names: chart.series.map(s => s.label),
+    data: Array.from(chart.data, a => Array.from(a)),
+}))"""
+
+PLACE = """name => {
+    const nodes = window.__viserMutable.nodeRefFromName;
+    const path = Object.keys(nodes).find(n => nodes[n] && /^\\/noslip\\d+\\/[^/]+$/.test(n)
+        && n.endsWith("/" + name));
+    if (!path) return null;
+    const matrix = nodes[path].matrix.elements;
+    return [matrix[12], matrix[13], matrix[14]];
+}"""
+
+
+class Server:
+    """`noslip studio` in a process of its own."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "noslip.cli", "studio", *arguments, "--no-browser"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found, line + self.process.stderr.read()
+        self.address, self.port = found.group(0), int(found.group(1))
+
+    def interrupt(self):
+        """Ctrl-C; returns exit code and what it wrote on its way out."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+@contextlib.contextmanager
+def server(*arguments):
+    running = Server(*arguments)
+    try:
+        yield running
+    finally:
+        running.end()
+
+
+class Studio:
+    """The page, as a person uses it."""
+
+    def __init__(self, page, address, *, is_paused=True):
+        self.page = page
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        self.wait_for_text("computed in")
+        if is_paused:  # nothing to draw, so that other things go faster
+            self.press("Pause")
+
+    def curve(self, name):
+        """Times and values of a curve that is drawn, with the points of the cursor."""
+        for plot in self.page.evaluate(CURVES):
+            if name in plot["names"]:
+                k = plot["names"].index(name)
+                return np.array(plot["data"][0]), np.array(plot["data"][k])
+        return None
+
+    def wait_for_curve(self, name, run):
+        """Until a curve has the samples of a run; they are compared to the last bit."""
+        drawn = None
+        for _ in range(PATIENCE // 100):
+            drawn = self.curve(name)
+            if drawn is not None and self._is(drawn, run.t, run[name]):
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{name} is drawn as {drawn}, expected {run[name]}")
+
+    @staticmethod
+    def _is(drawn, t, values):
+        at = np.isin(drawn[0], t)
+        kept, first = np.unique(drawn[0][at], return_index=True)
+        return np.array_equal(kept, t) and np.array_equal(drawn[1][at][first], values)
+
+    def wait_until(self, holds):
+        """Until something holds."""
+        for _ in range(PATIENCE // 100):
+            if holds():
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError("it did not come to hold")
+
+    def place(self, body):
+        """Where a body's frame is in the scene."""
+        for _ in range(PATIENCE // 100):
+            found = self.page.evaluate(PLACE, body)
+            if found is not None:
+                return np.array(found)
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"there is no body '{body}' in the scene")
+
+    def box(self, label):
+        """The field beside a label in which a number or text is typed."""
+        found = self.page.locator("label").filter(has_text=re.compile(f"^{re.escape(label)}$"))
+        return found.last.locator("xpath=ancestor::*[.//input][1]//input").last
+
+    def thumb(self, label):
+        """Middle of the thumb of a slider."""
+        found = self.page.locator("label").filter(has_text=re.compile(f"^{re.escape(label)}$"))
+        row = found.last.locator("xpath=ancestor::*[.//*[@role='slider']][1]")
+        where = row.get_by_role("slider").bounding_box()
+        return where["x"] + where["width"] / 2, where["y"] + where["height"] / 2
+
+    def type(self, label, text):
+        field = self.box(label)
+        field.fill(str(text))
+        field.press("Enter")
+
+    def pick(self, label, option):
+        self.page.get_by_label(label, exact=True).first.click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def tab(self, name):
+        self.page.get_by_text(name, exact=True).first.click()
+
+    def press(self, name):
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def wait_for_text(self, text):
+        self.page.get_by_text(text).first.wait_for(timeout=PATIENCE)
+
+    def picture(self):
+        """The middle of the page as an array of colors."""
+        from io import BytesIO
+
+        from PIL import Image
+
+        clip = {"x": 360, "y": 160, "width": 420, "height": 420}
+        image = Image.open(BytesIO(self.page.screenshot(clip=clip)))
+        return np.asarray(image.convert("RGB"))

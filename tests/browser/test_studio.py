@@ -1,0 +1,271 @@
+"""The studio in a real browser, against the real server in a process of its own."""
+
+import http.server
+import os
+import socket
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from studio_page import PATIENCE, Server, Studio, server
+
+import noslip as ns
+from noslip.analysis.scenario import run_scenario
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("studio") / "blade.toml"
+    ns.save_model(ns.load("knife-edge"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(file):
+    with server(str(file)) as running:
+        yield running.address
+
+
+def save(path, text):
+    before = path.stat().st_mtime_ns
+    path.write_text(text)
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+def blade(**changes):
+    """The run by the functions alone."""
+    model = ns.load("knife-edge")
+    start = {n: changes.pop(n) for n in list(changes) if "." in n}
+    return ns.simulate(
+        ns.compile(ns.derive(model)),
+        duration=model.scenario.duration,
+        start={**model.scenario.start, **start},
+        parameters=changes,
+        samples=model.scenario.samples,
+    )
+
+
+def test_a_slider_changes_the_curve_to_what_a_simulation_gives(page, address):
+    studio = Studio(page, address)
+    studio.wait_for_curve("skate.x", blade())
+    studio.type("m [kg]", 2.5)
+    studio.type("slope [rad]", 0.4)
+    studio.wait_for_curve("skate.x", blade(m=2.5, slope=0.4))
+    # back again
+    page.get_by_role("button", name="Reset").nth(1).click()
+    studio.wait_for_curve("skate.x", blade())
+    # dragged: many values, and the last one is what is drawn
+    x, y = studio.thumb("m [kg]")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for step in range(1, 30):
+        page.mouse.move(x + step, y)
+    page.mouse.up()
+    value = float(studio.box("m [kg]").input_value())
+    assert value > 1.2
+    studio.wait_for_curve("skate.x", blade(m=value))
+
+
+def test_play_moves_the_body_and_scrubbing_shows_a_moment(page, address):
+    studio = Studio(page, address, is_paused=False)
+    run = blade()
+    path = np.column_stack([run["skate.x"], run["skate.y"]])
+    studio.wait_for_curve("skate.x", run)
+    places = []
+    for _ in range(200):
+        place = studio.place("skate")
+        if not places or np.linalg.norm(place - places[-1]) > 1e-3:
+            places.append(place)
+        if len(places) > 3:
+            break
+        page.wait_for_timeout(50)
+    assert len(places) > 3, "the body does not move"
+    for place in places:
+        # on the path that was simulated
+        assert np.min(np.linalg.norm(path - place[:2], axis=1)) < 0.02
+    first = studio.picture()
+    studio.press("Pause")
+    studio.type("t [s]", 4)
+    page.wait_for_function(f"({_near})", arg=[float(run["skate.x"][200]), 1e-4], timeout=PATIENCE)
+    assert run.t[200] == 4.0
+    assert studio.place("skate")[:2] == pytest.approx(path[200], abs=1e-4)
+    page.wait_for_timeout(500)
+    second = studio.picture()
+    for picture in (first, second):
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is blank"
+    assert np.mean(np.any(first != second, axis=-1)) > 0.002
+
+
+_near = """([x, close]) => {
+    const nodes = window.__viserMutable.nodeRefFromName;
+    return Object.keys(nodes).some(n => /^\\/noslip\\d+\\/skate$/.test(n) && nodes[n]
+        && Math.abs(nodes[n].matrix.elements[12] - x) < close);
+}"""
+
+
+def test_another_model_verdicts_and_equations(page, address):
+    studio = Studio(page, address)
+    studio.wait_for_curve("skate.x", blade())
+    studio.pick("model", "agv")
+    run = run_scenario(ns.compile(ns.derive(ns.load("agv")))).trajectory
+    studio.wait_for_curve("platform.x", run)
+    start = studio.place("platform")
+    assert np.hypot(start[0], start[1]) == pytest.approx(1.0, abs=1e-3)
+    assert page.get_by_text("R [m]", exact=True).count() == 1
+    assert page.get_by_text("slope [rad]", exact=True).count() == 0
+    studio.tab("Verdicts")
+    for words in ("Energy drift", "Constraint residual", "5 formulations", "friction coefficient"):
+        studio.wait_for_text(words)
+    studio.tab("Equations")
+    page.locator("math").first.wait_for(timeout=PATIENCE)
+    assert page.locator("math").count() >= 2
+    # a fault is shown with its three parts, and mended it goes away
+    studio.tab("Plots")
+    studio.type("set", "l = -1")
+    studio.wait_for_text("fix")
+    studio.type("set", "l = 0.5")
+    changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5}).trajectory
+    studio.wait_for_curve("wheel1.angle", changed)
+    assert page.locator(".fault").count() == 0
+
+
+def test_a_faulty_file_is_shown_and_the_last_good_model_stays(page, address, file):
+    studio = Studio(page, address)
+    studio.wait_for_curve("skate.x", blade())
+    studio.type("m [kg]", 2.0)
+    studio.wait_for_curve("skate.x", blade(m=2.0))
+    good = file.read_text()
+    try:
+        save(file, good.replace("moment =", "momnet =", 1))
+        studio.wait_for_text("momnet")
+        studio.wait_for_text("the last good model stays")
+        studio.type("m [kg]", 2.2)
+        studio.wait_for_curve("skate.x", blade(m=2.2))
+        # mended, with another start: the slider keeps its value
+        save(file, good.replace('rate" = 1.5', 'rate" = 0.7'))
+        studio.wait_for_curve("skate.x", blade(m=2.2, **{"skate.rate": 0.7}))
+        assert page.get_by_text("momnet").count() == 0
+        assert float(studio.box("m [kg]").input_value()) == 2.2
+    finally:
+        save(file, good)
+
+
+def test_two_browsers_at_once_have_their_own_state(new_page, address):
+    one, two = (Studio(new_page(viewport={"width": 1000, "height": 600}), address) for _ in "12")
+    for studio in (one, two):
+        studio.wait_for_curve("skate.x", blade())
+    one.type("m [kg]", 3.0)
+    two.type("slope [rad]", 0.5)
+    one.wait_for_curve("skate.x", blade(m=3.0))
+    two.wait_for_curve("skate.x", blade(slope=0.5))
+    assert float(two.box("m [kg]").input_value()) == 1.2
+
+
+def test_downloads_hold_what_is_shown(page, address, tmp_path):
+    import xarray
+
+    studio = Studio(page, address)
+    studio.type("m [kg]", 1.9)
+    studio.wait_for_curve("skate.x", blade(m=1.9))
+    studio.tab("Files")
+    files = {}
+    for label in ("Model (TOML)", "Data (NetCDF)", "Report (HTML)", "Animation (HTML)"):
+        with page.expect_download(timeout=PATIENCE) as caught:
+            studio.press(label)
+        files[label] = tmp_path / caught.value.suggested_filename
+        caught.value.save_as(files[label])
+    model = ns.load(files["Model (TOML)"])
+    assert model.parameter_values()["m"] == 1.9
+    own = run_scenario(ns.compile(ns.derive(model))).trajectory
+    assert np.array_equal(own["skate.x"], blade(m=1.9)["skate.x"])
+    with xarray.open_dataset(files["Data (NetCDF)"], engine="h5netcdf") as data:
+        assert np.array_equal(data["skate.x"].values, own["skate.x"])
+    assert "Energy" in files["Report (HTML)"].read_text()
+    assert "__VISER_EMBED_DATA__" in files["Animation (HTML)"].read_text()
+
+
+def test_driving_with_keys_and_with_sliders(page, address):
+    studio = Studio(page, address)
+    studio.wait_for_curve("skate.x", blade())
+    studio.pick("model", "tractor-trailer")
+    studio.pick("task", "Drive it yourself")
+    studio.wait_for_text("Stop and look")
+    start = studio.place("tractor")
+    page.mouse.click(560, 500)
+    for _ in range(5):
+        page.keyboard.press("ArrowUp")
+    # five notches of ten, up to 6 m/s: ahead is x
+    studio.wait_until(lambda: float(studio.box("speed [m/s]").input_value()) == 3.0)
+    studio.wait_until(lambda: studio.place("tractor")[0] - start[0] > 1.0)
+    studio.type("steer.angle [rad]", 0.3)
+    studio.wait_until(lambda: studio.place("tractor")[1] - start[1] > 0.3)  # to the left
+    page.mouse.click(560, 500)
+    page.keyboard.press("Space")
+    studio.wait_until(lambda: float(studio.box("speed [m/s]").input_value()) == 0.0)
+    studio.press("Stop and look")
+    # the whole drive, from its start
+    studio.wait_until(lambda: studio.curve("tractor.x")[0][0] == 0.0)
+    assert studio.curve("tractor.x")[1].max() > 1.0
+
+
+def test_a_page_of_another_site_gets_nothing(page, address):
+    import viser
+
+    folder = Path(viser.__file__).parent / "client" / "build"
+    handler = partial(_Quiet, directory=str(folder))
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        reached = address.replace("http", "ws")
+        page.goto(f"http://127.0.0.1:{other.server_port}/?websocket={reached}")
+        page.wait_for_timeout(4000)
+        assert page.get_by_text("model", exact=True).count() == 0
+        assert page.evaluate("window.__viserTestpoints?.uplots ?? null") is None
+    finally:
+        other.shutdown()
+        other.server_close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_ctrl_c_ends_it_and_the_port_is_free_again(new_page):
+    running = Server("vertical-disk")
+    try:
+        page = new_page(viewport={"width": 1000, "height": 600})
+        studio = Studio(page, running.address)
+        studio.wait_for_text("Playback")
+        assert running.process.poll() is None
+        page.context.close()
+        code, out, err = running.interrupt()
+    finally:
+        running.end()
+    assert code == 0
+    assert err == ""
+    assert "Traceback" not in out
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", running.port))
+
+
+def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):
+    import subprocess
+    import sys
+
+    port = address.rsplit(":", 1)[1]
+    own = next(
+        (a[4][0] for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)), ""
+    )
+    if own and not own.startswith("127."):
+        with socket.socket() as probe, pytest.raises(OSError):
+            probe.settimeout(2.0)
+            probe.connect((own, int(port)))
+    command = [sys.executable, "-m", "noslip.cli", "studio", "agv", "--port", port, "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert f"port {port} cannot be listened on" in done.stderr
+    assert "where" in done.stderr and "--port" in done.stderr
