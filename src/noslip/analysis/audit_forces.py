@@ -120,10 +120,7 @@ def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
     shared = np.zeros((n, len(kin.contacts), 3, len(redundant)))
     if not shared.size:
         return shared
-    w = np.zeros((len(system.model.speed_inputs), n))
-    params = np.repeat(params[:, None], n, axis=1)
-    stacked, _ = kin.probe.constraint.map(n)(t[None, :], q.T, w, params)
-    A = np.array(stacked).reshape(len(kin.rows), n, kin.num_speeds).transpose(1, 0, 2)[:, rows]
+    A = kin.probe.matrices(t, q, params)[:, rows]
     null = np.linalg.svd(A, full_matrices=True)[0][:, :, len(kin.kept) :]
     index = {kin.rows[row].name: k for k, row in enumerate(rows)}
     for k, trace in enumerate(kin.contacts):

@@ -65,6 +65,15 @@ class Probe:
         scale = np.where(np.array(self.is_angular, dtype=bool), self.length, 1.0)
         return np.array(A) / scale[None, :], np.array(a).ravel()
 
+    def matrices(self, t: Array, q: Array, params: Array) -> Array:
+        """A (n, nc, nv) at times (n,) and configurations (n, nq), together if that is cheap."""
+        n, w = len(t), np.zeros(self.num_speed_inputs)
+        if not isinstance(self.constraint, ca.Function):
+            return np.array([self.constraint(*at, w, params)[0] for at in zip(t, q, strict=True)])
+        repeated = (np.repeat(x[:, None], n, axis=1) for x in (w, params))
+        stacked = np.array(self.constraint.map(n)(t[None, :], q.T, *repeated)[0])
+        return stacked.reshape(len(stacked), n, len(self.is_angular)).transpose(1, 0, 2)
+
     def normalize(self, q: Array) -> Array:
         """The coordinates with unit quaternions."""
         q = q.copy()
