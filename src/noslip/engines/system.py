@@ -131,6 +131,11 @@ class System:
         kin = self.kinematics
         return bool(kin.probe.quaternions) or any(kin.rows[k].is_holonomic for k in kin.kept)
 
+    @cached_property
+    def _accepted(self) -> set[tuple[float, ...]]:
+        """Parameter values that were checked lately; a run asks for the same ones several times."""
+        return set()
+
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""
         result = self.model.parameter_values()
@@ -158,8 +163,12 @@ class System:
                     f"leave '{name}' out of fold=… when compiling, or compile a model with the new "
                     "value",
                 )
-        if values:
+        key = tuple(result.values())
+        if values and key not in self._accepted:
             _check_values(self.model, tuple(result.items()))
+            if len(self._accepted) >= 16:
+                self._accepted.clear()
+            self._accepted.add(key)
         return np.array(list(result.values()), dtype=float)
 
     @cached_property
