@@ -15,7 +15,10 @@ from pathlib import Path
 
 from measuring import RESULTS, Measure, machine, read, table
 
-SCRIPTS = ("model_to_function", "right_hand_side", "rolling_disk", "tracking", "cold_start")
+SCRIPTS = (
+    *("model_to_function", "right_hand_side", "rolling_disk", "tracking", "studio"),
+    "cold_start",
+)
 FOLDER = Path(__file__).parent
 
 
