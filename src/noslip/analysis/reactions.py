@@ -132,14 +132,8 @@ def sampled(system: System, run: Trajectory, function: str) -> Array:
 
 def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array, Array]:
     """(t, x, inputs, parameters) of a run's samples, as the system's functions take them."""
-    kin = system.kinematics
     values = system.parameters(run.parameters)
-    eta = np.array(
-        [
-            kin.independent_rows(t, q, values) @ v
-            for t, q, v in zip(run.t, run.q, run.v, strict=True)
-        ]
-    ).reshape(len(run.t), kin.num_independent_speeds)
+    eta = system.kinematics.independent_values(run.t, run.q, run.v, values)
     columns = [run.q, eta]
     columns += [run[c.name][:, None] for c in system.costates]
     if system.does_work:

@@ -143,6 +143,19 @@ class Kinematics:
         """E (nf×nv) in numbers: η = E v."""
         return np.array(self._speed_rows(t, q, params)).reshape(-1, self.num_speeds)
 
+    def independent_values(self, t: Array, q: Array, v: Array, params: Array) -> Array:
+        """η (n, nf) at times (n,), coordinates (n, nq) and tree speeds (n, nv)."""
+        n, num = len(t), self.num_independent_speeds
+        if not n or not num:
+            return np.zeros((n, num))
+        symbols = self.symbols
+        if not ca.depends_on(self.E, ca.vertcat(symbols.t, symbols.q)):
+            return v @ self.independent_rows(t[0], q[0], params).T
+        repeated = np.repeat(params[:, None], n, axis=1)
+        stacked = np.array(self._speed_rows.map(n)(t[None, :], q.T, repeated))
+        E = stacked.reshape(num, n, self.num_speeds)
+        return np.einsum("fnv,nv->nf", E, v)
+
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]

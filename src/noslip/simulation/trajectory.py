@@ -188,23 +188,36 @@ class Trajectory:
         return xarray.Dataset(
             data,
             coords={"time": ("time", self.t, {"units": "s"})},
-            attrs={
-                "model": self.model.name,
-                "message": self.message,
-                "method": self.method,
-                "rtol": self.rtol,
-                "atol": self.atol,
-                "parameters": ", ".join(f"{k} = {v:.17g}" for k, v in self.parameters.items()),
-            },
+            attrs=self._attributes,
         )
 
     def to_netcdf(self, path: str | Path) -> None:
-        """Write the dataset as NetCDF, all or nothing."""
+        """Write what `to_xarray` holds as NetCDF, all or nothing."""
         check_folder(Path(path))
-        dataset = self.to_xarray()
-        write_atomically(
-            Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
-        )
+        write_atomically(Path(path), self._write_netcdf)
+
+    def _write_netcdf(self, path: Path) -> None:
+        # without xarray, whose import takes longer than most runs
+        import h5netcdf
+
+        with h5netcdf.File(path, "w") as file:
+            file.dimensions = {"time": len(self.t)}
+            for name, (unit, values) in {"time": ("s", self.t), **self.columns}.items():
+                variable = file.create_variable(name, ("time",), data=np.ascontiguousarray(values))
+                variable.attrs["units"] = unit
+            for name, value in self._attributes.items():
+                file.attrs[name] = value
+
+    @property
+    def _attributes(self) -> dict[str, str | float]:
+        return {
+            "model": self.model.name,
+            "message": self.message,
+            "method": self.method,
+            "rtol": self.rtol,
+            "atol": self.atol,
+            "parameters": ", ".join(f"{k} = {v:.17g}" for k, v in self.parameters.items()),
+        }
 
     def to_csv(self, path: str | Path) -> None:
         """Write all columns as CSV, the unit after each name, all or nothing."""
