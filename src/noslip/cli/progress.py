@@ -51,3 +51,11 @@ class Progress:
         with self.lock:
             if self.bar is not None:
                 self.bar.stop()
+
+
+def announce_compilation() -> None:
+    """Say that the first run on a machine takes longer, and why."""
+    from noslip.simulation import loop
+
+    if not loop.is_on_disk():
+        print("compiling the integrator for this machine, once: some seconds", file=sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from noslip.cli.options import json_option, plots_option, read_changes, report_option, set_option
-from noslip.cli.progress import Progress
+from noslip.cli.progress import Progress, announce_compilation
 
 
 @click.command()
@@ -53,6 +53,7 @@ def run(
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
 
+    announce_compilation()
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))

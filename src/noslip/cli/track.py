@@ -16,7 +16,7 @@ from noslip.cli.options import (
     report_option,
     set_option,
 )
-from noslip.cli.progress import Progress
+from noslip.cli.progress import Progress, announce_compilation
 
 
 @click.command()
@@ -94,6 +94,7 @@ def track(
         "pose": lambda: PoseTracking(),
         "computed-torque": lambda: ComputedTorque(kp=4.0, kd=4.0),
     }
+    announce_compilation()
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))

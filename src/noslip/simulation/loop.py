@@ -773,3 +773,11 @@ def integrate(setup):
     if code == PAUSED:
         s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0
     s.code, s.time, s.step = code, t, min(h, max_step)
+
+
+def is_on_disk() -> bool:
+    """Whether the loop's machine code is kept from an earlier run; to make it takes seconds."""
+    try:
+        return bool(integrate._cache._cache_file.load_index())
+    except (AttributeError, OSError):
+        return True  # not known, so nothing to announce
