@@ -778,6 +778,6 @@ def integrate(setup):
 def is_on_disk() -> bool:
     """Whether the loop's machine code is kept from an earlier run; to make it takes seconds."""
     try:
-        return bool(integrate._cache._cache_file.load_index())
+        return bool(integrate._cache._cache_file._load_index())
     except (AttributeError, OSError):
         return True  # not known, so nothing to announce

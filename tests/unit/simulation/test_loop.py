@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import os
 import subprocess
 import sys
 
@@ -720,3 +721,17 @@ def test_another_process_does_not_compile_the_loop_again():
     state, misses = printed.split()
     assert float(state) == pytest.approx(3.0)
     assert misses == "0"
+
+
+def test_whether_machine_code_is_on_disk(tmp_path):
+    script = (
+        "from noslip.simulation import loop\nprint(loop.is_on_disk())\n"
+        "import noslip as ns\n"
+        "ns.simulate(ns.compile(ns.derive(ns.load('knife-edge'))), duration=0.1)\n"
+        "print(loop.is_on_disk())\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True"]
