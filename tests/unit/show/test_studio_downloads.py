@@ -130,12 +130,12 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     t = outcome.trajectory.t
     arrays = data(outcome, picture, 12.34, before)
     assert len(arrays) == len(series(picture, True)) == 2 + 2 * len(picture.columns)
-    assert all(len(a) == len(t) + 3 for a in arrays)
+    assert all(len(a) == len(t) + 4 for a in arrays)
     assert all(np.all(np.isfinite(a)) for a in arrays)
     times, cursor, x, _, x_before, _ = arrays
     assert np.all(np.diff(times) >= 0)
-    # without the cursor's points these are the samples
-    kept = times != 12.34
+    # without the cursor's points and the one behind the end these are the samples
+    kept = (times != 12.34) & (times <= t[-1])
     assert np.array_equal(times[kept], t)
     assert np.array_equal(x[kept], column(outcome, "platform.x"))
     assert np.allclose(x_before[kept], before.trajectory["platform.x"])
@@ -143,6 +143,9 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     assert times[np.argmax(cursor)] == 12.34
     assert cursor.max() == max(a.max() for a in arrays[2:])
     assert not same_columns(None, picture)
+    # the range of time changes from drawing to drawing, by less than can be seen
+    again = data(outcome, picture, 12.34, before, drawing=1)
+    assert 0 < again[0][-1] - times[-1] < 1e-6
 
 
 def test_words_on_the_page_are_escaped():

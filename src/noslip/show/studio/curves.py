@@ -3,6 +3,10 @@
 The cursor is a curve of its own. Three points at the shown time are put among the samples, where
 all curves have the value they pass through. The cursor runs along the lowest value of the picture,
 and at these points up to the highest one and back: a vertical line.
+
+One more point stands behind the last sample, closer than anything that is drawn. It moves from one
+drawing to the next: a plot that was made while it had no size draws its time axis only when the
+range of time changes.
 """
 
 from __future__ import annotations
@@ -76,9 +80,14 @@ def column(outcome: Outcome, name: str) -> Array:
 
 
 def data(
-    outcome: Outcome, picture: Picture, shown_time: float, ghost: Outcome | None = None
+    outcome: Outcome,
+    picture: Picture,
+    shown_time: float,
+    ghost: Outcome | None = None,
+    *,
+    drawing: int = 0,
 ) -> tuple[Array, ...]:
-    """Times, the cursor, the columns, and those of a ghost, each (n + 3,).
+    """Times, the cursor, the columns, and those of a ghost, each (n + 4,).
 
     Parameters
     ----------
@@ -86,17 +95,19 @@ def data(
     picture : what to draw.
     shown_time : where the cursor stands, s.
     ghost : another run whose columns are drawn too, where it has them.
+    drawing : counts the drawings.
     """
     run = outcome.trajectory
     t = run.t
     at = float(np.clip(shown_time, t[0], t[-1]))
     k = int(np.searchsorted(t, at, side="right"))
-    times = np.concatenate([t[:k], [at, at, at], t[k:]])
+    behind = t[-1] + (t[-1] - t[0]) * (1 + drawing % 2) * 1e-9
+    times = np.concatenate([t[:k], [at, at, at], t[k:], [behind]])
     curves = []
     for name in picture.columns:
         values = column(outcome, name)
         now = float(np.interp(at, t, values))
-        curves.append(np.concatenate([values[:k], [now, now, now], values[k:]]))
+        curves.append(np.concatenate([values[:k], [now, now, now], values[k:], values[-1:]]))
     if ghost is not None:
         for name in picture.columns:
             curves.append(np.interp(times, ghost.trajectory.t, column(ghost, name)))
@@ -129,7 +140,7 @@ def series(picture: Picture, has_ghost: bool) -> tuple[dict[str, object], ...]:
         )  # fmt: skip
     if has_ghost:
         told += [
-            {"label": "" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
+            {"label": "\u200b" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
              "points": {"show": False}}
             for k, _ in enumerate(picture.columns)
         ]  # fmt: skip

@@ -383,7 +383,7 @@ class Page:
                         self.ghost_stage.show(_index(self.ghost, t))
             if is_slow:
                 self.panels.show_time(t)
-                self.plots.move(t)
+                self.plots.move(t, now)
             if was_playing and not self.player.is_playing:
                 self.panels.show_playing(False)
 

@@ -14,6 +14,8 @@ from noslip.show.studio.runs import Outcome
 #: What the plots show first, as far as the run has it.
 FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
 SLOTS = 3
+#: Seconds after which a plot is drawn again although nothing moves.
+AGAIN = 2.0
 
 Guard = Callable[[Callable[[Any], None]], Callable[[Any], None]]
 
@@ -36,7 +38,7 @@ class Plots:
         self._outcome: Outcome | None = None
         self._ghost: Outcome | None = None
         self._pictures: dict[str, Picture] = {}
-        self._time = 0.0
+        self._time, self._drawn = 0.0, 0.0
 
     def show(self, outcome: Outcome, ghost: Outcome | None, t: float) -> None:
         """Draw another run."""
@@ -51,12 +53,12 @@ class Plots:
             for slot in self._slots:
                 self._draw(slot)
 
-    def move(self, t: float) -> None:
-        """Put the cursor at another time."""
+    def move(self, t: float, now: float) -> None:
+        """Put the cursor at another time; where it stands, draw again now and then."""
         with self._lock:
-            if t == self._time or self._outcome is None:
+            if self._outcome is None or (t == self._time and now - self._drawn < AGAIN):
                 return
-            self._time = t
+            self._time, self._drawn = t, now
             for slot in self._slots:
                 self._draw(slot)
 
@@ -89,7 +91,8 @@ class Plots:
             return
         picture = self._pictures[slot.title]
         ghost = self._ghost if same_columns(self._ghost, picture) else None
-        arrays = data(self._outcome, picture, self._time, ghost)
+        slot.drawings += 1
+        arrays = data(self._outcome, picture, self._time, ghost, drawing=slot.drawings)
         key = (picture, ghost is not None)
         if slot.plot is not None and slot.key == key:
             slot.plot.data = arrays
@@ -118,3 +121,4 @@ class _Slot:
         self.choice: Any = None
         self.plot: Any = None
         self.key: object = None
+        self.drawings = 0

@@ -14,6 +14,7 @@ from noslip.model.model import Model
 from noslip.show.report.elements import MARKS, Html, Verdict, code, text
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number_text, unit_text
+from noslip.show.studio.choice import DRIVE, SCENARIO
 from noslip.show.studio.shown import Shown
 
 #: Looks of everything below; the page may be light or dark.
@@ -67,15 +68,15 @@ def faults_html(faults: Iterable[Fault], *, title: str = "", kind: str = "") -> 
 def about_html(model: Model, shown: Shown | None) -> str:
     """The model in two lines."""
     task = ""
-    if model.scenario is not None and model.scenario.description:
+    is_scenario = shown is None or shown.choice.task == SCENARIO
+    if is_scenario and model.scenario is not None and model.scenario.description:
         task = f'<p class="dim">{escape(model.scenario.description)}</p>'
     time = ""
     if shown is not None:
         run = shown.outcome.trajectory
-        time = (
-            f'<p class="dim">{len(run.t)} samples over {run.t[-1] - run.t[0]:.4g} s, computed in '
-            f"{shown.compute * 1e3:.0f} ms</p>"
-        )
+        made = f", computed in {shown.compute * 1e3:.0f} ms" if shown.choice.task != DRIVE else ""
+        span = f"{len(run.t)} samples over {run.t[-1] - run.t[0]:.4g} s"
+        time = f'<p class="dim">{span}{made}</p>'
     return box(f"<p>{escape(model.description or model.name)}</p>", task, time)
 
 

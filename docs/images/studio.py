@@ -1,0 +1,68 @@
+"""Draws studio.png: the guided vehicle in the studio, with the ghost of the run before.
+
+Needs Chromium and Playwright, as the tests in a browser do. Run it from the top of the checkout.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+TARGET = Path(__file__).with_suffix(".png")
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+SIZE = {"width": 1500, "height": 860}
+
+
+def main() -> None:
+    command = [sys.executable, "-m", "noslip.cli", "studio", "agv", "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http://\S+", server.stdout.readline())
+        assert found is not None
+        with sync_playwright() as playwright:
+            chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+            browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+            page = browser.new_page(viewport=SIZE)
+            page.goto(found.group(0))
+            arrange(page)
+            picture = Image.open(io.BytesIO(page.screenshot()))
+            browser.close()
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+    small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    small.save(TARGET, optimize=True)
+
+
+def arrange(page: Page) -> None:
+    """Make the circle larger after a while, and stop at a good moment."""
+    page.get_by_text("computed in").wait_for(timeout=120_000)
+    page.locator(".mantine-Notification-closeButton").click()
+    page.wait_for_timeout(3000)
+    set_number(page, "R [m]", "1.3")
+    page.get_by_text("before").first.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Pause").click()
+    set_number(page, "t [s]", "37")
+    page.get_by_text("View", exact=True).first.click()
+    page.get_by_role("button", name="Fit the view").click()
+    page.wait_for_timeout(5000)
+
+
+def set_number(page: Page, label: str, text: str) -> None:
+    found = page.locator("label").filter(has_text=re.compile(f"^{re.escape(label)}$"))
+    field = found.last.locator("xpath=ancestor::*[.//input][1]//input").last
+    field.fill(text)
+    field.press("Enter")
+
+
+if __name__ == "__main__":
+    main()
