@@ -16,6 +16,7 @@ import numpy as np
 Array = np.ndarray
 
 RANK = 1e-10  # singular values below this share of the largest count as zero
+SAFE = 1e-8  # pivots below this share of the diagonal are not trusted
 
 
 def each(function: Callable[..., float], *arrays: Any) -> Array:
@@ -53,31 +54,46 @@ def largest(values: Array) -> Array:
     return np.where(np.isnan(sizes), np.inf, sizes)
 
 
-def pseudo_inverse(C: Array) -> Array:
-    """C⁺ (n, j, i): Cᵀ (C Cᵀ)⁻¹ where the rows are independent, else by singular values."""
-    transposed = C.transpose(0, 2, 1)
+def least_solution(C: Array, d: Array) -> Array:
+    """Least x (n, j) with C x = d, in the sense of least squares where rows depend on each other.
+
+    x = Cᵀ (C Cᵀ)⁻¹ d and one round of refinement; where C Cᵀ is near singular, by singular values.
+    """
     with np.errstate(all="ignore"):
-        inverse = product(transposed, _inverse(product(C, transposed)))
-        error = np.abs(product(C, inverse) - np.eye(C.shape[1])).max(axis=(1, 2), initial=0.0)
-    poor = np.flatnonzero(~(error < 1e-6))
-    # where rows are not even finite there is nothing to find
-    is_finite = np.isfinite(C[poor]).all(axis=(1, 2))
-    inverse[poor] = np.linalg.pinv(np.where(is_finite[:, None, None], C[poor], 0.0), rcond=RANK)
-    return inverse
+        inverse, is_good = _inverse(product(C, C.transpose(0, 2, 1)))
+        x = apply(C.transpose(0, 2, 1), apply(inverse, d))
+        x = x + apply(C.transpose(0, 2, 1), apply(inverse, d - apply(C, x)))
+        poor = np.flatnonzero(~(is_good & np.isfinite(x).all(axis=1)))
+    if poor.size:
+        # where rows are not even finite there is nothing to find
+        is_finite = np.isfinite(C[poor]).all(axis=(1, 2))
+        inverse = pseudo_inverse(np.where(is_finite[:, None, None], C[poor], 0.0))
+        x[poor] = apply(inverse, d[poor])
+        x[poor] += apply(inverse, d[poor] - apply(C[poor], x[poor]))
+    return x
 
 
-def _inverse(A: Array) -> Array:
-    """A⁻¹ of symmetric positive definite matrices, by elimination without pivots."""
+def pseudo_inverse(C: Array) -> Array:
+    """C⁺ (n, j, i) by singular values, those near zero left out."""
+    return np.linalg.pinv(C, rcond=RANK)
+
+
+def _inverse(A: Array) -> tuple[Array, Array]:
+    """A⁻¹ of symmetric positive matrices by elimination without pivots, and where that is safe."""
     n, size = len(A), A.shape[1]
     left, right = A.copy(), np.broadcast_to(np.eye(size), (n, size, size)).copy()
+    is_safe = np.full(n, True)
     for k in range(size):
-        pivot = left[:, k, k, None]
-        left[:, k], right[:, k] = left[:, k] / pivot, right[:, k] / pivot
-        factor = left[:, :, k, None].copy()
-        factor[:, k] = 0.0
-        left -= factor * left[:, None, k]
-        right -= factor * right[:, None, k]
-    return right
+        pivot = left[:, k, k, None].copy()
+        is_safe &= pivot[:, 0] > SAFE * A[:, k, k]
+        left[:, k] /= pivot
+        right[:, k] /= pivot
+        for i in range(size):
+            if i != k:
+                factor = left[:, i, k, None].copy()
+                left[:, i, k:] -= factor * left[:, k, k:]
+                right[:, i, : k + 1] -= factor * right[:, k, : k + 1]
+    return right, is_safe
 
 
 def quaternions(angles: list[Array], sequence: str) -> Array:

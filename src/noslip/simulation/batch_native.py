@@ -66,7 +66,7 @@ class unit:
         self.compiled: Any = CFunc(self.function, signature, {}, {"error_model": "numpy"})
         _cache_on_disk(self.compiled)
         self.compiled.compile()
-        return int(self.compiled.address)
+        return int(self.compiled.address or 0)
 
 
 @intrinsic

@@ -24,12 +24,12 @@ import numpy as np
 from noslip.engines.system import System
 from noslip.errors import NoslipError
 from noslip.simulation.batch_algebra import (
-    RANK,
     angular_velocity,
     apply,
     dot,
     each,
     largest,
+    least_solution,
     product,
     pseudo_inverse,
     quaternions,
@@ -39,7 +39,7 @@ from noslip.simulation.batch_runner import Array
 from noslip.simulation.start import TOLERANCE, complete_start
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
-BLOCK = 4096  # trajectories completed together
+BLOCK = 1024  # trajectories completed together
 MAX_CORRECTIONS = 20
 
 #: From trajectories, and their coordinates, to the values of the speed inputs at the start.
@@ -134,7 +134,7 @@ def _complete(
     if speed_inputs is not None:
         w = speed_inputs(trajectories, q)
         rows = _rows(layout, t, q, w, params)
-    v, is_fit = _speeds(layout, given, q, rows)
+    v, is_fit = _speeds(system, layout, given, q, rows)
     eta = apply(rows.E, v)
     mu = np.zeros((n, len(layout.costates)))
     for k, name in enumerate(layout.costates):
@@ -249,9 +249,10 @@ def _close(
         if not k.size:
             break
         part = Rows(*[matrix[k] for matrix in rows])
-        stacked = np.concatenate([part.A[:, layout.holonomic], part.N[:, fixed]], axis=1)
-        wanted = np.concatenate([-part.g, np.zeros((k.size, len(fixed)))], axis=1)
-        step = apply(pseudo_inverse(stacked / layout.scale), wanted)
+        stacked = np.concatenate([part.A[:, layout.holonomic], _held(layout, part, fixed)], axis=1)
+        wanted = np.zeros(stacked.shape[:2])
+        wanted[:, : part.g.shape[1]] = -part.g
+        step = least_solution(stacked / layout.scale, wanted)
         size, longest = np.sqrt(dot(step, step)), np.maximum(length, best[k])
         step *= np.minimum(1.0, longest / np.maximum(size, 1e-300))[:, None]
         trial = _normalized(system, q[k] + apply(part.N, step / layout.scale))
@@ -267,28 +268,58 @@ def _close(
     return q, rows, best <= tolerance
 
 
+def _held(layout: Layout, rows: Rows, fixed: list[int]) -> Array:
+    """Rows on the speeds that keep coordinates where they are; of a quaternion, three speeds."""
+    parts, rest = [], list(fixed)
+    for o in layout.orientations:
+        quaternion = set(range(o.quaternion, o.quaternion + 4))
+        if quaternion <= set(fixed):
+            unit = layout.unit[o.speed : o.speed + 3]
+            parts.append(np.broadcast_to(unit, (len(rows.N), *unit.shape)))
+            rest = [k for k in rest if k not in quaternion]
+    return np.concatenate([rows.N[:, rest], *parts], axis=1)
+
+
 def _speeds(
-    layout: Layout, given: Mapping[str, Array], q: Array, rows: Rows
+    system: System, layout: Layout, given: Mapping[str, Array], q: Array, rows: Rows
 ) -> tuple[Array, Array]:
     """Tree speeds with A v + a = 0 and the given values; where they fit."""
     C, d = _speed_rows(layout, given, q, rows)
-    C_hat = C / layout.scale
-    weight = 1.0 / np.maximum(np.sqrt(dot(C_hat, C_hat)), 1e-12)
-    C_hat, d_hat = C_hat * weight[:, :, None], d * weight
-    inverse = pseudo_inverse(C_hat)
-    v_hat = apply(inverse, d_hat)
-    # one more round takes the residual to rounding
-    v_hat += apply(inverse, d_hat - apply(C_hat, v_hat))
-    P = np.eye(C.shape[2]) - product(inverse, C_hat)
-    some = np.flatnonzero(np.abs(P).max(axis=(1, 2), initial=0.0) > RANK)
-    if rows.E.shape[1] and some.size:
-        E_hat = rows.E[some] / layout.scale
-        along = product(E_hat, P[some])
-        back = np.linalg.pinv(along, rcond=RANK)
-        v_hat[some] -= apply(P[some], apply(back, apply(E_hat, v_hat[some])))
+    weight = 1.0 / np.maximum(np.sqrt(dot(C / layout.scale, C / layout.scale)), 1e-12)
+    C_hat, d_hat = C / layout.scale * weight[:, :, None], d * weight
+    # of the rows, those that the others do not imply
+    kept = [*system.kinematics.kept, *range(rows.A.shape[1], C.shape[1])]
+    E_hat, zero = _zero_speeds(layout, given, rows)
+    free = C.shape[2] - len(kept)
+    if free == E_hat.shape[1]:
+        # all independent speeds that are not given are zero
+        square, wanted = np.concatenate([C_hat[:, kept], E_hat], axis=1), d_hat[:, kept]
+        v_hat = least_solution(square, np.concatenate([wanted, zero], axis=1))
+    elif free == 0:
+        v_hat = least_solution(C_hat[:, kept], d_hat[:, kept])
+    else:
+        v_hat = _least_speeds(C_hat, d_hat, rows.E / layout.scale)
     v = v_hat / layout.scale
     missed = largest((apply(C, v) - d) * weight)
     return v, missed <= 1e-9 * np.maximum(1.0, largest(v_hat))
+
+
+def _zero_speeds(layout: Layout, given: Mapping[str, Array], rows: Rows) -> tuple[Array, Array]:
+    """Rows of the independent speeds that are not given, and zeros."""
+    places = [k for name, k in layout.independent_speeds.items() if name not in given]
+    E_hat = rows.E[:, places] / layout.scale
+    return E_hat, np.zeros(E_hat.shape[:2])
+
+
+def _least_speeds(C: Array, d: Array, E: Array) -> Array:
+    """Speeds with C v = d for which |E v| is least."""
+    inverse = pseudo_inverse(C)
+    v = apply(inverse, d)
+    # one more round takes the residual to rounding
+    v = v + apply(inverse, d - apply(C, v))
+    P = np.eye(C.shape[2]) - product(inverse, C)
+    back = pseudo_inverse(product(E, P))
+    return v - apply(P, apply(back, apply(E, v)))
 
 
 def _speed_rows(
