@@ -14,9 +14,10 @@ for those that are folded into the code as constants.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -37,6 +38,10 @@ from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 
 Array = NDArray[np.float64]
+Made = TypeVar("Made")
+
+#: Pieces of code beyond its own functions that a system keeps, for whoever asks again.
+MOST_KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +57,7 @@ class System:
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
     _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @property
     def kinematics(self) -> Kinematics:
@@ -270,6 +276,17 @@ class System:
                 equations=equations, folded=self.folded, _relatives=self._relatives
             )
         return self._relatives[names]
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, made once for a key; the oldest of many are let go."""
+        if key in self._kept:
+            self._kept[key] = self._kept.pop(key)
+        else:
+            self._kept[key] = make()
+            while len(self._kept) > MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+        made: Made = self._kept[key]
+        return made
 
     def program(self, name: str, expression: ca.SX) -> Program:
         """Operation list of an expression of t, x, inputs and parameters."""
