@@ -233,6 +233,7 @@ from .control.timing.laws import (
 )
 from .control.timing.ramps import (
     SCurve as SCurve,
+    SpeedSchedule as SpeedSchedule,
     Trapezoidal as Trapezoidal,
 )
 from .control.timing.profiles import (
@@ -243,6 +244,9 @@ from .control.timing.limits import (
 )
 from .control.timing.fastest import (
     fastest as fastest,
+)
+from .control.timing.hurry import (
+    Hurry as Hurry,
 )
 from .control.motions.path import (
     PathMotion as PathMotion,
@@ -276,7 +280,11 @@ from .control.controllers.trailer import (
 )
 from .control.controllers.regulator import (
     LinearQuadratic as LinearQuadratic,
+    Regulator as Regulator,
     linear_quadratic as linear_quadratic,
+)
+from .control.controllers.text import (
+    parse_controller as parse_controller,
 )
 from .control.timing.motor_limits import (
     motor_limits as motor_limits,
@@ -295,7 +303,7 @@ from .show.check import (
     CheckReport as CheckReport,
     check as check,
 )
-from .show.equations import (
+from .show.equations.text import (
     equations_text as equations_text,
 )
 from .show.plots import (

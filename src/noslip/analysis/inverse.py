@@ -25,7 +25,8 @@ import numpy as np
 from noslip.analysis.motion import AbstractMotion, MotionTrace
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
+from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
+from noslip.simulation.guards import Guard, conditioning
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 
@@ -52,6 +53,7 @@ class Reference:
     speed_inputs, speed_input_rates : w and ẇ.
     forces : u of (3), for the inputs in use.
     residual : ẏ − N_y v, zero if the motion is admissible.
+    conditioning : of J in (1), 1 at best, 0 where the motion does not determine all speeds.
     """
 
     motion: MotionTrace
@@ -64,6 +66,7 @@ class Reference:
     speed_input_rates: ca.SX
     forces: ca.SX
     residual: ca.SX
+    conditioning: ca.SX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,7 +164,7 @@ def trace_reference(
     ydot = trace.rate_of(trace.outputs, symbols.t)
     yddot = trace.rate_of(ydot, symbols.t)
     w, wdot = _speed_inputs(system, trace, ydot, yddot)
-    eta, etadot, miss = _independent(system, trace, q, ydot, yddot, w, wdot)
+    eta, etadot, miss, health = _independent(system, trace, q, ydot, yddot, w, wdot)
     # (3) at the reference
     dynamics = ca.Function(
         "dynamics",
@@ -188,6 +191,7 @@ def trace_reference(
         speed_input_rates=wdot,
         forces=solve_inputs(B, ca.mtimes(mass, etadot) + rest),
         residual=miss,
+        conditioning=health,
     )
 
 
@@ -210,6 +214,14 @@ def reference_generator(
         parameters=motion.parameters,
         parameter_values=motion.parameter_values,
         knots=np.unique(np.array(motion.knots, dtype=float)),
+        guards=(
+            Guard(
+                reference.conditioning,
+                "the prescribed motion does not determine all speeds here: its Jacobian is "
+                "singular",
+                "prescribe more or other coordinates, or keep the motion away from this place",
+            ),
+        ),
     )
 
 
@@ -221,8 +233,8 @@ def _independent(
     yddot: ca.SX,
     w: ca.SX,
     wdot: ca.SX,
-) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """η, η̇ and ẏ − N_y v by (1) and (2), at the reference configuration."""
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """η, η̇ and ẏ − N_y v by (1) and (2), at the reference configuration; conditioning of J."""
     kin = system.kinematics
     symbols = kin.symbols
     at = list(trace.at)
@@ -244,14 +256,16 @@ def _independent(
     J, offset, _ = blocks(symbols.t, q, none, w, wdot, symbols.params)
     J_hat = ca.mtimes(scale, J)
 
+    gram = ca.mtimes(J_hat.T, J_hat)
+
     def least_squares(rhs: ca.SX) -> ca.SX:
-        gram = ca.mtimes(J_hat.T, J_hat)
         return symmetric_solve(gram, ca.mtimes(J_hat.T, ca.mtimes(scale, rhs)))[0]
 
     eta = least_squares(ydot - offset)  # (1)
     _, _, known = blocks(symbols.t, q, eta, w, wdot, symbols.params)
     etadot = least_squares(yddot - known)  # (2)
-    return eta, etadot, ydot - ca.mtimes(J, eta) - offset
+    health = ca.sqrt(conditioning(symmetric_factors(gram)[1]))
+    return eta, etadot, ydot - ca.mtimes(J, eta) - offset, health
 
 
 def _speed_inputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +37,29 @@ def read_triple(option: str, text: str) -> tuple[float | str, float | str, float
     if len(parts) != 3 or not all(parts):
         raise click.UsageError(f"{option} {text!r}: write three values, such as 0,-a,0")
     return parts[0], parts[1], parts[2]
+
+
+def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str, float]:
+    """NAME=VALUE pairs of an option; a value is an expression of the model's parameters.
+
+    A sign for both directions is left out: ``torque1=±5`` is ``torque1=5``.
+    """
+    from noslip.model import expressions
+
+    known, values = model.parameter_values(), {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise click.UsageError(f"{option} {text!r}: write NAME=VALUE")
+        try:
+            values[name] = float(expressions.nominal(value.removeprefix("±"), known))
+        except (expressions.ExpressionError, KeyError):
+            values[name] = math.nan
+        if not math.isfinite(values[name]):
+            raise click.UsageError(
+                f"{option} {text!r}: the value is no number or expression of parameters"
+            )
+    return values
 
 
 def read_changes(

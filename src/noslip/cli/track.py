@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,17 +14,26 @@ from noslip.cli.options import (
     json_option,
     plots_option,
     read_changes,
+    read_numbers,
     read_triple,
     report_option,
     set_option,
 )
 from noslip.cli.progress import Progress, announce_compilation
 
+if TYPE_CHECKING:
+    from noslip.control.track import TrackResult
+
 
 @click.command()
 @click.argument("model")
 @click.option("--path", "path_text", required=True, help="Such as circle:radius=2.")
-@click.option("--timing", "timing_text", required=True, help="Such as quintic:60.")
+@click.option(
+    "--timing",
+    "timing_text",
+    required=True,
+    help="Such as quintic:60, or fastest:speed=1,friction=0.3,torque1=0.5.",
+)
 @click.option("--point", default="0,0,0", show_default=True, help="Of the base, in its frame, m.")
 @click.option(
     "--direction", default="1,0,0", show_default=True, help="Of the base, along the path."
@@ -30,13 +41,33 @@ from noslip.cli.progress import Progress, announce_compilation
 @click.option("--reverse", is_flag=True, help="Drive backwards.")
 @click.option("--steering", default="", help="Steering coordinate, with --wheelbase.")
 @click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
+@click.option("--largest-steering", type=float, default=math.pi / 2, help="rad; π/2 by default.")
+@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path.")
+@click.option("--hitch", default="0", help="From the base back to the hinge, m or expression.")
+@click.option("--trailer", default="0", help="From the hinge back to its axle, m or expression.")
 @click.option(
     "--controller",
-    type=click.Choice(["none", "pose", "computed-torque"]),
     default="none",
     show_default=True,
+    help="Such as pose, pose:kx=2,ky=6, steered, trailer, pd:kp=30,20,kd=6,4, "
+    "lqr:platform.y=20,torque1=1,torque2=1.",
+)
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="INPUT=VALUE",
+    help="Largest magnitude of an input under a controller, as in torque1=5. Repeatable.",
 )
 @click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
+@click.option("--inputs", default="", help="Force inputs to use without a controller: F_u1,F_u2.")
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
+)
 @click.option("--friction", type=float, help="Friction coefficient of the ground, for a verdict.")
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
@@ -55,8 +86,15 @@ def track(
     reverse: bool,
     steering: str,
     wheelbase: str,
+    largest_steering: float,
+    hinge: str,
+    hitch: str,
+    trailer: str,
     controller: str,
+    limits: tuple[str, ...],
     period: float,
+    inputs: str,
+    references: tuple[str, ...],
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
@@ -78,22 +116,25 @@ def track(
 
     from noslip.analysis.audit import audit
     from noslip.analysis.scenario import split_changes
-    from noslip.control.controllers.joints import ComputedTorque
-    from noslip.control.controllers.pose import PoseTracking
+    from noslip.control.controllers.text import parse_controller
     from noslip.control.paths.text import parse_path
     from noslip.control.timing.text import parse_timing
     from noslip.control.track import track as track_path
     from noslip.engines.system import compile as compile_system
+    from noslip.errors import SimulationError
     from noslip.formulations.base import derive as derive_equations
     from noslip.model.contacts import Rolling
 
     path, timing = parse_path(path_text), parse_timing(timing_text)
     follower, ahead = read_triple("--point", point), read_triple("--direction", direction)
-    laws = {
-        "none": lambda: None,
-        "pose": lambda: PoseTracking(),
-        "computed-torque": lambda: ComputedTorque(kp=4.0, kd=4.0),
-    }
+    known: dict[str, Any] = {"point": follower, "direction": ahead}
+    known |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
+    known |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
+    law = parse_controller(controller, known)
+    bounds, open_start = (
+        read_numbers(loaded, option, texts)
+        for option, texts in (("--limit", limits), ("--reference", references))
+    )
     announce_compilation()
     bar = Progress()
     with bar as progress:
@@ -106,8 +147,15 @@ def track(
             reverse=reverse,
             steering=steering,
             wheelbase=wheelbase,
-            controller=laws[controller](),
+            largest_steering=largest_steering,
+            hinge=hinge,
+            hitch=hitch,
+            trailer=trailer,
+            controller=law,
+            inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+            limits=bounds,
             period=period,
+            reference=open_start,
             start=start,
             parameters=parameters,
             duration=duration,
@@ -118,9 +166,15 @@ def track(
             point=follower,
             direction=ahead,
         )
+        if len(result.along) < 2:
+            raise SimulationError(
+                result.trajectory.message,
+                f"the start of the run of model '{loaded.name}'",
+                "choose another start, path or controller: there is no motion to show",
+            )
         command = "noslip " + shlex.join(sys.argv[1:])
         as_run = result.as_scenario_run()
-        rolls = any(isinstance(c, Rolling) for c in loaded.contacts) and len(result.along) > 0
+        rolls = any(isinstance(c, Rolling) for c in loaded.contacts)
         found = audit(system, result.trajectory, friction) if rolls else None
         facts = {"path": path_text, "timing": timing_text, "controller": controller}
         write_run(
@@ -143,5 +197,22 @@ def track(
         click.echo(f"  folder               {target}")
         if found is not None:
             click.echo(found.text())
-    if not result.trajectory.success:
+    if result.trajectory.success and result.lost:
+        click.echo(_lost(result, period, controller), err=True)
+    if not result.trajectory.success or result.lost:
         raise SystemExit(1)
+
+
+def _lost(result: TrackResult, period: float, controller: str) -> str:
+    """What, where and fix of a vehicle that is not on its path."""
+    from noslip.errors import Fault
+
+    begun = math.hypot(result.along[0], result.across[0])
+    fix = "give a --controller: without one nothing leads back to the path"
+    if controller != "none":
+        fix = "give smaller gains, or higher limits"
+    if period:
+        fix = f"give a shorter --period: gains times {period:g} s must stay well below 1"
+    what = f"the vehicle left its path: it ends {result.final_error:.3g} m off"
+    where = f"the last tenth of the run, which began {begun:.3g} m off"
+    return f"SimulationError: {Fault(what, where, fix).text()}"

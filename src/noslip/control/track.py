@@ -8,93 +8,47 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.scenario import ADMISSIBLE, ScenarioRun, start_on_motion
+from noslip.analysis.scenario import ADMISSIBLE, start_on_motion
 from noslip.control.controllers.base import AbstractController, FeedForward
 from noslip.control.controllers.pose import PoseTracking
+from noslip.control.controllers.regulator import Regulator
 from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.motions.path import PathMotion
+from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.path import length
+from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming
+from noslip.control.tracked import TrackResult as TrackResult
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.model.expressions import nominal
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import complete_start
+from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TrackResult:
-    """A tracked path.
-
-    Parameters
-    ----------
-    trajectory : what happened.
-    along, across, heading : (n,) errors of the following frame against the reference: behind or
-        ahead and to the left of it along the path, m, and turned against it, rad.
-    admissibility : largest part of the prescribed motion that no admissible motion has.
-    path_length : m.
-    """
-
-    trajectory: Trajectory
-    along: Array = field(repr=False)
-    across: Array = field(repr=False)
-    heading: Array = field(repr=False)
-    admissibility: float
-    path_length: float
-
-    @property
-    def tracking_error(self) -> float:
-        """Largest distance from the reference, m."""
-        return float(np.max(np.hypot(self.along, self.across)))
-
-    def as_scenario_run(self) -> ScenarioRun:
-        """The run as scenarios have it, with the errors of all coordinates."""
-        run = self.trajectory
-        errors = {c.name: run[c.name] - run[f"reference.{c.name}"] for c in run.coordinates}
-        return ScenarioRun(trajectory=run, errors=errors, admissibility=self.admissibility)
-
-    def to_json(self) -> dict[str, float]:
-        """The errors in numbers."""
-        return {
-            "path_length": self.path_length,
-            "path_error": self.tracking_error,
-            "path_error_final": math.hypot(self.along[-1], self.across[-1]),
-            "heading_error_final": float(self.heading[-1]),
-        }
-
-    def summary(self) -> str:
-        """The error in one line."""
-        last = math.hypot(self.along[-1], self.across[-1])
-        return (
-            f"{self.trajectory['path.arc_length'][-1]:.6g} m of {self.path_length:.6g} m in "
-            f"{self.trajectory.t[-1]:.6g} s: error "
-            f"{self.tracking_error:.2e} m at most, {last:.2e} m and "
-            f"{abs(self.heading[-1]):.2e} rad at the end"
-        )
 
 
 def track(
     system: System,
     path: AbstractPath,
     *,
-    timing: AbstractTiming,
+    timing: AbstractTiming | Hurry,
     point: Vector3 = ZERO,
     direction: Vector3 = (1.0, 0.0, 0.0),
     reverse: bool = False,
     steering: str = "",
     wheelbase: Scalar = 0.0,
     largest_steering: float = math.pi / 2,
-    controller: AbstractController | None = None,
+    hinge: str = "",
+    hitch: Scalar = 0.0,
+    trailer: Scalar = 0.0,
+    controller: AbstractController | Regulator | None = None,
     inputs: tuple[str, ...] = (),
     limits: Mapping[str, float] | None = None,
     period: float = 0.0,
@@ -115,9 +69,10 @@ def track(
     Parameters
     ----------
     system : compiled system with a planar base.
-    path, timing : where and how fast.
+    path, timing : where and how fast; :class:`Hurry` finds the least time within limits.
     point, direction, reverse, steering, wheelbase, largest_steering : what follows the path; see
         :class:`PathMotion`.
+    hinge, hitch, trailer : let the axle of a trailer follow the path; see :class:`TrailerMotion`.
     controller : feedback; none by default (the forces of inverse dynamics alone).
     inputs : force inputs to use without feedback, all by default.
     limits : input name → largest magnitude, under feedback.
@@ -133,7 +88,18 @@ def track(
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
     _check_options(system, controller, inputs, dict(limits or {}), period)
-    motion = PathMotion(
+    if isinstance(timing, Hurry):
+        timing = timing.on(
+            system,
+            path,
+            point=point,
+            direction=direction,
+            reverse=reverse,
+            steering=steering,
+            wheelbase=wheelbase,
+            parameters=parameters,
+        )
+    motion: PathMotion | TrailerMotion = PathMotion(
         path=path,
         timing=timing,
         point=point,
@@ -143,13 +109,29 @@ def track(
         wheelbase=wheelbase,
         largest_steering=largest_steering,
     )
+    if hinge:
+        motion = TrailerMotion(
+            path=path,
+            timing=timing,
+            steering=steering,
+            hinge=hinge,
+            wheelbase=wheelbase,
+            hitch=hitch,
+            trailer=trailer,
+            reverse=reverse,
+        )
+    lasts = timing.duration(path) if duration is None else duration
     values = system.parameters(parameters)
     follow = FollowMotion(
         motion=motion, reference_start=np.zeros(len(system.coordinates)), inputs=inputs
     )
     on_path = start_on_motion(system, follow, dict(reference or {}), values)
     follow = dataclasses.replace(follow, reference_start=on_path.q)
-    if isinstance(controller, PoseTracking):
+    if isinstance(controller, Regulator):
+        controller = controller.along(
+            system, motion, reference_start=on_path.q, duration=lasts, parameters=parameters
+        )
+    elif isinstance(controller, PoseTracking):
         controller = dataclasses.replace(
             controller,
             point=point if controller.point is None else controller.point,
@@ -164,16 +146,10 @@ def track(
             limits=dict(limits or {}),
             period=period,
         )
-    begin = on_path
-    if start:
-        places = {c.name: float(x) for c, x in zip(system.coordinates, on_path.q, strict=True)}
-        speeds = zip(system.independent_speeds, on_path.eta, strict=True)
-        given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
-        begin = complete_start(system, given, parameters=values)
     run = simulate(
         system,
-        duration=timing.duration(path) if duration is None else duration,
-        start=begin,
+        duration=lasts,
+        start=_disturbed(system, on_path, start, values) if start else on_path,
         inputs=law,
         parameters=parameters,
         samples=samples,
@@ -185,20 +161,28 @@ def track(
         on_failure=on_failure,
     )
     miss = _admissibility(system, follow, run, values)
-    along, across, heading = _errors(system, motion, run)
+    errors = motion.errors(system, run)
     return TrackResult(
         trajectory=run,
-        along=along,
-        across=across,
-        heading=heading,
+        along=errors.along,
+        across=errors.across,
+        heading=errors.heading,
         admissibility=miss,
         path_length=length(path),
     )
 
 
+def _disturbed(system: System, on_path: Start, start: Mapping[str, float], values: Array) -> Start:
+    """The start on the path, but for what is given."""
+    places = {c.name: float(x) for c, x in zip(system.coordinates, on_path.q, strict=True)}
+    speeds = zip(system.independent_speeds, on_path.eta, strict=True)
+    given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
+    return complete_start(system, given, parameters=values)
+
+
 def _check_options(
     system: System,
-    controller: AbstractController | None,
+    controller: AbstractController | Regulator | None,
     inputs: tuple[str, ...],
     limits: dict[str, float],
     period: float,
@@ -206,10 +190,14 @@ def _check_options(
     """Refuse options that would be ignored."""
     where = f"track of model '{system.model.name}'"
     known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
-    for name in limits:
+    for name, bound in limits.items():
         if name not in known:
             raise SimulationError(
                 f"there is no input '{name}' to limit", where, nearest(name, known)
+            )
+        if not bound > 0:
+            raise SimulationError(
+                f"the limit of '{name}' is {bound:g}", where, "give its largest magnitude, above 0"
             )
     if not (period >= 0 and math.isfinite(period)):
         raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
@@ -231,7 +219,7 @@ def _check_options(
 def _admissibility(system: System, follow: FollowMotion, run: Trajectory, values: Array) -> float:
     """The largest inadmissible rate along the run; refused if it is not small."""
     few = slice(None, None, max(1, len(run.t) // 60))
-    states = np.column_stack([run[f"path.{n}"] for n in ("parameter", "arc_length", "heading")])
+    states = np.column_stack([run[name] for name in follow.motion.trace(system).names])
     reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
     miss = follow.residual(system, run.t[few], states[few], reference[few], values)
     if miss.size > ADMISSIBLE:
@@ -245,25 +233,3 @@ def _admissibility(system: System, follow: FollowMotion, run: Trajectory, values
             "motion, or name the steering",
         )
     return miss.size
-
-
-def _errors(system: System, motion: PathMotion, run: Trajectory) -> tuple[Array, Array, Array]:
-    """Along, across and heading errors of the following frame against the reference's."""
-    known = run.parameters
-    x, y = (nominal(e, known) for e in motion.point[:2])
-    offset = math.atan2(*(nominal(e, known) for e in reversed(motion.direction[:2])))
-    if motion.reverse:
-        offset += math.pi
-    at = planar_base(system).coordinates.start
-    reference = np.zeros_like(run.q)
-    reference[:, at : at + 3] = motion.poses(system, run)
-
-    def frame(q: Array) -> tuple[Array, Array, Array]:
-        angle = q[:, at + 2]
-        c, s = np.cos(angle), np.sin(angle)
-        return q[:, at] + c * x - s * y, q[:, at + 1] + s * x + c * y, angle + offset
-
-    (px, py, theta), (rx, ry, theta_r) = frame(run.q), frame(reference)
-    c, s = np.cos(theta_r), np.sin(theta_r)
-    dx, dy = px - rx, py - ry
-    return c * dx + s * dy, -s * dx + c * dy, theta - theta_r

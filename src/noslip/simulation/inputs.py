@@ -24,6 +24,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.checks_expressions import is_undefined
 from noslip.model.expressions import ExpressionError
+from noslip.simulation.guards import Guard
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
 
@@ -100,6 +101,7 @@ class InputGenerator:
     update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
         the period is 0.
     knots : times at which an input or one of its derivatives jumps; steps end there.
+    guards : what the law divides by, for a run that ends where one of them vanishes.
     """
 
     inputs: dict[str, ca.SX]
@@ -113,6 +115,7 @@ class InputGenerator:
     update: ca.SX | None = None
     period: float = 0.0
     knots: Array = field(default_factory=lambda: np.zeros(0))
+    guards: tuple[Guard, ...] = ()
 
 
 class AbstractInputLaw(abc.ABC):

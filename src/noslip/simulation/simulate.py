@@ -16,9 +16,10 @@ import numpy as np
 
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.errors import Fault, SimulationError
 from noslip.kinematics.basis import independent_columns, independent_rows
 from noslip.simulation import loop
+from noslip.simulation.guards import broken_guard
 from noslip.simulation.inputs import (
     AbstractInputLaw,
     InputPlan,
@@ -209,16 +210,19 @@ def simulate(
         atol,
         method,
     )
-    if on_failure == "raise" and trajectory.ending not in (
-        Ending.FINISHED,
-        Ending.EVENT,
-        Ending.CANCELLED,
-    ):
-        raise SimulationError(
+    if trajectory.ending in (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED):
+        return trajectory
+    told = broken_guard(here, here_plan.generator, t, result.state, here_plan.parameters)
+    if on_failure == "raise":
+        told = told or Fault(
             trajectory.message,
             f"model '{system.model.name}', t = {result.time:.9g} s",
             "pass on_failure='return' to look at the motion until then",
         )
+        raise SimulationError(told.what, told.where, told.fix)
+    if told is not None:
+        message = f"{trajectory.message} {told.what[0].upper()}{told.what[1:]}."
+        trajectory = dataclasses.replace(trajectory, message=message)
     return trajectory
 
 

@@ -183,3 +183,45 @@ def test_the_whole_pose_comes_back_only_where_turning_moves_it_across(agv, speed
         assert last == pytest.approx(0.02, abs=1e-9)
     else:
         assert np.max(np.abs(run["platform.y"])) > 0.06
+
+
+def test_a_singular_jacobian_is_named(arm, agv):
+    """Stretched out an arm cannot move its tip along itself; an axle cannot move sideways."""
+    inputs = law(tip_controller(), {"joint1.angle": 0.3, "joint2.angle": 0.9}, (0.3, 0.9))
+    stretched = {"joint1.angle": 0.3, "joint2.angle": 0.0}
+    with pytest.raises(ns.SimulationError, match="cannot move in vx, vy independently") as caught:
+        ns.simulate(arm, duration=1.0, start=stretched, inputs=inputs)
+    assert "'manipulator-2r', t = " in caught.value.where and "bent" in caught.value.fix
+    run = ns.simulate(arm, duration=1.0, start=stretched, inputs=inputs, on_failure="return")
+    assert not run.success and "the Jacobian is singular" in run.message
+    axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+    request = {"timing": ns.Quintic(20.0), **axle}
+    on_axle = CartesianTracking(body="platform", point=axle["point"], components=("vx", "vy"))
+    with pytest.raises(ns.SimulationError, match="'platform' cannot move in vx, vy") as caught:
+        ns.track(agv, ns.Circle(radius=2.0), controller=on_axle, **request)
+    assert "0 m along the path" in caught.value.where and "another point" in caught.value.fix
+    line = {"platform.x": "0.3*t", "platform.y": 0.0}
+    q = [0.0, 0.0, -math.pi / 2] + [0.0] * (len(agv.coordinates) - 3)
+    inputs = law(AccelerationResolved(**GAINS), line, q)
+    with pytest.raises(ns.SimulationError, match="Jacobian is singular") as caught:
+        ns.simulate(agv, duration=1.0, inputs=inputs, parameters={"a": 0.0})
+    assert "'agv'" in caught.value.where and "other coordinates" in caught.value.fix
+
+
+def test_a_vehicle_is_led_by_a_point_ahead(agv):
+    """Cartesian control of a vehicle: x and y of a point ahead of the axle, linear errors."""
+    axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+    controller = CartesianTracking(
+        body="platform", point=(0.0, 0.3, 0.0), components=("vx", "vy"), **GAINS
+    )
+    start = {"platform.x": 2.1, "platform.angle": 0.2}
+    result = ns.track(
+        agv,
+        ns.Circle(radius=2.0),
+        timing=ns.ConstantSpeed(0.4),
+        controller=controller,
+        start=start,
+        **axle,
+    )
+    assert math.hypot(result.along[-1], result.across[-1]) < 1e-6
+    assert abs(result.heading[-1]) < 1e-6

@@ -427,3 +427,36 @@ def test_a_steering_rate_from_speeds_is_refused(systems):
     with pytest.raises(ns.SimulationError, match="'steering_rate' is fed back from") as caught:
         back_up(systems["tractor-trailer"], PATHS["line"], FromSpeeds(), 0.0)
     assert "tractor-trailer" in caught.value.where and "coordinates" in caught.value.fix
+
+
+def test_track_backs_a_trailer_up(systems):
+    """The trailer's axle on the path by `track` itself, with its errors."""
+    system = systems["tractor-trailer"]
+    request = {
+        "timing": ConstantSpeed(1.5),
+        "steering": "steer.angle",
+        "wheelbase": "l1",
+        "hinge": "hinge.angle",
+        "hitch": "c",
+        "trailer": "l2",
+        "reverse": True,
+    }
+    circle = Circle(radius=12.0)
+    still = track(system, circle, controller=TrailerTracking(**TRAILER), **request)
+    assert still.tracking_error < 1e-7
+    fold = still.trajectory["hinge.angle"][0]
+    start = {"hinge.angle": fold - 0.2}
+    held = track(system, circle, controller=TrailerTracking(**TRAILER), start=start, **request)
+    # folding about the hinge moves the axle by a chord of l2
+    assert math.hypot(held.along[0], held.across[0]) == pytest.approx(10 * math.sin(0.1), rel=1e-9)
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2
+    assert not held.lost
+    # nothing leads back without feedback
+    free = track(system, circle, start=start, **request)
+    assert free.lost and "lost" in free.summary()
+    weights = {"tractor.x": 0.1, "tractor.y": 0.01, "tractor.angle": 0.3, "hinge.angle": 1.0}
+    weights |= {"steer.angle": 0.3, "tractor.vx": 1.0, "steering_rate_rate": 1.0}
+    weights |= {f"F_u{k}": 1e-6 for k in (1, 2, 3)}
+    regulator = ns.Regulator(weights=weights, samples=21)
+    held = track(system, circle, controller=regulator, start=start, **request)
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2

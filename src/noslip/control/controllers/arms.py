@@ -17,8 +17,9 @@ from noslip.analysis.inverse import Reference
 from noslip.control.controllers.base import AbstractController, accelerate
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.kinematics.linear import orthogonal_solve, symmetric_solve
+from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
 from noslip.model.quantities import ZERO, Vector3
+from noslip.simulation.guards import Guard, conditioning
 from noslip.spatial import turn_vector
 
 
@@ -46,8 +47,8 @@ class CartesianTracking(AbstractController):
     body: str
     point: Vector3 = ZERO
     components: tuple[str, ...]
-    kp: float
-    kd: float
+    kp: float = 4.0
+    kd: float = 4.0
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the errors of the frame decay."""
@@ -81,6 +82,23 @@ class CartesianTracking(AbstractController):
         error = ca.vertcat(p_r - p, turn_vector(ca.mtimes(R_r, R.T)))[at]
         wanted = vdot_r + self.kd * (v_r - v) + self.kp * error  # (1)
         return accelerate(system, orthogonal_solve(J, wanted - rest)[0])  # (2)
+
+    def guards(self, system: System, reference: Reference) -> tuple[Guard, ...]:
+        """J of (2), which is singular where the frame cannot move in all components."""
+        kin = system.kinematics
+        at = [COMPONENTS.index(c) for c in self.components]
+        twist = frame_twist(system, self.body, self.point, "world", kin.symbols.v)[at]
+        J = ca.densify(ca.mtimes(ca.jacobian(twist, kin.symbols.v), kin.S))
+        listed = ", ".join(self.components)
+        return (
+            Guard(
+                conditioning(orthogonal_solve(J, ca.SX.zeros(len(at)))[1]),
+                f"the frame of '{self.body}' cannot move in {listed} independently here: the "
+                "Jacobian is singular",
+                "keep the arm bent and the motion away from this place, or control another point "
+                "or other components",
+            ),
+        )
 
     def _check(self, system: System) -> None:
         where = f"Cartesian tracking of model '{system.model.name}'"
@@ -127,8 +145,8 @@ class AccelerationResolved(AbstractController):
     kp, kd : 1/s² and 1/s.
     """
 
-    kp: float
-    kd: float
+    kp: float = 4.0
+    kd: float = 4.0
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u whose admissible accelerations are nearest to those wanted."""
@@ -156,3 +174,18 @@ class AccelerationResolved(AbstractController):
                 0
             ]  # (2)
         return accelerate(system, etadot)  # (3)
+
+    def guards(self, system: System, reference: Reference) -> tuple[Guard, ...]:
+        """J of (2), which is singular where the prescribed coordinates do not move freely."""
+        kin = system.kinematics
+        at = list(reference.motion.at)
+        J = ca.densify(ca.mtimes(kin.N[at, :], kin.S))
+        pivots = symmetric_factors(ca.mtimes(J.T, J))[1]
+        names = ", ".join(kin.coordinates[k].name for k in at)
+        return (
+            Guard(
+                ca.sqrt(conditioning(pivots)),
+                f"{names} cannot be accelerated independently here: the Jacobian is singular",
+                "prescribe other coordinates, or keep the motion away from this place",
+            ),
+        )

@@ -20,6 +20,7 @@ import casadi as ca
 from noslip.analysis.inverse import Reference, solve_inputs
 from noslip.engines.system import System
 from noslip.errors import SimulationError
+from noslip.simulation.guards import Guard
 
 
 class AbstractController(abc.ABC):
@@ -30,6 +31,10 @@ class AbstractController(abc.ABC):
     @abc.abstractmethod
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """(nu,) force inputs."""
+
+    def guards(self, system: System, reference: Reference) -> tuple[Guard, ...]:
+        """What the law divides by, if that can vanish; for words where a run ends on it."""
+        return ()
 
 
 class AbstractSteeringController(AbstractController):

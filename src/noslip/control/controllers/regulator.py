@@ -31,6 +31,9 @@ from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 
+#: Gains that change by less than this part of their size are numbers.
+STEADY = 1e-6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearQuadratic(AbstractServo):
@@ -76,8 +79,10 @@ class LinearQuadratic(AbstractServo):
         """K(t), traced; what does not change is a number."""
         num, *shape = self.gains.shape
         flat = self.gains.reshape(num, -1)
-        size = max(float(np.max(np.abs(flat))), 1e-300)
-        moving = [k for k in range(flat.shape[1]) if np.ptp(flat[:, k]) > 1e-9 * size]
+        # against the largest gain of the same input: others have other units
+        sizes = np.max(np.abs(self.gains), axis=(0, 2), keepdims=True)
+        steady = np.ptp(self.gains, axis=0) <= STEADY * np.broadcast_to(sizes[0], shape)
+        moving = np.flatnonzero(~steady.ravel()).tolist()
         entries = [ca.SX(float(flat[0, k])) for k in range(flat.shape[1])]
         if moving:
             spline = CubicSpline(self.times, flat[:, moving])
@@ -176,6 +181,49 @@ def linear_quadratic(
     costs = (costs + costs.transpose(0, 2, 1)) / 2
     gains = np.array([(b / R).T @ P for b, P in zip(line.B, costs, strict=True)])
     return LinearQuadratic(speeds=line.speeds, times=line.times, gains=gains, costs=costs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Regulator:
+    """Weights of a regulator, for :func:`track`, which knows the motion that they are for.
+
+    Parameters
+    ----------
+    weights : by name: of states (coordinates, independent speeds, speed inputs) and of inputs
+        (force inputs, rates of speed inputs), as in :func:`linear_quadratic`.
+    samples : times at which the motion is linearized.
+    """
+
+    weights: Mapping[str, float]
+    samples: int = 61
+
+    def along(
+        self,
+        system: System,
+        motion: AbstractMotion,
+        *,
+        reference_start: Array,
+        duration: float,
+        parameters: Mapping[str, float] | None = None,
+    ) -> LinearQuadratic:
+        """The regulator of a motion.
+
+        Parameters
+        ----------
+        system, motion, reference_start, duration, parameters : as in :func:`linear_quadratic`.
+        """
+        inputs = [i.name for i in system.model.inputs]
+        inputs += [f"{i.name}_rate" for i in system.model.speed_inputs]
+        return linear_quadratic(
+            system,
+            motion,
+            reference_start=reference_start,
+            duration=duration,
+            state_weights={n: w for n, w in self.weights.items() if n not in inputs},
+            input_weights={n: w for n, w in self.weights.items() if n in inputs},
+            samples=self.samples,
+            parameters=parameters,
+        )
 
 
 def _weights(

@@ -29,8 +29,11 @@ from noslip.control.controllers.base import (
 )
 from noslip.control.controllers.feedback_rates import speed_input_rates
 from noslip.engines.system import Array, System
+from noslip.simulation.guards import Guard
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
+#: Conditioning below which a law gives no forces any more.
+FLOOR = 1e-6
 #: 1/s, at which errors of integration of the reference are forgotten.
 FADE = 0.01
 
@@ -58,9 +61,10 @@ class Tracking(AbstractInputLaw):
         """The closed loop in the symbols of this system."""
         reference = carried(system, trace_reference(system, self.motion))
         forces = self._limited(system.model.inputs, self.controller.forces(system, reference))
+        forces = self._guarded(forces, self.controller.guards(system, reference))
         if self.period:
             return self._sampled(system, reference, forces)
-        continuous = reference_generator(system, reference, forces, self.reference_start)
+        continuous = self._continuous(system, reference, forces)
         if isinstance(self.controller, AbstractServo):
             return self._servo(system, reference, self.controller, continuous)
         if isinstance(self.controller, AbstractSteeringController):
@@ -69,6 +73,14 @@ class Tracking(AbstractInputLaw):
             rates = speed_input_rates(system, reference, steered)
             return _with_inputs(continuous, steered | rates)
         return _with_inputs(continuous, {})
+
+    def _continuous(
+        self, system: System, reference: Reference, forces: dict[str, ca.SX]
+    ) -> InputGenerator:
+        """The forces and the reference's speed inputs, and what they depend on."""
+        plain = reference_generator(system, reference, forces, self.reference_start)
+        more = self.controller.guards(system, reference)
+        return dataclasses.replace(plain, guards=(*plain.guards, *more))
 
     def _servo(
         self,
@@ -116,7 +128,7 @@ class Tracking(AbstractInputLaw):
         names = list(forces)
         held = ca.SX.sym("held", len(names))
         given = {name: held[k] for k, name in enumerate(names)}
-        continuous = reference_generator(system, reference, given, self.reference_start)
+        continuous = self._continuous(system, reference, given)
         is_steered = isinstance(self.controller, AbstractServo | AbstractSteeringController)
         steered = [i.name for i in system.model.speed_inputs] if is_steered else []
         speed, slope = ca.SX.sym("speed", len(steered)), ca.SX.sym("slope", len(steered))
@@ -153,6 +165,16 @@ class Tracking(AbstractInputLaw):
             return speed
         limited = self._limited(system.model.speed_inputs, wanted)
         return ca.vertcat(*limited.values()) if limited else ca.SX(0, 1)
+
+    def _guarded(self, forces: dict[str, ca.SX], guards: tuple[Guard, ...]) -> dict[str, ca.SX]:
+        """Forces that end the run where a guard breaks, unless a limit bounds them."""
+        result = dict(forces)
+        for guard in guards:
+            for name in forces:
+                if not math.isfinite(self.limits.get(name, math.inf)):
+                    is_met = guard.conditioning > FLOOR
+                    result[name] = ca.if_else(is_met, result[name], math.nan)
+        return result
 
     def _limited(self, inputs: tuple[Any, ...], values: ca.SX) -> dict[str, ca.SX]:
         """Inputs by name, held within their limits."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -33,6 +34,14 @@ from noslip.model.expressions import nominal
 from noslip.model.joints import Planar
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.simulation.trajectory import Trajectory
+
+
+class PathErrors(NamedTuple):
+    """How far ahead, m, to the left, m, and turned, rad, against the path, (n,) each."""
+
+    along: Array
+    across: Array
+    heading: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +75,7 @@ class PathMotion(AbstractMotion):
         kin = system.kinematics
         t = kin.symbols.t
         base = planar_base(system)
+        self._check_direction(system)
         self._check_curvature(system)
         p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
         r, r1, pace, curvature = self.geometry(t, p)
@@ -99,20 +109,40 @@ class PathMotion(AbstractMotion):
             knots=(*self.timing.knots(self.path), *self.timing.passing_times(self.path)),
         )
 
-    def poses(self, system: System, run: Trajectory) -> Array:
-        """(n, 3) x, y and angle of the base that the path asks for along a run.
+    def errors(self, system: System, run: Trajectory) -> PathErrors:
+        """Errors of the frame along a run.
 
         Parameters
         ----------
         system : compiled system.
         run : with the columns of this motion's states.
         """
-        trace, symbols = self.trace(system), system.kinematics.symbols
-        pose = ca.Function("pose", [symbols.t, trace.states, symbols.params], [trace.outputs[:3]])
-        states = np.array([run[name] for name in trace.names])
-        values = system.parameters(run.parameters)
-        rows = zip(run.t, states.T, strict=True)
-        return np.array([pose(t, m, values).full().ravel() for t, m in rows])
+        x, y = (nominal(e, run.parameters) for e in self.point[:2])
+        ahead, across = (nominal(e, run.parameters) for e in self.direction[:2])
+        q = run.q[:, planar_base(system).coordinates.start :]
+        c, s = np.cos(q[:, 2]), np.sin(q[:, 2])
+        place = np.column_stack([q[:, 0] + c * x - s * y, q[:, 1] + s * x + c * y])
+        return self.errors_of(run, place, q[:, 2] + math.atan2(across, ahead))
+
+    def errors_of(self, run: Trajectory, place: Array, heading: Array) -> PathErrors:
+        """Errors of what should be on the path.
+
+        Parameters
+        ----------
+        run : with the columns of this motion's states.
+        place, heading : (n, 2) and (n,) of what follows, m and rad.
+        """
+        t, p = ca.SX.sym("t"), ca.SX.sym("p")
+        at = ca.Function("at", [t, p], [self.geometry(t, p)[0]])
+        on_path = at(run.t[None, :], run["path.parameter"][None, :]).full().T
+        theta, gap = run["path.heading"], place - on_path
+        c, s = np.cos(theta), np.sin(theta)
+        turn = math.pi if self.reverse else 0.0
+        return PathErrors(
+            along=c * gap[:, 0] + s * gap[:, 1],
+            across=-s * gap[:, 0] + c * gap[:, 1],
+            heading=heading - turn - theta,
+        )
 
     def geometry(self, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """r, r', |r'| and κ of the path at p, on the piece that is driven at the time t.
@@ -131,6 +161,18 @@ class PathMotion(AbstractMotion):
         r2 = ca.jacobian(r1, p)
         pace = ca.sqrt(ca.dot(r1, r1))
         return r, r1, pace, (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
+
+    def _check_direction(self, system: System) -> None:
+        """Refuse a direction that does not point anywhere in the plane."""
+        known = system.model.parameter_values()
+        ahead, across = (nominal(e, known) for e in self.direction[:2])
+        if not (math.isfinite(ahead) and math.isfinite(across) and math.hypot(ahead, across) > 0):
+            listed = ", ".join(str(e) for e in self.direction)
+            raise SimulationError(
+                f"the direction ({listed}) points nowhere in the plane",
+                f"direction of the base of model '{system.model.name}'",
+                "give the axis of the base that points along the path, such as (1, 0, 0)",
+            )
 
     def _check_curvature(self, system: System) -> None:
         """Refuse a path that turns more sharply than the steering can."""

@@ -20,13 +20,14 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.motions.path import PathErrors, PathMotion, planar_base
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.model.expressions import nominal
 from noslip.model.quantities import Scalar
+from noslip.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +57,7 @@ class TrailerMotion(AbstractMotion):
         """Pose of the base, steering and articulation over time."""
         self._check(system)
         reader = system.kinematics.reader
-        # the trailer's axle as if it were a base of its own
-        along = PathMotion(path=self.path, timing=self.timing, reverse=self.reverse)
+        along = self._along()
         axle = along.trace(system)
         sign = -1.0 if self.reverse else 1.0
         v2, w2 = sign * axle.rates[1], axle.rates[2]
@@ -90,6 +90,26 @@ class TrailerMotion(AbstractMotion):
             parameter_values=axle.parameter_values,
             knots=axle.knots,
         )
+
+    def errors(self, system: System, run: Trajectory) -> PathErrors:
+        """Errors of the trailer's axle along a run.
+
+        Parameters
+        ----------
+        system : compiled system.
+        run : with the columns of this motion's states.
+        """
+        at = planar_base(system).coordinates.start
+        hitch, length = (nominal(e, run.parameters) for e in (self.hitch, self.trailer))
+        angle = run.q[:, at + 2]
+        heading = angle + run[self.hinge]
+        place = run.q[:, at : at + 2] - hitch * np.column_stack([np.cos(angle), np.sin(angle)])
+        place = place - length * np.column_stack([np.cos(heading), np.sin(heading)])
+        return self._along().errors_of(run, place, heading)
+
+    def _along(self) -> PathMotion:
+        """The trailer's axle as if it were a base of its own."""
+        return PathMotion(path=self.path, timing=self.timing, reverse=self.reverse)
 
     def _steady(self, system: System, axle: MotionTrace, bend: ca.SX) -> float:
         """φ of the steady turn at the start: sin φ + ℓκ cos φ = −c κ."""

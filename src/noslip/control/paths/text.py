@@ -3,8 +3,9 @@
     form  = name [ ":" entry { ";" entry } ]
     entry = key "=" value | value
 
-Keys are the arguments of the class; a value without a key is that of the first. A number may be
-arithmetic (``2*pi``), a point is ``x,y``, points are ``x,y,x,y,…``, a choice is ``true`` or
+A comma does for a semicolon where a key follows: ``line:start=0,0,end=5,1`` needs no quotes in a
+shell. Keys are the arguments of the class; a value without a key is that of the first. A number may
+be arithmetic (``2*pi``), a point is ``x,y``, points are ``x,y,x,y,…``, a choice is ``true`` or
 ``false``, and those of :class:`Graph` and :class:`Parametric` are expressions as they stand.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -58,7 +60,11 @@ def parse_path(text: str) -> AbstractPath:
 
 
 def read_form(
-    text: str, kind: str, members: Mapping[str, type[Made]], others: tuple[str, ...] = ()
+    text: str,
+    kind: str,
+    members: Mapping[str, type[Made]],
+    others: tuple[str, ...] = (),
+    known: Mapping[str, Any] | None = None,
 ) -> Made:
     """The member of a family that a text describes.
 
@@ -68,8 +74,9 @@ def read_form(
     kind : what the members are, for messages.
     members : classes by name, whose arguments have the types of `_READERS`.
     others : names that are known but read elsewhere, for messages.
+    known : arguments that are known from elsewhere; those of the text come first.
     """
-    name, _, rest = text.partition(":")
+    name, _, _ = text.partition(":")
     name, where = name.strip(), f"{kind} '{text}'"
     if name not in members:
         raise SimulationError(
@@ -78,22 +85,11 @@ def read_form(
     made = members[name]
     arguments = dict(inspect.signature(made).parameters)
     values: dict[str, Any] = {}
-    for k, entry in enumerate(e for e in rest.split(";") if e.strip()):
-        key, equals, value = entry.partition("=")
-        if not equals and k == 0:
-            key, value = next(iter(arguments)), entry
-        key = key.strip()
-        if not equals and k > 0:
-            raise SimulationError(
-                f"'{entry.strip()}' has no key",
-                where,
-                f"write key=value; keys: {', '.join(arguments)}",
-            )
+    for key, value in read_entries(text, kind, list(arguments)):
         if key not in arguments:
             raise SimulationError(f"{kind} '{name}' has no '{key}'", where, nearest(key, arguments))
-        if key in values:
-            raise SimulationError(f"'{key}' is given twice", where, f"remove one '{key}=…'")
-        values[key] = _READERS[str(arguments[key].annotation)](value.strip(), key, where)
+        values[key] = _READERS[str(arguments[key].annotation)](value, key, where)
+    values = {k: v for k, v in (known or {}).items() if k in arguments} | values
     missing = [k for k, f in arguments.items() if k not in values and f.default is f.empty]
     if missing:
         listed = ";".join(f"{key}=…" for key in missing)
@@ -103,7 +99,37 @@ def read_form(
     return made(**values)
 
 
-def _number(text: str, key: str, where: str) -> float:
+def read_entries(text: str, kind: str, keys: list[str]) -> list[tuple[str, str]]:
+    """Keys and values of a text, in order; the first value may stand alone.
+
+    Parameters
+    ----------
+    text : ``name:key=value;key=value``.
+    kind : what it describes, for messages.
+    keys : known ones; a first value without a key is that of the first of them.
+    """
+    where, rest = f"{kind} '{text}'", text.partition(":")[2]
+    found: list[tuple[str, str]] = []
+    for k, entry in enumerate(e for e in _SEPARATORS.split(rest) if e.strip()):
+        key, equals, value = (part.strip() for part in entry.partition("="))
+        if not equals and k == 0 and keys:
+            key, value = keys[0], key
+        elif not equals:
+            raise SimulationError(
+                f"'{entry.strip()}' has no key", where, f"write key=value; keys: {', '.join(keys)}"
+            )
+        if key in dict(found):
+            raise SimulationError(f"'{key}' is given twice", where, f"remove one '{key}=…'")
+        found.append((key, value))
+    return found
+
+
+#: Between entries: a semicolon, or a comma before a key.
+_SEPARATORS = re.compile(r";|,(?=\s*[A-Za-z_][\w.]*\s*=)")
+
+
+def read_number(text: str, key: str, where: str) -> float:
+    """A finite number, which may be arithmetic; `key` and `where` are for messages."""
     try:
         value = expressions.nominal(text, {})
     except (expressions.ExpressionError, KeyError):
@@ -116,11 +142,11 @@ def _number(text: str, key: str, where: str) -> float:
 
 
 def _numbers(text: str, key: str, where: str) -> tuple[float, ...]:
-    return tuple(_number(part.strip(), key, where) for part in text.split(","))
+    return tuple(read_number(part.strip(), key, where) for part in text.split(","))
 
 
 def _integer(text: str, key: str, where: str) -> int:
-    value = _number(text, key, where)
+    value = read_number(text, key, where)
     if value != int(value):
         raise SimulationError(
             f"{key} is '{text}', which is not a whole number", where, f"write {key}=3"
@@ -160,13 +186,40 @@ def _text(text: str, key: str, where: str) -> str:
     return text
 
 
+def _texts(text: str, key: str, where: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+def _scalar(text: str, key: str, where: str) -> float | str:
+    """A number, or an expression of parameters as it stands."""
+    try:
+        return read_number(text, key, where)
+    except SimulationError:
+        return text
+
+
+def _vector(text: str, key: str, where: str) -> tuple[float | str, ...]:
+    parts = tuple(_scalar(part.strip(), key, where) for part in text.split(","))
+    if len(parts) != 3:
+        raise SimulationError(
+            f"{key} has {len(parts)} values, expected x, y and z", where, f"write {key}=0,0.1,0"
+        )
+    return parts
+
+
 #: How an argument is read, by its type as the class writes it.
 _READERS: dict[str, Callable[[str, str, str], Any]] = {
-    "float": _number,
+    "float": read_number,
     "int": _integer,
     "bool": _flag,
     "str": _text,
     "Point": _point,
     "tuple[Point, ...]": _points,
     "tuple[float, ...]": _numbers,
+    "tuple[float, float, float, float]": _numbers,
+    "tuple[str, ...]": _texts,
+    "float | None": read_number,
+    "Scalar": _scalar,
+    "Vector3": _vector,
+    "Vector3 | None": _vector,
 }

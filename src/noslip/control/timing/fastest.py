@@ -103,12 +103,16 @@ def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, A
         allowed = f"the limits allow {np.sqrt(segments.cap[-1]):.6g} m/s"
         _refuse(segments, len(h), f"the end speed is {ends[1]:g} m/s, and {allowed}")
     rows, names = segments.rows()
+    own_low, own_high = (x.tolist() for x in _own_intervals(rows))
+    limits = [[(r[0], r[1], r[2]) for r in segment] for segment in rows.tolist()]
     low, high = [last] * len(segments.cuts), [last] * len(segments.cuts)
     for k in range(len(h) - 1, -1, -1):
-        following = [(2 * h[k], 1.0, -high[k + 1]), (-2 * h[k], -1.0, low[k + 1])]
-        low[k], high[k], reasons = _interval(rows[k] + following)
+        least, most = _leading_on(limits[k], h[k], low[k + 1], high[k + 1])
+        low[k], high[k] = max(own_low[k], least), min(own_high[k], most)
         if low[k] > high[k] + 1e-12 * abs(high[k]):
+            following = [(2 * h[k], 1.0, -high[k + 1]), (-2 * h[k], -1.0, low[k + 1])]
             known = [*names, *["what lies ahead"] * 2]
+            reasons = _reasons(limits[k] + following)
             listed = " and ".join(dict.fromkeys(known[i] for i in sorted(reasons)))
             _refuse(segments, k, f"no motion satisfies the limits: {listed}")
         low[k] = min(low[k], high[k])
@@ -119,15 +123,51 @@ def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, A
     z = [first]
     for k in range(len(h)):
         # the largest u that every row allows, and the way ahead
-        most = min((-(b * z[k] + c) / a for a, b, c in rows[k] if a > 0), default=np.inf)
+        most = min((-(b * z[k] + c) / a for a, b, c in limits[k] if a > 0), default=np.inf)
         z.append(max(min(z[k] + 2 * h[k] * most, high[k + 1]), low[k + 1]))
         if z[k] <= 0 and z[k + 1] <= 0:
             _refuse(segments, k, "the limits allow no motion away from rest")
     return np.array(z), np.diff(z) / (2 * np.array(h))
 
 
-def _interval(rows: list[Row]) -> tuple[float, float, set[int]]:
-    """Lowest and highest z for which some u satisfies all rows, and the rows that bound it.
+def _own_intervals(rows: Array) -> tuple[Array, Array]:
+    """Lowest and highest z (N,) for which some u satisfies the rows (N, m, 3) of each segment."""
+    low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    a, b, c = (rows[:, :, k] for k in range(3))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(rows.shape[1]):
+            # with itself where A_i = 0, else with every A_j of the other sign
+            alone = (a[:, [i]] == 0) & (np.arange(rows.shape[1]) == i)
+            pair = (a[:, [i]] > 0) & (a < 0)
+            beta = np.where(alone, b, a[:, [i]] * b - a * b[:, [i]])
+            gamma = np.where(alone, c, a[:, [i]] * c - a * c[:, [i]])
+            size = np.where(alone, np.abs(b), np.abs(a[:, [i]] * b) + np.abs(a * b[:, [i]]))
+            at, used = -gamma / beta, alone | pair
+            above, below = used & (beta > 1e-13 * size), used & (beta < -1e-13 * size)
+            high = np.minimum(high, np.min(np.where(above, at, np.inf), axis=1))
+            low = np.maximum(low, np.max(np.where(below, at, -np.inf), axis=1))
+    return low, high
+
+
+def _leading_on(rows: list[Row], h: float, low: float, high: float) -> tuple[float, float]:
+    """Lowest and highest z from which no row by itself keeps the next z out of an interval.
+
+    With u = (z_next − z)/2h a row is (2h B − A) z + A z_next + 2h C ≤ 0; the end of the interval
+    that suits it is put in for z_next.
+    """
+    least, most = -np.inf, np.inf
+    for a, b, c in rows:
+        if a != 0:
+            beta, gamma = 2 * h * b - a, 2 * h * c + a * (high if a < 0 else low)
+            if beta > 1e-13 * abs(a):
+                most = min(most, -gamma / beta)
+            elif beta < -1e-13 * abs(a):
+                least = max(least, -gamma / beta)
+    return least, most
+
+
+def _reasons(rows: list[Row]) -> set[int]:
+    """Which rows bound z from below and from above.
 
     Two rows with A_i > 0 > A_j leave room for u where A_i (B_j z + C_j) ≤ A_j (B_i z + C_i).
     """
@@ -147,7 +187,7 @@ def _interval(rows: list[Row]) -> tuple[float, float, set[int]]:
                 high, at_high = -gamma / beta, which
         elif beta < -1e-13 * size and -gamma / beta > low:
             low, at_low = -gamma / beta, which
-    return low, high, {*at_low, *at_high}
+    return {*at_low, *at_high}
 
 
 def _schedule(cuts: Array, z: Array) -> SpeedSchedule:

@@ -66,6 +66,12 @@ class LimitRows:
         )
         return a, b, c
 
+    def thinned(self, step: int) -> LimitRows:
+        """Every `step`-th place of the rows, and the last."""
+        kept = np.unique([*range(0, len(self.arc_lengths), step), len(self.arc_lengths) - 1])
+        columns = {name: getattr(self, name)[kept] for name in _COLUMNS}
+        return LimitRows(arc_lengths=self.arc_lengths[kept], names=self.names, **columns)
+
 
 _COLUMNS = ("inertia", "squared", "constant")
 
@@ -149,8 +155,8 @@ class SegmentLimits:
         num_rows = len(limits.rows.names) if limits.rows else 0
         return cls(path, limits, cuts, kappa, cap, np.zeros((num, num_rows)))
 
-    def rows(self) -> tuple[list[list[tuple[float, float, float]]], list[str]]:
-        """(A, B, C) of A u + B z + C ≤ 0 for each segment, z at its start, and their names."""
+    def rows(self) -> tuple[Array, list[str]]:
+        """(N, m, 3) A, B, C of A u + B z + C ≤ 0 on each segment, z at its start, and names."""
         h, num = np.diff(self.cuts)[:, None], len(self.cuts) - 1
         one, zero = np.ones((num, 1)), np.zeros((num, 1))
         # 0 ≤ z ≤ cap
@@ -168,8 +174,7 @@ class SegmentLimits:
             B += [b[:-1], b[1:]]
             C += [c[:-1] + self.margin, c[1:] + self.margin]
             names += [*self.limits.rows.names] * 2
-        stacked = np.stack([np.hstack(x) for x in (A, B, C)], axis=2)
-        return [[(r[0], r[1], r[2]) for r in rows] for rows in stacked.tolist()], names
+        return np.stack([np.hstack(x) for x in (A, B, C)], axis=2), names
 
     def unlimited(self) -> int | None:
         """The first segment on which nothing bounds u from above or from below, if there is one."""

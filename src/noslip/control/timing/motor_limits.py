@@ -20,12 +20,13 @@ import numpy as np
 from noslip.analysis.inverse import trace_reference
 from noslip.control.motions.path import PathMotion
 from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.path import length
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.model.quantities import ZERO, Vector3
+from noslip.model.quantities import ZERO, Scalar, Vector3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,6 +57,8 @@ def motor_limits(
     point: Vector3 = ZERO,
     direction: Vector3 = (1.0, 0.0, 0.0),
     reverse: bool = False,
+    steering: str = "",
+    wheelbase: Scalar = 0.0,
     parameters: Mapping[str, float] | None = None,
     count: int = 400,
 ) -> LimitRows:
@@ -63,10 +66,11 @@ def motor_limits(
 
     Parameters
     ----------
-    system : compiled system with a planar base and as many force inputs as freedoms.
+    system : compiled system with a planar base and at least as many force inputs as freedoms; of
+        more inputs the least ones are taken.
     path : where to go.
     limits : input name → largest magnitude, N or N·m.
-    point, direction, reverse : what follows the path, as in :func:`track`.
+    point, direction, reverse, steering, wheelbase : what follows the path, as in :func:`track`.
     parameters : values that differ from the nominal ones.
     count : number of places on the path.
 
@@ -89,6 +93,8 @@ def motor_limits(
         point=point,
         direction=direction,
         reverse=reverse,
+        steering=steering,
+        wheelbase=wheelbase,
         parameters=parameters,
         samples=count,
         rtol=1e-11,
@@ -101,6 +107,8 @@ def motor_limits(
         point=point,
         direction=direction,
         reverse=reverse,
+        steering=steering,
+        wheelbase=wheelbase,
     )
     reference = trace_reference(system, motion)
     symbols = system.kinematics.symbols
@@ -121,7 +129,7 @@ def motor_limits(
     b, a = at(1.0, 0.0) - c, at(0.0, 1.0) - c
     bound = np.array([float(x) for x in limits.values()])
     return LimitRows(
-        arc_lengths=slow["path.arc_length"],
+        arc_lengths=slow.t * (length(path) / slow.t[-1]),  # at 1 m/s
         inertia=np.hstack([a, -a]),
         squared=np.hstack([b, -b]),
         constant=np.hstack([c - bound, -c - bound]),

@@ -1,11 +1,15 @@
 """Timing laws as text, for the command line: ``quintic:60``, ``constant-speed:0.5``.
 
-The grammar is that of paths (``paths/text.py``): ``trapezoidal:speed=1;acceleration=0.5``.
+The grammar is that of paths (``paths/text.py``): ``trapezoidal:speed=1;acceleration=0.5``. The
+keys of ``fastest`` are its limits, and names of force inputs: ``fastest:speed=1;torque1=0.3``.
 """
 
 from __future__ import annotations
 
-from noslip.control.paths.text import read_form
+import inspect
+
+from noslip.control.paths.text import read_entries, read_form, read_number
+from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming, ConstantEnergy, ConstantSpeed, Quintic
 from noslip.control.timing.profiles import SpeedProfile
 from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
@@ -22,11 +26,22 @@ TIMINGS: dict[str, type[AbstractTiming]] = {
 }
 
 
-def parse_timing(text: str) -> AbstractTiming:
+def parse_timing(text: str) -> AbstractTiming | Hurry:
     """The timing law that a `text` describes: ``name:key=value;key=value``, or ``name:value``.
 
     Raises
     ------
     SimulationError : a name or key is not known, or a value cannot be read.
     """
-    return read_form(text, "timing", TIMINGS)
+    if text.partition(":")[0].strip() == "fastest":
+        return _fastest(text)
+    return read_form(text, "timing", TIMINGS, ("fastest",))
+
+
+def _fastest(text: str) -> Hurry:
+    """Limits by their keys; all others are of force inputs."""
+    keys = [key for key in inspect.signature(Hurry).parameters if key != "inputs"]
+    entries = read_entries(text, "timing", keys)
+    values = {key: read_number(value, key, f"timing '{text}'") for key, value in entries}
+    own = {key: value for key, value in values.items() if key in keys}
+    return Hurry(**own, inputs={key: x for key, x in values.items() if key not in keys})

@@ -1,0 +1,164 @@
+"""`noslip track`: controllers by text, limits, references, the fastest timing, and exit codes."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from noslip.cli.main import main
+
+AXLE = ("--point=0,-a,0", "--direction=0,1,0")
+STEERED = ("--steering", "steer.angle", "--wheelbase", "l1")
+TRAILER = ("--hinge", "hinge.angle", "--hitch", "c", "--trailer", "l2", "--reverse")
+CIRCLE = ("--path", "circle:radius=2,turns=0.5", "--timing", "quintic:20")
+WEIGHTS = "platform.x=20,platform.y=20,platform.angle=5,torque1=1,torque2=1"
+BACKING = (
+    "tractor.x=0.1,tractor.y=0.01,tractor.angle=0.3,hinge.angle=1,steer.angle=0.3,tractor.vx=1,"
+    "F_u1=1e-6,F_u2=1e-6,F_u3=1e-6,steering_rate_rate=1"
+)
+
+
+@pytest.fixture
+def track(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["track", *arguments, "--no-plots", "--json"])
+
+    return run
+
+
+def numbers(outcome):
+    assert outcome.exit_code == 0, outcome.output
+    return json.loads(outcome.stdout)
+
+
+AGV = {
+    "pose:kx=2,ky=6": (
+        "--set",
+        "platform.x=2.05",
+        "--limit",
+        "torque1=0.3",
+        "--limit",
+        "torque2=±0.3",
+    ),
+    "pose": ("--set", "platform.x=2.05", "--period", "0.02"),
+    f"lqr:{WEIGHTS}": (
+        "--set",
+        "platform.x=2.05",
+    ),
+    "cartesian:body=platform,point=0,0.3,0,components=vx,vy": ("--set", "platform.x=2.05"),
+    "computed-torque:kp=9,kd=6": ("--reference", "bracket.angle=0.3"),
+    "acceleration-resolved": (),
+    "pd:kp=10,10,kd=5,5": (),
+}
+
+
+@pytest.mark.parametrize("controller", AGV)
+def test_controllers_of_a_vehicle_with_two_motors(track, controller):
+    found = numbers(track("agv", *CIRCLE, *AXLE, "--controller", controller, *AGV[controller]))
+    assert found["path_length"] == pytest.approx(6.283185307)
+    assert found["path_error_final"] < (0.02 if controller.startswith("pd") else 1e-3)
+    assert found["lost"] is False
+
+
+def test_controllers_of_a_steered_vehicle(track):
+    ring = ("--path", "circle:12", "--timing", "constant-speed:2")
+    found = numbers(
+        track(
+            "tractor-trailer",
+            *ring,
+            *STEERED,
+            "--controller",
+            "steered:ky=0.1,ktheta=0.7",
+            "--set",
+            "tractor.x=12.5",
+        )
+    )
+    assert found["path_error"] == pytest.approx(0.5, rel=1e-2)
+    assert found["path_error_final"] < 1e-3
+    for controller in ("trailer", f"lqr:{BACKING}"):
+        found = numbers(
+            track(
+                "tractor-trailer",
+                *ring,
+                *STEERED,
+                *TRAILER,
+                "--controller",
+                controller,
+                "--set",
+                "hinge.angle=0.3",
+                "--limit",
+                "steering_rate=0.6",
+            )
+        )
+        assert found["path_error"] > 0.2
+        assert found["path_error_final"] < 0.05
+    forward = "trailer:hinge=hinge.angle,hitch=c,trailer=l2"
+    found = numbers(track("tractor-trailer", *ring, *STEERED, "--controller", forward))
+    assert found["path_error_final"] < 1e-6
+
+
+def test_the_fastest_timing_and_chosen_inputs(track):
+    limits = "fastest:speed=1,friction=0.05,torque1=0.2,torque2=0.2"
+    found = numbers(track("agv", "--path", "circle:2", "--timing", limits, *AXLE))
+    assert 15.0 < found["duration"] < 60.0
+    assert found["path_error"] < 1e-6
+    ring = ("--path", "circle:8", "--timing", "constant-speed:1.5", "--duration", "5")
+    found = numbers(track("lhd-noslip", *ring, "--inputs", "F_u2,Gamma"))
+    assert found["path_error"] < 1e-6
+
+
+def test_a_loop_that_diverges_does_not_pass_silently(track):
+    """kv T above 2: the speeds grow from look to look."""
+    slow = ("--path", "circle:2", "--timing", "constant-speed:0.3", "--period", "0.6")
+    outcome = track("agv", *slow, *AXLE, "--controller", "pose", "--set", "platform.x=2.1")
+    assert outcome.exit_code == 1
+    assert json.loads(outcome.stdout)["lost"] is True
+    assert "the vehicle left its path: it ends" in outcome.stderr
+    assert "fix    give a shorter --period: gains times 0.6 s" in outcome.stderr
+    # without feedback, and unstable
+    folding = ("--path", "circle:12", "--timing", "constant-speed:1.5", "--duration", "20")
+    outcome = track("tractor-trailer", *folding, *STEERED, *TRAILER, "--set", "hinge.angle=0.3")
+    assert outcome.exit_code == 1 and "give a --controller" in outcome.stderr
+
+
+REFUSED = {
+    "direction": (
+        ("--direction=0,0,0",),
+        "the direction (0, 0, 0) points nowhere",
+        "such as (1, 0",
+    ),
+    "controller": ((*AXLE, "--controller", "poze"), "no controller 'poze'", "'pose'"),
+    "gain": ((*AXLE, "--controller", "pose:kq=1"), "'pose' has no 'kq'", "'kx'"),
+    "weights": ((*AXLE, "--controller", "lqr:platform.x=1"), "'torque1' has no weight", "torque2"),
+    "steered": ((*AXLE, "--controller", "steered"), "needs steering and wheelbase", "steering=…"),
+    "limit": ((*AXLE, "--controller", "pose", "--limit", "tork=1"), "no input 'tork'", "torque1"),
+    "below": (
+        (*AXLE, "--controller", "pose", "--limit", "torque1=-1"),
+        "the limit of 'torque1' is -1",
+        "above 0",
+    ),
+    "open": ((*AXLE, "--limit", "torque1=1"), "belong to a controller", "give a controller"),
+    "reference": ((*AXLE, "--reference", "braket.angle=1"), "'braket.angle'", "'bracket.angle'"),
+    "singular": (
+        (*AXLE, "--controller", "cartesian:body=platform,components=vx,vy"),
+        "The frame of 'platform' cannot move in vx, vy independently here",
+        "choose another start",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(track, name):
+    arguments, what, fix = REFUSED[name]
+    outcome = track("agv", *CIRCLE, *arguments)
+    assert outcome.exit_code == 1
+    assert what in outcome.stderr and "where  " in outcome.stderr and fix in outcome.stderr
+
+
+@pytest.mark.parametrize("text", ["torque1", "=1", "torque1=abc", "torque1=1/0"])
+def test_limits_that_cannot_be_read(track, text):
+    outcome = track("agv", *CIRCLE, *AXLE, "--controller", "pose", "--limit", text)
+    assert outcome.exit_code == 2
+    assert "--limit" in outcome.stderr

@@ -1,0 +1,113 @@
+"""The least time within limits of the ground and of motors, found for a vehicle on a path."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.control.paths.panels import arc_table
+from noslip.control.timing.grip import grip_rows, joined_rows
+from noslip.errors import SimulationError
+
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+EIGHT = ns.FigureEight(half_width=2.0, half_height=1.0)
+
+
+@pytest.fixture(scope="module")
+def agv():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+def driven(timing):
+    """Arc length and speed at the ends of the pieces, and the acceleration on each."""
+    t, v = np.array(timing.times), np.array(timing.speeds)
+    s = np.concatenate([[0.0], np.cumsum(np.diff(t) * (v[1:] + v[:-1]) / 2)])
+    return s, v, np.diff(v) / np.diff(t)
+
+
+def test_friction_on_a_circle_is_used_up(agv):
+    """d(v²)/ds = 2 √(a² − (v²/R)²) from rest: v² = a R sin(2 s/R), until no more is held."""
+    R, a = 2.0, 0.2 * 9.81
+    timing = ns.Hurry(friction=0.2).on(agv, ns.Circle(radius=R))
+    s, v, _ = driven(timing)
+    rising = s < math.pi * R / 4
+    expected = a * R * np.sin(2 * s[rising] / R)
+    # a polygon inside the circle of friction, in steps: never above, a percent or so below
+    assert np.all(v[rising] ** 2 < expected + 1e-9)
+    assert v[rising] ** 2 == pytest.approx(expected, abs=0.025 * a * R)
+    assert 0.98 < np.max(v) ** 2 / (a * R) <= 1.0
+
+
+@pytest.mark.parametrize("friction", [0.05, 0.4])
+def test_friction_is_never_exceeded(agv, friction):
+    timing = ns.Hurry(speed=1.5, friction=friction).on(agv, EIGHT)
+    s, v, u = driven(timing)
+    table = arc_table(EIGHT)
+    used = []
+    for part in (0.001, 0.5, 0.999):
+        at = s[:-1] + part * np.diff(s)
+        z = v[:-1] ** 2 + 2 * u * (at - s[:-1])
+        bend = table.curvature(table.parameter(at))
+        used.append(np.hypot(u, bend * z) / 9.81)
+    assert np.max(used) <= friction
+    assert np.max(used) > 0.98 * friction
+    assert np.max(v) <= 1.5 + 1e-9
+    assert timing.duration(EIGHT) == pytest.approx(timing.times[-1])
+
+
+def test_motors_and_ground_together(agv):
+    """The torques of the run under all limits stay within theirs, and are used up."""
+    timing = ns.parse_timing("fastest:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
+    assert isinstance(timing, ns.Hurry) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
+    result = ns.track(agv, EIGHT, timing=timing, samples=2001, **AXLE)
+    run = result.trajectory
+    assert result.tracking_error < 1e-8
+    for name in ("torque1", "torque2"):
+        assert 0.199 < np.max(np.abs(run[name])) < 0.2001
+    longer = [
+        ns.track(agv, EIGHT, timing=ns.Hurry(speed=1.0, friction=0.1, **more), **AXLE)
+        for more in ({}, {"inputs": {"torque1": 0.1, "torque2": 0.1}})
+    ]
+    assert longer[0].trajectory.t[-1] < run.t[-1] < longer[1].trajectory.t[-1]
+
+
+def test_motor_limits_of_a_steered_vehicle():
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
+    result = ns.track(
+        tractor,
+        path,
+        timing=ns.Hurry(speed=3.0, inputs=forces),
+        steering="steer.angle",
+        wheelbase="l1",
+        samples=2001,
+    )
+    most = max(np.max(np.abs(result.trajectory[name])) for name in forces)
+    assert 490.0 < most < 500.1
+    assert result.tracking_error < 1e-6
+
+
+def test_joined_rows_hold_both():
+    path = ns.Circle(radius=2.0)
+    first, second = grip_rows(path, 1.0, 11), grip_rows(path, 2.0, 7)
+    both = joined_rows(first, second)
+    assert both.names == first.names + second.names
+    s = np.linspace(0.0, both.arc_lengths[-1], 40)
+    for column, parts in zip(both.at(s), zip(first.at(s), second.at(s), strict=True), strict=True):
+        assert column == pytest.approx(np.hstack(parts), abs=1e-12)
+    assert np.all(np.diff(both.arc_lengths) > 0)
+
+
+def test_what_cannot_be_found_is_refused(agv, refuses):
+    with refuses(SimulationError, "nothing limits the acceleration", "Limits", "acceleration"):
+        ns.Hurry(speed=1.0).on(agv, EIGHT)
+    with refuses(SimulationError, "friction is -1, expected more than 0", "Hurry", "positive"):
+        ns.Hurry(friction=-1.0).on(agv, EIGHT)
+    with refuses(SimulationError, "no force input 'accel'", "'agv'", "torque1"):
+        ns.parse_timing("fastest:speed=1,accel=2").on(agv, EIGHT)
+    with refuses(SimulationError, "speed is 'fast', which is not a number", "fastest", "1.5"):
+        ns.parse_timing("fastest:speed=fast")
+    with refuses(SimulationError, "has no gravity", "'agv'", "lateral_acceleration"):
+        ns.Hurry(friction=0.3).on(agv, EIGHT, parameters={"g": 0.0})
