@@ -32,7 +32,7 @@ def derive(model: str, method: str, format_: str) -> None:
     from noslip.formulations.vakonomic import Vakonomic
     from noslip.formulations.verify import FORMULATIONS
     from noslip.library import load
-    from noslip.show.equations import equations_text
+    from noslip.show.equations.text import equations_text
 
     formulation = {f.word: f for f in (*FORMULATIONS, Vakonomic())}[method]
     click.echo(equations_text(derive_equations(load(model), formulation), format_))

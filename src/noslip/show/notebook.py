@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noslip.formulations.base import Equations
-    from noslip.show.equations import Derivation
+    from noslip.show.equations.text import Derivation
 
 #: Module and name of the type.
 EQUATIONS = ("noslip.formulations.base", "Equations")
@@ -64,7 +64,7 @@ def _display(function: str) -> Callable[[Any], Any]:
 
 def equations_html(equations: Equations) -> str:
     """The equations of motion in MathML, and the derivation to be opened."""
-    from noslip.show.documents import html_fragment
+    from noslip.show.equations.documents import html_fragment
 
     done = _derivation(equations)
     motion = [section for section in done.sections if section.title == MOTION]
@@ -76,7 +76,7 @@ def equations_html(equations: Equations) -> str:
 
 def equations_latex(equations: Equations) -> str:
     """The equations of motion in LaTeX, without headings, as notebooks want it."""
-    from noslip.show.documents import latex_blocks
+    from noslip.show.equations.documents import latex_blocks
 
     sections = _derivation(equations).sections
     return "\n".join(latex_blocks(section) for section in sections if section.title == MOTION)
@@ -85,6 +85,6 @@ def equations_latex(equations: Equations) -> str:
 @lru_cache(maxsize=2)
 def _derivation(equations: Equations) -> Derivation:
     """Written once for both formats, which are asked for one after the other."""
-    from noslip.show.equations import derivation
+    from noslip.show.equations.text import derivation
 
     return derivation(equations)

@@ -13,10 +13,10 @@ import sympy
 from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
-from noslip.show import writing
-from noslip.show.confirming import Alphabet, Item, worst_difference
-from noslip.show.equations import derivation, equations_text
-from noslip.show.writing import write
+from noslip.show.equations import writing
+from noslip.show.equations.confirming import Alphabet, Item, worst_difference
+from noslip.show.equations.text import derivation, equations_text
+from noslip.show.equations.writing import write
 
 
 @cache
@@ -222,7 +222,7 @@ def test_a_difference_is_measured_relative_to_what_is_compiled():
 def test_two_runs_are_the_same_to_the_byte(name):
     """Whatever the seed of Python's hashes is, in every format."""
     code = (
-        "import noslip as ns; from noslip.show.equations import *; "
+        "import noslip as ns; from noslip.show.equations.text import *; "
         f"e = ns.derive(ns.load({name!r})); d = derivation(e); "
         "print(*[f(d.title, d.sections) for f in FORMATS.values()])"
     )

@@ -9,7 +9,7 @@ from sled_with_rotor import METHODS, model, sled_with_rotor
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.equations import FORMATS, derivation, equations_text
+from noslip.show.equations.text import FORMATS, derivation, equations_text
 
 #: What browsers show by themselves, without mfenced and its like.
 MATHML = {

@@ -4,10 +4,10 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
-from noslip.show.equations import FORMATS, derivation
-from noslip.show.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text
-from noslip.show.notation import Notation
-from noslip.show.typeset import to_latex, to_mathml
+from noslip.show.equations.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text
+from noslip.show.equations.notation import Notation
+from noslip.show.equations.text import FORMATS, derivation
+from noslip.show.equations.typeset import to_latex, to_mathml
 
 
 @pytest.mark.parametrize(

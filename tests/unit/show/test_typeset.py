@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sympy
 
-from noslip.show.documents import broken
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import Arranger, Row, formula
-from noslip.show.typeset import to_latex, to_mathml, to_text
+from noslip.show.equations.documents import broken
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Arranger, Row, formula
+from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 x, y, m, v = sympy.symbols("x y m v", real=True)
 RANKS = {m: (0, 0), x: (3, 0), y: (3, 1), v: (4, 0)}

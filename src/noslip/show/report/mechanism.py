@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noslip.show.derivation import Paragraph, Section
-from noslip.show.documents import html_blocks
+from noslip.show.equations.derivations.document import Paragraph, Section
+from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
     Html,
     Part,

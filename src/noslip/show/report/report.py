@@ -12,7 +12,7 @@ from noslip.atomic import write_atomically
 from noslip.control.track import TrackResult
 from noslip.engines.system import System
 from noslip.errors import SimulationError
-from noslip.show.documents import PARTS_STYLE
+from noslip.show.equations.documents import PARTS_STYLE
 from noslip.show.report import again, mechanism, opening, pictures, task, trust
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page

@@ -16,7 +16,7 @@ from noslip.formulations.verify import verify
 from noslip.model.model import Model
 from noslip.model.scenario import Scenario
 from noslip.show.check import CheckReport, check
-from noslip.show.equations import Derivation, derivation
+from noslip.show.equations.text import Derivation, derivation
 from noslip.simulation.trajectory import Trajectory
 
 #: What is being done, for whoever waits.

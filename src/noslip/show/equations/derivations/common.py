@@ -6,12 +6,19 @@ import casadi as ca
 
 from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
-from noslip.show.confirming import Item
-from noslip.show.derivation import Draft, ItemTable, Matrix, Scalars, Table, words
-from noslip.show.derivation_subject import Subject
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import Fenced, Node, Operator, formula, joined
-from noslip.show.notation import Entry, symbol
+from noslip.show.equations.confirming import Item
+from noslip.show.equations.derivations.document import (
+    Draft,
+    ItemTable,
+    Matrix,
+    Scalars,
+    Table,
+    words,
+)
+from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Fenced, Node, Operator, formula, joined
+from noslip.show.equations.notation import Entry, symbol
 
 Drafted = tuple[str, list[Draft]]
 

@@ -6,10 +6,18 @@ import unicodedata
 from collections.abc import Callable
 from html import escape
 
-from noslip.show.derivation import Block, Line, Lines, MatrixBlock, Paragraph, Section, Table
-from noslip.show.glyphs import escape_latex
-from noslip.show.layout import Node, Operator, Row
-from noslip.show.typeset import to_latex, to_mathml, to_text
+from noslip.show.equations.derivations.document import (
+    Block,
+    Line,
+    Lines,
+    MatrixBlock,
+    Paragraph,
+    Section,
+    Table,
+)
+from noslip.show.equations.glyphs import escape_latex
+from noslip.show.equations.layout import Node, Operator, Row
+from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 #: Text is wrapped at this width; lines of mathematics break where a sum allows it.
 WIDTH = 100

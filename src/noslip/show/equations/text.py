@@ -15,18 +15,15 @@ import sympy
 
 from noslip.errors import NoslipError, nearest
 from noslip.formulations.base import Equations
-from noslip.show import derivation_common as common
-from noslip.show import derivation_energies as energies
-from noslip.show import derivation_multipliers as multipliers
-from noslip.show import derivation_twists as twists
-from noslip.show import documents
-from noslip.show.confirming import TOLERANCE, Evaluator, Item
-from noslip.show.derivation import Draft, Finisher, Section, items_of, words
-from noslip.show.derivation_common import Drafted
-from noslip.show.derivation_subject import Subject
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import DIGITS
-from noslip.show.writing import Written, write
+from noslip.show.equations import documents
+from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
+from noslip.show.equations.derivations import common, energies, multipliers, twists
+from noslip.show.equations.derivations.common import Drafted
+from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
+from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import DIGITS
+from noslip.show.equations.writing import Written, write
 
 #: Time limit of the simplification, s. The number of operations limits it long before.
 SECONDS = 6.0
@@ -204,7 +201,7 @@ def _meanings(items: list[Item], written: Written) -> dict[sympy.Symbol, sympy.E
 
 
 def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
-    from noslip.show.notation import symbol
+    from noslip.show.equations.notation import symbol
 
     known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
     moving = [*subject.notation.coordinates, *subject.notation.speeds]

@@ -9,10 +9,10 @@ import sympy
 
 from noslip.engines.program import Program
 from noslip.engines.sympy import apply_kind
-from noslip.show.closed_forms import Forms, forms_of, length, values_in
-from noslip.show.confirming import Alphabet
-from noslip.show.factoring import Factors, Writer
-from noslip.show.sums import Budget, Sum
+from noslip.show.equations.closed_forms import Forms, forms_of, length, values_in
+from noslip.show.equations.confirming import Alphabet
+from noslip.show.equations.factoring import Factors, Writer
+from noslip.show.equations.sums import Budget, Sum
 
 #: Factors in all terms of a sum beyond which it is not even tried.
 LONGEST = 200

@@ -14,9 +14,9 @@ from noslip.formulations.base import Equations
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
-from noslip.show.confirming import Alphabet
-from noslip.show.layout import Arranger
-from noslip.show.notation import Entry, Notation, symbol
+from noslip.show.equations.confirming import Alphabet
+from noslip.show.equations.layout import Arranger
+from noslip.show.equations.notation import Entry, Notation, symbol
 
 Array = NDArray[np.float64]
 

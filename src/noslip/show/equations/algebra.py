@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from noslip.show.sums import (
+from noslip.show.equations.sums import (
     ONE,
     Budget,
     Frozen,

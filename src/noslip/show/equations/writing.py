@@ -16,11 +16,11 @@ import sympy
 
 from noslip.engines.program import Program, trace_program
 from noslip.engines.sympy import to_sympy
-from noslip.show.closed_forms import used_again
-from noslip.show.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
-from noslip.show.factoring import Factors, size
-from noslip.show.sums import Budget
-from noslip.show.ways import Way, place_of, value_symbol, values_of
+from noslip.show.equations.closed_forms import used_again
+from noslip.show.equations.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
+from noslip.show.equations.factoring import Factors, size
+from noslip.show.equations.sums import Budget
+from noslip.show.equations.ways import Way, place_of, value_symbol, values_of
 
 #: Largest closed and labeled forms; what is longer is written with shared parts.
 CLOSED_SIZE, LABELED_SIZE = 90, 110

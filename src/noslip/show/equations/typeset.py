@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from noslip.show.glyphs import ACCENTS, Glyph, escape_latex
-from noslip.show.layout import (
+from noslip.show.equations.glyphs import ACCENTS, Glyph, escape_latex
+from noslip.show.equations.layout import (
     Call,
     Cases,
     Fenced,

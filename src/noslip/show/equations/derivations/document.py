@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import casadi as ca
 import sympy
 
-from noslip.show.confirming import Item
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import Arranger, Fenced, Grid, Node, Number, Operator, joined
-from noslip.show.notation import symbol
-from noslip.show.writing import Written
+from noslip.show.equations.confirming import Item
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Arranger, Fenced, Grid, Node, Number, Operator, joined
+from noslip.show.equations.notation import symbol
+from noslip.show.equations.writing import Written
 
 #: Entries up to this size are written into their matrix; longer ones get a line of their own.
 ENTRY_SIZE = 16

@@ -26,7 +26,7 @@ import sympy
 
 from noslip.formulations.base import Equations
 from noslip.model.quantities import Quantity
-from noslip.show.glyphs import GREEK, Glyph, glyph_of_name
+from noslip.show.equations.glyphs import GREEK, Glyph, glyph_of_name
 
 #: The last part of a coordinate's or speed's name → its glyph, by the joint type's word.
 _PLANE = {"x": Glyph("x"), "y": Glyph("y"), "z": Glyph("z"), "angle": Glyph("φ")}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import casadi as ca
 
-from noslip.show.derivation import Matrix, Motion, Term
-from noslip.show.derivation_common import Drafted, glyphs
-from noslip.show.derivation_subject import Subject
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import Node
-from noslip.show.notation import symbol
+from noslip.show.equations.derivations.common import Drafted, glyphs
+from noslip.show.equations.derivations.document import Matrix, Motion, Term
+from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Node
+from noslip.show.equations.notation import symbol
 
 
 def matrix(

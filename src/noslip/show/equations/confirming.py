@@ -13,7 +13,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from noslip.show.algebra import Quaternion
+from noslip.show.equations.algebra import Quaternion
 
 Array = NDArray[np.float64]
 #: For each item the parts that it is the first to need, in order.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import sympy
 
-from noslip.show.glyphs import Glyph, glyph_of_text
+from noslip.show.equations.glyphs import Glyph, glyph_of_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ import casadi as ca
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import inverse_dynamics, mass_matrix, row_rates
 from noslip.formulations.vakonomic import curl_force
-from noslip.show.confirming import Item
-from noslip.show.derivation import Draft, Matrix, Motion, Scalars, words
-from noslip.show.derivation_common import Drafted, glyphs
-from noslip.show.derivation_rows import column, matrix
-from noslip.show.derivation_subject import Subject
-from noslip.show.glyphs import Glyph
-from noslip.show.hamel import turning_term
-from noslip.show.layout import formula
-from noslip.show.notation import symbol
+from noslip.show.equations.confirming import Item
+from noslip.show.equations.derivations.common import Drafted, glyphs
+from noslip.show.equations.derivations.document import Draft, Matrix, Motion, Scalars, words
+from noslip.show.equations.derivations.hamel import turning_term
+from noslip.show.equations.derivations.rows import column, matrix
+from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import formula
+from noslip.show.equations.notation import symbol
 
 
 @dataclass(frozen=True, slots=True, eq=False)

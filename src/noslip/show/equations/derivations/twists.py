@@ -9,14 +9,14 @@ from noslip.formulations.complement import unit_speed_twists
 from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
 from noslip.formulations.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.kinematics.linear import symmetric_solve
-from noslip.show.confirming import Item
-from noslip.show.derivation import Draft, Matrix, Term, words
-from noslip.show.derivation_common import Drafted, glyphs
-from noslip.show.derivation_rows import column, matrix, reduced_mass, reduced_motion
-from noslip.show.derivation_subject import Subject
-from noslip.show.glyphs import Glyph
-from noslip.show.layout import Fenced, formula
-from noslip.show.notation import symbol
+from noslip.show.equations.confirming import Item
+from noslip.show.equations.derivations.common import Drafted, glyphs
+from noslip.show.equations.derivations.document import Draft, Matrix, Term, words
+from noslip.show.equations.derivations.rows import column, matrix, reduced_mass, reduced_motion
+from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Fenced, formula
+from noslip.show.equations.notation import symbol
 
 _ANGULAR_FIRST = tuple(Glyph(b, k, d) for b, d in (("ω", 0), ("c", 1)) for k in "xyz")
 _LINEAR_FIRST = tuple(Glyph(b, k, d) for b, d in (("c", 1), ("Ω", 0)) for k in "xyz")

@@ -1,0 +1,1 @@
+"""Equations for people: `text` is what is called, `writing` how expressions get their words."""

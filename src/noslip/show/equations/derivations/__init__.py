@@ -1,0 +1,1 @@
+"""How each formulation gets to its equations, as documents."""
