@@ -285,6 +285,8 @@ def _project(s, t, x):
         if residual <= s.projection or is_stuck:
             return correction
         before = residual
+        if not _is_finite(s.newton, s.nx):
+            return -1
         _copy(s.newton, x, s.nx)
         if residual * residual <= SURELY * s.projection:
             return correction + 1

@@ -415,3 +415,16 @@ class TestWork:
         assert system.does_work
         run = ns.simulate(system, duration=1.0, start={"swing.angle": 0.5}, rtol=1e-5, atol=1e-5)
         assert run.steps < 40
+
+
+def test_no_sample_is_not_a_number(system_of):
+    """A disk without mass cannot be projected: the run ends there, with samples that are numbers."""
+    start = {"disk.tilt": 1.2, "disk.spin_rate": -8.0, "disk.yaw_rate": 0.3}
+    run = ns.simulate(
+        system_of("rolling-disk"),
+        duration=2.0,
+        start=start,
+        parameters={"m": 0.0},
+        on_failure="return",
+    )
+    assert np.all(np.isfinite(run.q))
