@@ -290,6 +290,11 @@ def _events(
 ) -> NativeFunction | None:
     """Values whose signs are watched, those that end the run first."""
     stop, events = stop or {}, events or {}
+    for word, given in (("stop", stop), ("events", events)):
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{word} is {given!r}: pass names and expressions, {{'flat': 'disk.z'}}"
+            )
     both = sorted(set(stop) & set(events))
     if both:
         raise SimulationError(

@@ -81,3 +81,9 @@ def test_one_name_for_both_is_refused(pendulum):
     both = {"stop": {"a": "t - 1"}, "events": {"a": "t - 1"}}
     with pytest.raises(ns.SimulationError, match="both stops the run and is an event"):
         ns.simulate(pendulum, duration=2.0, **both)
+
+
+@pytest.mark.parametrize("word", ["stop", "events"])
+def test_an_expression_without_a_name_is_refused(pendulum, word):
+    with pytest.raises(TypeError, match="pass names and expressions"):
+        ns.simulate(pendulum, duration=1.0, **{word: "swing.angle"})
