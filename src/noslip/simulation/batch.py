@@ -20,13 +20,14 @@ from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import loop
+from noslip.simulation.batch_arrays import UNSETTLED, Array, LaneResults, empty_results
 from noslip.simulation.batch_code import BatchCode, compile_batch
 from noslip.simulation.batch_columns import angle_columns, default_columns
 from noslip.simulation.batch_finish import finish_in_scalar_code
 from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
 from noslip.simulation.batch_request import BatchInput, Request, read_request
 from noslip.simulation.batch_result import Batch
-from noslip.simulation.batch_runner import UNSETTLED, Array, LaneResults, empty_results, run_lanes
+from noslip.simulation.batch_runner import run_lanes
 from noslip.simulation.batch_starts import complete_starts
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.samples import _ENDINGS as ENDINGS
@@ -286,7 +287,7 @@ def _batch(
         sample_times=settings.sample_times,
         event_times={n: results.event_times[:, k] for k, n in noted},
         event_counts={n: results.event_counts[:, k] for k, n in noted},
-        endings=np.array([ENDINGS[int(c)] for c in results.codes], dtype=object),
+        endings=_endings(results),
         ended_by=_causes(system, systems, settings, results),
         t=results.times,
         steps=results.num_steps,
@@ -299,16 +300,26 @@ def _batch(
     )
 
 
+def _endings(results: LaneResults) -> np.ndarray:
+    """How each trajectory ended."""
+    table = np.empty(max(ENDINGS) + 1, dtype=object)
+    for code, ending in ENDINGS.items():
+        table[code] = ending
+    return table[results.codes]
+
+
 def _causes(
     system: System, systems: Mapping[int, System], settings: Settings, results: LaneResults
 ) -> np.ndarray:
     """Which event or which cause ended each trajectory."""
     causes = np.full(len(results.codes), "", dtype=object)
-    events = list(settings.events)
-    for k in np.flatnonzero(results.codes == loop.EVENT):
-        causes[k] = events[results.which[k]]
-    for k in np.flatnonzero(results.codes == loop.SINGULAR):
-        causes[k] = systems.get(int(k), system).health[results.which[k]].sentence
+    is_event, is_singular = results.codes == loop.EVENT, results.codes == loop.SINGULAR
+    causes[is_event] = np.array([*settings.events, ""], dtype=object)[results.which[is_event]]
+    sentences = np.array([*(h.sentence for h in system.health), ""], dtype=object)
+    causes[is_singular] = sentences[results.which[is_singular]]
+    for k, last in systems.items():
+        if is_singular[k]:
+            causes[k] = last.health[results.which[k]].sentence
     return causes
 
 

@@ -18,9 +18,9 @@ from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import System
 from noslip.engines.wide import compile_wide
+from noslip.simulation.batch_arrays import Array, TableSets
 from noslip.simulation.batch_columns import trace_columns
 from noslip.simulation.batch_request import Request
-from noslip.simulation.batch_runner import Array, TableSets
 from noslip.simulation.inputs import (
     InputGenerator,
     inputs_expression,

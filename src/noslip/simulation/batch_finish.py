@@ -15,9 +15,10 @@ import numpy as np
 
 from noslip.engines.system import System
 from noslip.simulation import loop
+from noslip.simulation.batch_arrays import Array, LaneResults
 from noslip.simulation.batch_code import BatchCode
 from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
-from noslip.simulation.batch_runner import Array, LaneResults, run_lanes
+from noslip.simulation.batch_runner import run_lanes
 from noslip.simulation.runner import CancelRequest
 from noslip.simulation.simulate import other_basis
 

@@ -16,8 +16,8 @@ from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
 _FILES = (
-    *("batch_events", "batch_loop", "batch_native", "batch_samples", "batch_setup", "batch_steps"),
-    *("dop853", "loop"),
+    *("batch_events", "batch_lanes", "batch_loop", "batch_native", "batch_samples"),
+    *("batch_setup", "batch_steps", "dop853", "loop"),
 )
 
 #: Compiled into its callers. Without any flag, so that a lane's bits are the same in every loop.
@@ -43,6 +43,14 @@ def _cache_on_disk(compiled: Any) -> None:
         compiled._cache._cache_file._source_stamp = _stamp()
 
 
+def is_on_disk(compiled: Any) -> bool:
+    """Whether machine code is kept from an earlier run; to make it takes seconds."""
+    try:
+        return bool(compiled._cache._cache_file._load_index())
+    except (AttributeError, OSError):
+        return True  # not known, so nothing to announce
+
+
 def cached(function):
     """Compile a function and keep it on disk."""
     compiled = njit(nogil=True, error_model="numpy")(function)
@@ -60,13 +68,18 @@ class unit:
         self.function = function
 
     @functools.cached_property
+    def compiled(self) -> Any:
+        """What Numba makes of it; nothing is compiled yet."""
+        signature = sigutils.normalize_signature(types.void(types.int64))
+        compiled = CFunc(self.function, signature, {}, {"error_model": "numpy"})
+        _cache_on_disk(compiled)
+        return compiled
+
+    @functools.cached_property
     def address(self) -> int:
         """Where its machine code is."""
-        signature = sigutils.normalize_signature(types.void(types.int64))
-        self.compiled: Any = CFunc(self.function, signature, {}, {"error_model": "numpy"})
-        _cache_on_disk(self.compiled)
         self.compiled.compile()
-        return int(self.compiled.address or 0)
+        return int(self.compiled.address)
 
 
 @intrinsic

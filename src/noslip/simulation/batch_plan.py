@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noslip.simulation.batch_arrays import Array, LanePlan
 from noslip.simulation.batch_code import BatchCode
-from noslip.simulation.batch_runner import Array, LanePlan
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 

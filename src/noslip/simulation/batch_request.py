@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.simulation.batch_runner import Array
+from noslip.simulation.batch_arrays import Array
 from noslip.simulation.inputs import AbstractInputLaw, Table
 from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start_rows import layout_of

@@ -34,8 +34,8 @@ from noslip.simulation.batch_algebra import (
     pseudo_inverse,
     quaternions,
 )
+from noslip.simulation.batch_arrays import Array
 from noslip.simulation.batch_columns import intrinsic_angles
-from noslip.simulation.batch_runner import Array
 from noslip.simulation.start import TOLERANCE, complete_start
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
