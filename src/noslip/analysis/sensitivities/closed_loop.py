@@ -1,0 +1,220 @@
+"""A mechanism together with its inputs, as one traced function that can be differentiated.
+
+    (1)  ẏ = F(t, y, b, p)      y = [x; z; c],   b base inputs,   p = [parameters; numbers; the law's]
+
+x is the state of the mechanism, z that of a law that makes inputs, c the integral of a running cost
+if there is one. Base inputs are those that are numbers or tables; expressions, CasADi functions and
+laws are put into F, so that a derivative sees what they depend on. Numbers are those that inputs
+and outputs know under a name. A Python callable cannot be differentiated and is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import trace_program
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.model import expressions
+from noslip.model.expressions import ExpressionError
+from noslip.simulation.batch_columns import _known as known_columns
+from noslip.simulation.inputs import (
+    AbstractInputLaw,
+    InputGenerator,
+    InputSpec,
+    inputs_expression,
+    read_expression,
+    traced_entries,
+)
+
+#: Named expressions and named numbers that inputs and outputs may use.
+Definitions = Mapping[str, str | float]
+Inputs = Mapping[str, InputSpec] | AbstractInputLaw | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClosedLoop:
+    """(1) in the symbols of a system. Made by :func:`close_loop`.
+
+    Parameters
+    ----------
+    system : in whose independent speeds it is written.
+    y, base, p : symbols of states, base inputs and parameters.
+    rates : F.
+    inputs : [u; w; ẇ] as expressions of t, y, b and p.
+    generator : of the inputs, if a law makes them.
+    numbers : names of the numbers among the definitions.
+    definitions : what expressions may use, besides the names of the model.
+    """
+
+    system: System
+    y: ca.SX
+    base: ca.SX
+    p: ca.SX
+    rates: ca.SX
+    inputs: ca.SX
+    generator: InputGenerator | None
+    numbers: tuple[str, ...]
+    definitions: Mapping[str, str | ca.SX] = field(repr=False)
+
+    @property
+    def t(self) -> ca.SX:
+        """Symbol of time."""
+        return self.system.kinematics.symbols.t
+
+    @property
+    def num_states(self) -> int:
+        """Size of y."""
+        return int(self.y.shape[0])
+
+    @property
+    def num_simulated(self) -> int:
+        """Size of [x; z], what a simulation without a running cost carries."""
+        num_law = 0 if self.generator is None else len(self.generator.start)
+        return self.system.num_states + num_law
+
+    @property
+    def arguments(self) -> ca.SX:
+        """[y; b; p], all that F can be differentiated by."""
+        return ca.vertcat(self.y, self.base, self.p)
+
+    def put_in(self, expression: ca.SX) -> ca.SX:
+        """An expression of the system's inputs with what they are put in."""
+        return ca.substitute([expression], [self.system.equations.inputs], [self.inputs])[0]
+
+    def health(self) -> ca.SX:
+        """What must stay away from zero."""
+        values = [h.value for h in self.system.health]
+        return self.put_in(ca.vertcat(*values)) if values else ca.SX(0, 1)
+
+    def projection(self) -> tuple[ca.SX, ca.SX]:
+        """y after one step onto the constraints, and the residual before it."""
+        projected = self.put_in(self.system.projection_expression)
+        num = self.system.num_states
+        return ca.vertcat(projected[:num], self.y[num:]), projected[num]
+
+    def output(self, text: str, where: str) -> ca.SX:
+        """An expression of columns, parameters, definitions and t."""
+        return ca.densify(self.put_in(_read_output(self, text, where)))
+
+    def compile(
+        self,
+        name: str,
+        expression: ca.SX,
+        *,
+        x: ca.SX | None = None,
+        base: ca.SX | None = None,
+    ) -> NativeFunction:
+        """Native code of an expression of (t, y, b, p), or of other columns for y and b."""
+        given = (
+            self.t,
+            self.y if x is None else x,
+            self.base if base is None else base,
+            self.p,
+        )
+        folded = ca.densify(self.system.fold(expression))
+        return compile_native([trace_program(name, given, folded)])[name]
+
+
+def close_loop(
+    system: System, inputs: Inputs, definitions: Definitions, running: str | None = None
+) -> ClosedLoop:
+    """The closed loop of a system with its inputs.
+
+    Parameters
+    ----------
+    system : whose symbols are used.
+    inputs : as :func:`noslip.simulate` takes them, Python callables apart.
+    definitions : named expressions and numbers.
+    running : expression whose integral is carried as the last state.
+    """
+    generator = inputs.generator(system) if isinstance(inputs, AbstractInputLaw) else None
+    symbols = {n: ca.SX.sym(n) for n, value in definitions.items() if not isinstance(value, str)}
+    read: dict[str, str | ca.SX] = {
+        name: value if isinstance(value, str) else symbols[name]
+        for name, value in definitions.items()
+    }
+    made = inputs_expression(system, _traced(system, inputs, read, generator), generator)
+    num = len(system.inputs)
+    states = generator.states if generator else ca.SX(0, 1)
+    extra = generator.parameters if generator else ca.SX(0, 1)
+    loop = ClosedLoop(
+        system=system,
+        y=ca.vertcat(system.state, states, ca.SX.sym("c", 0 if running is None else 1)),
+        base=system.equations.inputs,
+        p=ca.vertcat(system.kinematics.symbols.params, *symbols.values(), extra),
+        rates=ca.SX(0, 1),
+        inputs=ca.densify(made[:num]),
+        generator=generator,
+        numbers=tuple(symbols),
+        definitions=read,
+    )
+    parts = [loop.put_in(system.rates_expression[: system.num_states])]
+    if generator is not None:
+        parts.append(made[num:])
+    if running is not None:
+        parts.append(loop.output(running, "running cost"))
+    return dataclasses.replace(loop, rates=ca.densify(ca.vertcat(*parts)))
+
+
+def _traced(
+    system: System,
+    inputs: Inputs,
+    definitions: Mapping[str, str | ca.SX],
+    generator: InputGenerator | None,
+) -> dict[int, ca.SX]:
+    """Inputs that are expressions, by place."""
+    names = [q.name for q in system.inputs]
+    if generator is not None:
+        return {names.index(name): e for name, e in generator.inputs.items()}
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    traced: dict[int, ca.SX] = {}
+    assert not isinstance(inputs, AbstractInputLaw)
+    for name, spec in (inputs or {}).items():
+        if isinstance(spec, str | ca.Function):
+            k = names.index(name)
+            offset = num_w if k >= num_u else 0
+            traced |= traced_entries(system, spec, k, offset, name, definitions)
+    return traced
+
+
+def _read_output(loop: ClosedLoop, text: str, where: str) -> ca.SX:
+    """An expression that may use every column a trajectory has."""
+    system, definitions = loop.system, dict(loop.definitions)
+    if not isinstance(text, str):
+        raise SimulationError(
+            f"the {where} is {text!r}, which is not an expression",
+            f"model '{system.model.name}'",
+            "write arithmetic of columns, parameters and t, such as 'platform.x**2'",
+        )
+    try:
+        used = expressions.names_of(text)
+    except ExpressionError:
+        used = frozenset()  # read_expression says what is wrong with it
+    columns = {name: trace for name, (_, trace) in known_columns(system, loop.generator).items()}
+    columns |= {
+        speed.name: _named_speed(system, speed.expression)
+        for speed in system.model.independent_speeds
+        if speed.expression
+    }
+    plain = {q.name for q in (*system.coordinates, *system.speeds)}
+    known = {"t", *expressions.CONSTANTS, *(p.name for p in system.model.parameters)}
+    known |= set(columns) | set(definitions)
+    for name in sorted(used - known):
+        raise SimulationError(
+            f"expression '{text}' uses '{name}', which is not known",
+            f"{where} of model '{system.model.name}'",
+            nearest(name, sorted(known)),
+        )
+    for name in used & set(columns) - plain - set(definitions):
+        definitions[name] = ca.SX(columns[name]())
+    return read_expression(system, text, where, definitions)
+
+
+def _named_speed(system: System, expression: str) -> Callable[[], ca.SX]:
+    return lambda: read_expression(system, expression, "independent speed")

@@ -1,0 +1,95 @@
+"""`Sensitivities`: a trajectory, and how its columns change with what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from noslip.engines.system import Array
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sensitivities:
+    """Derivatives of a simulated motion. Made by :func:`simulate_sensitivities`.
+
+    ``sensitivities["platform.x", "m"]`` is ∂(platform.x)/∂m at the samples, (n,).
+
+    Parameters
+    ----------
+    run : the motion itself, with n samples.
+    names, units : of what derivatives are taken by, k of them; a table has one for each value.
+    coordinates, speeds : (n, nq, k) and (n, nv, k) derivatives of q and v.
+    outputs : name → (n,) values of the outputs that were asked for.
+    output_derivatives : name → (n, k).
+    """
+
+    run: Trajectory
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    coordinates: Array = field(repr=False)
+    speeds: Array = field(repr=False)
+    outputs: dict[str, Array] = field(repr=False)
+    output_derivatives: dict[str, Array] = field(repr=False)
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """(n, k) derivatives of every column and output, by its name."""
+        run = self.run
+        table = {c.name: self.coordinates[:, j] for j, c in enumerate(run.coordinates)}
+        table |= {s.name: self.speeds[:, j] for j, s in enumerate(run.speeds)}
+        return table | self.output_derivatives
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Array:
+        """(n,) derivative of a column by a name; of a column alone, (n, k) by all names."""
+        column, *rest = (key,) if isinstance(key, str) else key
+        table = self.columns
+        where = f"sensitivities of model '{self.run.model.name}'"
+        if column not in table:
+            raise SimulationError(
+                f"'{column}' was not differentiated",
+                where,
+                f"{nearest(str(column), list(table))}; others: outputs={{'name': 'expression'}}",
+            )
+        if not rest:
+            return table[column]
+        if rest[0] not in self.names:
+            raise SimulationError(
+                f"nothing was differentiated by '{rest[0]}'",
+                where,
+                nearest(str(rest[0]), list(self.names)),
+            )
+        return table[column][:, self.names.index(rest[0])]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset of the derivatives over ``time`` and ``by``."""
+        import xarray
+
+        run = self.run
+        units = {q.name: q.unit for q in (*run.coordinates, *run.speeds)}
+        data = {
+            name: (("time", "by"), values, {"units": f"({units.get(name, '1')})/(unit of by)"})
+            for name, values in self.columns.items()
+        }
+        coords = {
+            "time": ("time", run.t, {"units": "s"}),
+            "by": ("by", list(self.names)),
+            "by_unit": ("by", list(self.units)),
+        }
+        return xarray.Dataset(data, coords=coords, attrs={"model": run.model.name})
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.names[:8]) + (", …" if len(self.names) > 8 else "")
+        first = next(iter(self.columns), "column")
+        largest = max((float(np.abs(x).max(initial=0.0)) for x in self.columns.values()), default=0)
+        return (
+            f"Sensitivities of '{self.run.model.name}' by {names}: {len(self.run.t)} samples, "
+            f"largest derivative {largest:.3g}\n{self.run.summary()}\n"
+            f"next: ['{first}', '{self.names[0]}'], .run, .to_xarray()"
+        )

@@ -1,0 +1,151 @@
+"""The start of a closed loop, completed as that of a simulation, and its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.sensitivities.closed_loop import ClosedLoop
+from noslip.analysis.sensitivities.numbers import Numbers, Same, input_plan
+from noslip.analysis.sensitivities.start_tangents import Change, check_kept, start_tangents
+from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
+from noslip.engines.llvm import NativeFunction
+from noslip.engines.system import Array
+from noslip.errors import SimulationError
+from noslip.simulation.plan import InputTable
+from noslip.simulation.simulate import _begin, _state
+from noslip.simulation.start import Start, complete_start
+
+
+def begin(
+    loop: ClosedLoop,
+    inputs: NativeFunction,
+    numbers: Numbers,
+    variables: Sequence[Variable],
+    start: Mapping[str, float] | Start | None,
+    time: float,
+) -> tuple[Start, Array, Array]:
+    """A completed start, the state y there and its derivatives (ny, n).
+
+    Parameters
+    ----------
+    loop : closed loop.
+    inputs : [u; w; ẇ] of (t, [x; z], b, p) as native code.
+    numbers : of the loop.
+    variables : what derivatives are taken by.
+    start : what is given, or a completed start.
+    time : s.
+    """
+    system = loop.system
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    params = numbers.p[: len(system.model.parameters)]
+    plan = input_plan(loop, numbers, inputs)
+    started = start if isinstance(start, Start) else _begin(system, plan, start, time, params)
+    if started.time != time:
+        raise SimulationError(
+            f"the start is that of t = {started.time:g} s, but the run starts at {time:g} s",
+            f"simulation of model '{system.model.name}'",
+            f"pass start_time={started.time:g}, or complete the start at the other time",
+        )
+    state = _state(system, started.q, started.eta, started.mu, plan)
+    padded = np.concatenate([state, np.zeros(loop.num_states - state.size)])
+    at_rest = _state(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
+    w = inputs(time, at_rest, numbers.base_at(time), numbers.p)[num_u : num_u + num_w]
+    changes = list(_changes(loop, numbers, variables, started, time))
+    if isinstance(start, Start):
+        check_kept(system, started, w, params, changes)
+        return started, padded, np.zeros((loop.num_states, len(changes)))
+
+    def complete(given: Mapping[str, float], params: Array) -> Start:
+        return complete_start(
+            system, given, time=time, speed_inputs=lambda q: w, parameters=params
+        )
+
+    found = start_tangents(
+        system,
+        dict(start or {}),
+        started,
+        speed_inputs=w,
+        params=params,
+        changes=changes,
+        complete=complete,
+    )
+    tangents = np.zeros((loop.num_states, len(changes)))
+    tangents[: len(found)] = found
+    return started, padded, tangents
+
+
+def _changes(
+    loop: ClosedLoop,
+    numbers: Numbers,
+    variables: Sequence[Variable],
+    started: Start,
+    time: float,
+) -> Iterator[Change]:
+    """What each value of each variable changes at the start."""
+    system = loop.system
+    num_params, num_base, num_p = len(system.model.parameters), len(numbers.base), len(numbers.p)
+    for variable in variables:
+        for k in range(len(variable.values)):
+            base, p = np.zeros(num_base), np.zeros(num_p)
+            if variable.kind in (PARAMETER, NUMBER):
+                p[variable.place] = 1.0
+            elif variable.kind == INPUT:
+                base[variable.place] = 1.0
+            elif variable.kind == TABLE:
+                _add_basis(variable.basis(system, k), base, time)
+            yield Change(
+                name=variable.columns[k],
+                given={variable.name: 1.0} if variable.kind == START else {},
+                params=p[:num_params],
+                speed_inputs=partial(
+                    _speed_inputs, loop, numbers, started, time, base, p
+                ),
+            )
+
+
+def _add_basis(tables: Sequence[InputTable], base: Array, time: float) -> None:
+    for table in tables:
+        at = max(int(np.searchsorted(table.starts, time, side="right")) - 1, 0)
+        base[table.index] += np.polyval(table.coefficients[at], time - table.starts[at])
+
+
+def _speed_inputs(
+    loop: ClosedLoop,
+    numbers: Numbers,
+    started: Start,
+    time: float,
+    base: Array,
+    p: Array,
+    q: Array,
+) -> Array:
+    """w' along q', b' and p'."""
+    if not loop.system.model.speed_inputs:
+        return np.zeros(0)
+    function = loop.system.kept((Same(loop), "speed inputs"), lambda: _compile(loop))
+    state = np.zeros(loop.num_simulated)
+    state[: started.q.size] = started.q
+    if loop.generator is not None:
+        state[loop.system.num_states :] = loop.generator.start
+    x = np.concatenate([state, q, np.zeros(state.size - q.size)])
+    u = np.concatenate([numbers.base_at(time), base])
+    return function(time, x, u, np.concatenate([numbers.p, p]))
+
+
+def _compile(loop: ClosedLoop) -> NativeFunction:
+    """Native w' of (t, [x; z; their change], [b; b'], [p; p'])."""
+    from noslip.engines.llvm import compile_native
+    from noslip.engines.program import trace_program
+
+    num_u, num_w = len(loop.system.model.inputs), len(loop.system.model.speed_inputs)
+    w = loop.inputs[num_u : num_u + num_w]
+    at = (loop.y[: loop.num_simulated], loop.base, loop.p)
+    along = [ca.SX.sym("along", x.shape[0]) for x in at]
+    rates = ca.jtimes(w, ca.vertcat(*at), ca.vertcat(*along))
+    arguments = [ca.vertcat(x, direction) for x, direction in zip(at, along, strict=True)]
+    folded = ca.densify(loop.system.fold(rates))
+    program = trace_program("speed_inputs", (loop.t, *arguments), folded)
+    return compile_native([program])["speed_inputs"]

@@ -1,0 +1,207 @@
+"""A run of a closed loop in pieces: each in one choice of speeds, from one look of a law to the next.
+
+The same for states alone and for states with their derivatives: `Code` says what is integrated and
+how it changes at once between two pieces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from noslip.analysis.sensitivities.closed_loop import ClosedLoop
+from noslip.analysis.sensitivities.numbers import Numbers
+from noslip.engines.llvm import NativeFunction
+from noslip.engines.system import Array, System
+from noslip.simulation import loop as native
+from noslip.simulation.plan import InputTable, IntegrationPlan
+from noslip.simulation.runner import NativeResult
+from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
+
+
+class Code(Protocol):
+    """A closed loop as code: what is integrated, and how it changes at once."""
+
+    @property
+    def loop(self) -> ClosedLoop:
+        """The closed loop."""
+
+    @property
+    def rates(self) -> NativeFunction:
+        """Rates of the state, then health."""
+
+    @property
+    def project(self) -> NativeFunction | None:
+        """The state after a step onto the constraints, and the residual before it."""
+
+    @property
+    def update(self) -> NativeFunction | None:
+        """The state after a look of a sampled law."""
+
+    def carry(self, there: System) -> NativeFunction:
+        """The state in the speeds of another system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Settings:
+    """What a run is asked for.
+
+    Parameters
+    ----------
+    start_time, end_time : s.
+    times : of the samples.
+    method, rtol, step, max_step, max_steps : as in :func:`noslip.simulate`.
+    absolute : absolute tolerance for each state.
+    base, tables : base inputs of the code, and the tables that drive some of them.
+    numbers : of the closed loop.
+    """
+
+    start_time: float
+    end_time: float
+    times: Array
+    method: int
+    rtol: float
+    step: float
+    max_step: float
+    max_steps: int
+    absolute: Array
+    base: Array
+    tables: tuple[InputTable, ...]
+    numbers: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Jump:
+    """A change at once: of a state and at a time, in some code; to other speeds, or a look."""
+
+    code: Code
+    time: float
+    state: Array
+    there: System | None  # None: the law looks again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Piece:
+    """A stretch of a run: the changes at once before it, its code, and what came out.
+
+    Parameters
+    ----------
+    jumps : before it, in their order.
+    code : it ran in.
+    result : of the native loop.
+    num_good : samples that count; one where the speeds fail is taken again in the next piece.
+    """
+
+    jumps: tuple[Jump, ...]
+    code: Code
+    result: NativeResult
+    num_good: int
+
+
+Run = Callable[[IntegrationPlan, Code], NativeResult]
+
+
+def travel(
+    code_of: Callable[[System], Code], system: System, state: Array, settings: Settings, run: Run
+) -> list[Piece]:
+    """Pieces of a run, the last of which says how it ended.
+
+    Parameters
+    ----------
+    code_of : the code in the speeds of a system.
+    system : to start with.
+    state : at the start.
+    settings : of the run.
+    run : runs one piece.
+    """
+    numbers, t, end, h = settings.numbers, settings.start_time, settings.end_time, settings.step
+    here, is_best, done, steps = code_of(system), False, 0, 0
+    looks = _looks(here.loop, t, end)
+    pieces: list[Piece] = []
+    jumps: list[Jump] = []
+    while True:
+        if looks.size and looks[0] <= t + 1e-12 * max(1.0, abs(t)):
+            jumps.append(Jump(code=here, time=t, state=state, there=None))
+            state = _jumped(jumps[-1], settings)
+            looks = looks[1:]
+        stop = float(looks[0]) if looks.size else end
+        plan = _plan(here, settings, t, stop, state, settings.times[done:], is_best)
+        plan = dataclasses.replace(plan, step=h, max_steps=settings.max_steps - steps)
+        result = run(plan, here)
+        code, state = result.code, result.state
+        t, h, steps = result.time, result.step, steps + result.steps
+        following = None
+        if code == native.SINGULAR:
+            num_params = len(system.model.parameters)
+            following = other_basis(here.loop.system, result, numbers.p[:num_params])
+        goes_on = following is not None and not (following is here.loop.system and is_best)
+        num_good = int(np.sum(result.times < t)) if goes_on else result.times.size
+        pieces.append(Piece(jumps=tuple(jumps), code=here, result=result, num_good=num_good))
+        done, jumps = done + num_good, []
+        if code == native.FINISHED and stop < end:
+            continue
+        if following is None or not goes_on:
+            return pieces
+        is_best = following is here.loop.system
+        if not is_best:
+            jumps.append(Jump(code=here, time=t, state=state, there=following))
+            state = _jumped(jumps[-1], settings)
+            here = code_of(following)
+
+
+def _plan(
+    code: Code, settings: Settings, t: float, stop: float, state: Array, times: Array, is_best: bool
+) -> IntegrationPlan:
+    """What the native loop needs for one piece; a sample at a look is taken after it."""
+    numbers, system = settings.numbers, code.loop.system
+    return IntegrationPlan(
+        rates=code.rates.address,
+        parameters=numbers.p,
+        start_time=t,
+        end_time=stop,
+        start_state=state,
+        sample_times=times if stop >= settings.end_time else times[times < stop],
+        base_inputs=settings.base,
+        tables=settings.tables,
+        knots=numbers.knots[(numbers.knots > t) & (numbers.knots < stop)],
+        project=code.project.address if code.project else 0,
+        projection_tolerance=PROJECTION_TOLERANCE,
+        health_floors=np.array([h.limit if is_best else h.floor for h in system.health]),
+        method=settings.method,
+        relative_tolerance=settings.rtol,
+        absolute_tolerance=settings.absolute,
+        step=settings.step,
+        max_step=settings.max_step,
+        direct_steps=400_000 // len(state) ** 2,
+    )
+
+
+def _jumped(jump: Jump, settings: Settings) -> Array:
+    """The state after a change at once."""
+    code = jump.code
+    function = code.update if jump.there is None else code.carry(jump.there)
+    assert function is not None
+    return function(jump.time, jump.state, base_at(settings, jump.time), settings.numbers.p)
+
+
+def base_at(settings: Settings, t: float) -> Array:
+    """Base inputs of the code at a time; at a jump those that hold from it on."""
+    base = settings.base.copy()
+    for table in settings.tables:
+        at = max(int(np.searchsorted(table.starts, t, side="right")) - 1, 0)
+        base[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
+    return base
+
+
+def _looks(loop: ClosedLoop, start: float, end: float) -> Array:
+    """Times at which a sampled law looks at the state."""
+    generator = loop.generator
+    if generator is None or generator.update is None:
+        return np.zeros(0)
+    count = int(np.floor((end - start) / generator.period * (1 + 1e-12))) + 1
+    times: Array = start + generator.period * np.arange(count, dtype=float)
+    return times[times < end]
