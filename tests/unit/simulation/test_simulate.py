@@ -418,7 +418,7 @@ class TestWork:
 
 
 def test_no_sample_is_not_a_number(system_of):
-    """A disk without mass cannot be projected: the run ends there, with samples that are numbers."""
+    """A disk without mass cannot be projected: the run ends there, and what is kept is finite."""
     start = {"disk.tilt": 1.2, "disk.spin_rate": -8.0, "disk.yaw_rate": 0.3}
     run = ns.simulate(
         system_of("rolling-disk"),
