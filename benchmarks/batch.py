@@ -22,11 +22,11 @@ from measuring import Measure, leave, shortest
 from noslip.engines import llvm
 from noslip.engines.program import Program
 from noslip.engines.wide import Lanes, compile_wide, pack
-from noslip.simulation.batch_arrays import empty_results
-from noslip.simulation.batch_code import compile_batch
-from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
-from noslip.simulation.batch_request import read_request
-from noslip.simulation.batch_runner import run_lanes
+from noslip.simulation.batches.arrays import empty_results
+from noslip.simulation.batches.code import compile_batch
+from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
+from noslip.simulation.batches.request import read_request
+from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
 from noslip.simulation.simulate import PROJECTION_TOLERANCE

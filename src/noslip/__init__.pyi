@@ -134,7 +134,7 @@ from .simulation.trajectory import (
 from .simulation.simulate import (
     simulate as simulate,
 )
-from .simulation.batch_result import (
+from .simulation.batches.result import (
     Batch as Batch,
 )
 from .simulation.batch import (

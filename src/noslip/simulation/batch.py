@@ -20,15 +20,15 @@ from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import loop
-from noslip.simulation.batch_arrays import UNSETTLED, Array, LaneResults, empty_results
-from noslip.simulation.batch_code import BatchCode, compile_batch
-from noslip.simulation.batch_columns import angle_columns, default_columns
-from noslip.simulation.batch_finish import finish_in_scalar_code
-from noslip.simulation.batch_plan import Settings, Stretch, lane_plan
-from noslip.simulation.batch_request import BatchInput, Request, read_request
-from noslip.simulation.batch_result import Batch
-from noslip.simulation.batch_runner import run_lanes
-from noslip.simulation.batch_starts import complete_starts
+from noslip.simulation.batches.arrays import UNSETTLED, Array, LaneResults, empty_results
+from noslip.simulation.batches.code import BatchCode, compile_batch
+from noslip.simulation.batches.columns import angle_columns, default_columns
+from noslip.simulation.batches.finish import finish_in_scalar_code
+from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
+from noslip.simulation.batches.request import BatchInput, Request, read_request
+from noslip.simulation.batches.result import Batch
+from noslip.simulation.batches.runner import run_lanes
+from noslip.simulation.batches.starts import complete_starts
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.samples import _ENDINGS as ENDINGS
 from noslip.simulation.simulate import _check_arguments, _sample_times

@@ -7,7 +7,7 @@ import pytest
 
 from noslip.engines.row_kernels import RowKernel, compile_kernels
 from noslip.simulation import dop853
-from noslip.simulation.batch_kernels import RK4_ROWS, RK4_TIMES, kernels
+from noslip.simulation.batches.kernels import RK4_ROWS, RK4_TIMES, kernels
 from noslip.simulation.dop853 import NUM_DENSE_TERMS, NUM_STAGES, NUM_STAGES_DENSE
 
 LANES, NY, ROW = 8, 5, 7

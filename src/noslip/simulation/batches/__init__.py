@@ -1,0 +1,1 @@
+"""Many trajectories at once: how `simulate_batch` works."""

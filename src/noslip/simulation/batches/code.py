@@ -1,0 +1,279 @@
+"""A batch as code: all functions of a request, traced in a system's symbols and compiled together.
+
+The same request can be compiled for several systems, that is for several choices of independent
+speeds, and for any number of lanes; one lane is scalar code.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import Program, trace_program
+from noslip.engines.system import System
+from noslip.engines.wide import compile_wide
+from noslip.simulation.batches.arrays import Array, TableSets
+from noslip.simulation.batches.columns import trace_columns
+from noslip.simulation.batches.request import Request
+from noslip.simulation.inputs import (
+    InputGenerator,
+    inputs_expression,
+    read_expression,
+    table_entries,
+    traced_entries,
+)
+
+_MOTION: weakref.WeakKeyDictionary[System, dict[int, Mapping[str, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchCode:
+    """A request compiled for a system.
+
+    Parameters
+    ----------
+    system : in whose independent speeds it is written.
+    functions : addresses by the names in ``loop``.
+    units : of the columns, by name.
+    parameters, base_inputs : rows, one or one for each trajectory.
+    tables : that drive base inputs.
+    generator : of the inputs, if a law gives them.
+    update_times : of that law.
+    inputs_program : inputs as a function of (t, y, base inputs, parameters), if there is one.
+    """
+
+    system: System
+    functions: Mapping[str, int]
+    units: Mapping[str, str]
+    parameters: Array
+    base_inputs: Array
+    tables: TableSets
+    generator: InputGenerator | None
+    update_times: Array
+    inputs_program: Program | None
+    _kept: tuple[Any, ...]
+
+    @property
+    def num_generator_states(self) -> int:
+        """Number of states of the law that gives the inputs."""
+        return 0 if self.generator is None else len(self.generator.start)
+
+    def inputs_at(self, trajectories: Array, t: Array, y: Array) -> Array:
+        """[u; w; ẇ] of some trajectories at times and states, outside the loop."""
+        base = self.base_inputs[_rows(self.base_inputs, trajectories)].copy()
+        for row, (k, time) in enumerate(zip(trajectories, t, strict=True)):
+            base[row] = self._with_tables(base[row], int(k), float(time))
+        if self.inputs_program is None:
+            return base
+        function = _scalar(self.inputs_program)
+        p = self.parameters[_rows(self.parameters, trajectories)]
+        return function.map(t, y, base, p)[:, : base.shape[1]]
+
+    def _with_tables(self, base: Array, trajectory: int, t: float) -> Array:
+        tables = self.tables
+        chosen = int(tables.sets[trajectory]) if tables.sets.size else 0
+        for k, target in enumerate(tables.targets):
+            place = chosen * tables.targets.size + k
+            first, end = tables.first_segments[place], tables.end_segments[place]
+            starts = tables.starts[first:end]
+            segment = first + max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
+            base[target] = np.polyval(tables.coefficients[segment], t - tables.starts[segment])
+        return base
+
+
+def compile_batch(
+    system: System,
+    request: Request,
+    *,
+    columns: Sequence[str],
+    events: Mapping[str, str],
+    start_time: float,
+    end_time: float,
+    lanes: int,
+) -> BatchCode:
+    """Compile a request for a system and a number of lanes.
+
+    Parameters
+    ----------
+    system : whose symbols are used.
+    request : what is asked for.
+    columns : names of what is kept.
+    events : name → expression.
+    start_time, end_time : s.
+    lanes : numbers in a vector; 1 for scalar code.
+    """
+    generator = request.law.generator(system) if request.law else None
+    symbols = {name: ca.SX.sym(name) for name in request.numbers}
+    definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
+    traced, entries = _inputs(system, request, definitions, generator)
+    units, columns_traced = trace_columns(system, columns, generator, definitions)
+    expressions: dict[str, ca.SX] = {"columns": columns_traced}
+    if traced:
+        expressions["generator"] = inputs_expression(system, traced, generator)
+    if generator is not None and generator.update is not None:
+        expressions["update"] = generator.update
+    if events:
+        values = [
+            read_expression(system, e, f"event '{n}'", definitions) for n, e in events.items()
+        ]
+        expressions["events"] = ca.vertcat(*values)
+    extra = ca.vertcat(*symbols.values(), generator.parameters if generator else ca.SX(0, 1))
+    programs = {
+        name: _program(system, name, expression, generator, extra)
+        for name, expression in expressions.items()
+    }
+    own, motion = _compile(list(programs.values()), lanes), _motion(system, lanes)
+    functions = {name: function.address for name, function in (own | motion).items()}
+    update_times = _update_times(generator, start_time, end_time)
+    return BatchCode(
+        system=system,
+        functions=functions,
+        units=units,
+        parameters=_parameter_rows(request, generator),
+        base_inputs=_base_rows(system, request),
+        tables=_table_sets(entries, request.count, update_times, start_time, end_time),
+        generator=generator,
+        update_times=update_times,
+        inputs_program=programs.get("generator"),
+        _kept=(own, motion),
+    )
+
+
+def _motion(system: System, lanes: int) -> dict[str, Any]:
+    """Rates and projection of a system, compiled once for each number of lanes."""
+    known = _MOTION.setdefault(system, {})
+    if lanes not in known:
+        programs = [system.program("rates", system.rates_expression)]
+        if system.has_projection:
+            programs.append(system.program("project", system.projection_expression))
+        known[lanes] = _compile(programs, lanes)
+    return dict(known[lanes])
+
+
+def _compile(programs: list[Program], lanes: int) -> dict[str, Any]:
+    if lanes == 1:
+        return dict(compile_native(programs))
+    return dict(compile_wide(programs, lanes))
+
+
+def _scalar(program: Program) -> NativeFunction:
+    return compile_native([program])[program.name]
+
+
+def _program(
+    system: System, name: str, expression: ca.SX, generator: InputGenerator | None, extra: ca.SX
+) -> Program:
+    """Operations of a function of (t, [x; z], inputs, [parameters; numbers; the law's])."""
+    symbols = system.kinematics.symbols
+    states = generator.states if generator else ca.SX(0, 1)
+    given = (
+        symbols.t,
+        ca.vertcat(system.state, states),
+        system.equations.inputs,
+        ca.vertcat(symbols.params, extra),
+    )
+    return trace_program(name, given, ca.densify(system.fold(expression)))
+
+
+Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one or one for each
+
+
+def _inputs(
+    system: System,
+    request: Request,
+    definitions: Mapping[str, str | ca.SX],
+    generator: InputGenerator | None,
+) -> tuple[dict[int, ca.SX], list[Entry]]:
+    """Traced inputs by place, and the tables of the others."""
+    names = [q.name for q in system.inputs]
+    if generator is not None:
+        return {names.index(name): e for name, e in generator.inputs.items()}, []
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    traced: dict[int, ca.SX] = {}
+    for name, spec in request.traced.items():
+        k = names.index(name)
+        offset = num_w if k >= num_u else 0
+        traced |= traced_entries(system, spec, k, offset, name, definitions)
+    entries: list[Entry] = []
+    for name, tables in request.tables.items():
+        k = names.index(name)
+        offset = num_w if k >= num_u else 0
+        found = [table_entries(system, table, k, offset, name) for table in tables]
+        for place, (target, _, _) in enumerate(found[0]):
+            entries.append((target, tuple((f[place][1], f[place][2]) for f in found)))
+    return traced, entries
+
+
+def _table_sets(
+    entries: list[Entry], count: int, updates: Array, start_time: float, end_time: float
+) -> TableSets:
+    """Tables in sets: one for all trajectories, or one for each if a table differs."""
+    num_sets = count if any(len(segments) > 1 for _, segments in entries) else 1
+    first = np.zeros((num_sets, len(entries)), np.int64)
+    end, at = first.copy(), 0
+    starts, coefficients = [np.zeros(0)], [np.zeros((0, 4))]
+    for k, (_, segments) in enumerate(entries):
+        lengths = np.array([len(s) for s, _ in segments])
+        offsets = at + np.concatenate([[0], np.cumsum(lengths)])
+        first[:, k], end[:, k] = offsets[:-1], offsets[1:]
+        at = int(offsets[-1])
+        starts += [s for s, _ in segments]
+        coefficients += [c for _, c in segments]
+    knots = []
+    for k in range(num_sets):
+        times = [s[k if len(s) > 1 else 0][0] for _, s in entries]
+        found = np.unique(np.concatenate([updates, *times]))
+        knots.append(found[(found > start_time) & (found < end_time)])
+    return TableSets(
+        targets=np.array([target for target, _ in entries], np.int64),
+        sets=np.arange(count) if num_sets > 1 else np.zeros(0, np.int64),
+        first_segments=first.ravel(),
+        end_segments=end.ravel(),
+        starts=np.concatenate(starts),
+        coefficients=np.concatenate(coefficients),
+        knot_offsets=np.cumsum([0, *(len(k) for k in knots)]),
+        knots=np.concatenate([np.zeros(0), *knots]),
+    )
+
+
+def _update_times(generator: InputGenerator | None, start_time: float, end_time: float) -> Array:
+    """Times at which a sampled law looks again."""
+    if generator is None or generator.update is None:
+        return np.zeros(0)
+    count = int(np.floor((end_time - start_time) / generator.period * (1 + 1e-12))) + 1
+    return np.asarray(start_time + generator.period * np.arange(count))
+
+
+def _parameter_rows(request: Request, generator: InputGenerator | None) -> Array:
+    """[parameters; numbers; the law's], one row or one for each trajectory."""
+    parts = [request.parameters, *(array[:, None] for array in request.numbers.values())]
+    if generator is not None:
+        parts.append(np.asarray(generator.parameter_values)[None])
+    return _stacked(parts)
+
+
+def _base_rows(system: System, request: Request) -> Array:
+    """Inputs that are numbers, one row or one for each trajectory; the others are zero."""
+    zero = np.zeros((1, 1))
+    return _stacked(
+        [request.constants.get(q.name, zero).reshape(-1, 1) for q in system.inputs]
+        or [np.zeros((1, 0))]
+    )
+
+
+def _stacked(parts: list[Array]) -> Array:
+    count = max(len(part) for part in parts)
+    return np.concatenate([np.broadcast_to(p, (count, p.shape[1])) for p in parts], axis=1)
+
+
+def _rows(table: Array, trajectories: Array) -> Array:
+    """Rows of a table that some trajectories use; a table of one row is shared."""
+    return trajectories if len(table) > 1 else np.zeros(len(trajectories), np.int64)

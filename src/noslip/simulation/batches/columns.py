@@ -1,0 +1,139 @@
+"""Columns of a batch: what is kept of every trajectory, as traced expressions with names and units.
+
+The names are those of a `Trajectory`. What a trajectory finds from all its samples together, such
+as its energy error, is not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import casadi as ca
+
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.model.quantities import Quantity
+from noslip.simulation.inputs import InputGenerator, read_expression
+from noslip.simulation.start_rows import Orientation, layout_of
+
+Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
+
+
+def default_columns(system: System) -> tuple[str, ...]:
+    """All coordinates and speeds."""
+    return tuple(q.name for q in (*system.coordinates, *system.speeds))
+
+
+def trace_columns(
+    system: System,
+    names: Sequence[str],
+    generator: InputGenerator | None,
+    definitions: Mapping[str, str | ca.SX],
+) -> tuple[dict[str, str], ca.SX]:
+    """Units of the named columns, and their values as one traced column.
+
+    Parameters
+    ----------
+    system : in whose symbols they are traced.
+    names : what to keep.
+    generator : of the inputs, whose states are columns too.
+    definitions : further names, as in :func:`read_expression`.
+    """
+    known = _known(system, generator)
+    for name in definitions:
+        read = partial(read_expression, system, name, f"column '{name}'", definitions)
+        known.setdefault(name, ("", read))
+    values = []
+    for name in names:
+        if name not in known:
+            raise SimulationError(
+                f"there is no column '{name}'",
+                f"columns of a batch of model '{system.model.name}'",
+                nearest(name, list(known)),
+            )
+        values.append(ca.densify(ca.SX(known[name][1]())))
+    units = {name: known[name][0] for name in names}
+    return units, ca.vertcat(*values) if values else ca.SX(0, 1)
+
+
+def angle_columns(system: System) -> tuple[str, ...]:
+    """Columns that are named angles, between −π and π."""
+    return tuple(name for o in layout_of(system).orientations for name in o.angle_names)
+
+
+def _known(system: System, generator: InputGenerator | None) -> dict[str, Column]:
+    """Every column there is."""
+    kin, eq = system.kinematics, system.equations
+    known: dict[str, Column] = {}
+
+    def add(quantities: Iterable[tuple[str, str]], column: Callable[[], Any]) -> None:
+        for k, (name, unit) in enumerate(quantities):
+            known[name] = (unit, partial(_entry, column, k))
+
+    def with_units(quantities: Iterable[Quantity]) -> list[tuple[str, str]]:
+        return [(q.name, q.unit) for q in quantities]
+
+    add(with_units(system.coordinates), lambda: kin.symbols.q)
+    add(with_units(system.speeds), lambda: kin.v)
+    add(with_units(system.inputs), lambda: eq.inputs)
+    rates = [(f"acceleration.{q.name}", f"{q.unit}^2") for q in system.speeds]
+    add(rates, lambda: eq.speed_rates)
+    for o in layout_of(system).orientations:
+        add([(name, "rad") for name in o.angle_names], partial(_angles, kin.symbols.q, o))
+    for trace in kin.contacts:
+        names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
+        add(names, partial(kin.at_speeds, trace.point))
+    at_costates = kin.num_coordinates + kin.num_independent_speeds
+    add(with_units(system.costates), lambda: system.state[at_costates:])
+    if generator is not None:
+        states = generator.states
+        add(zip(generator.names, generator.units, strict=True), lambda: states)
+    add([("kinetic_energy", "J")], lambda: eq.kinetic_energy)
+    add([("potential_energy", "J")], lambda: eq.forces.potential_energy)
+    add([("work", "J")], lambda: system.state[-1] if system.does_work else ca.SX(0))
+    add([(f"residual.{row.name}", row.unit) for row in kin.rows], lambda: kin.row_values)
+    add([(f"reaction.{r.name}", r.multiplier_unit) for r in kin.rows], lambda: eq.multipliers)
+    return known
+
+
+def _entry(column: Callable[[], Any], k: int) -> ca.SX:
+    return column()[k]
+
+
+def _angles(q: ca.SX, o: Orientation) -> list[ca.SX]:
+    """Named angles of a quaternion, traced."""
+    quaternion = ca.vertsplit(q[o.quaternion : o.quaternion + 4])
+    return intrinsic_angles(quaternion, o.angles.sequence, ca.atan2, ca.sqrt)
+
+
+def intrinsic_angles(
+    quaternion: Sequence[Any], sequence: str, atan2: Callable[..., Any], sqrt: Callable[..., Any]
+) -> list[Any]:
+    """Intrinsic angles of unit quaternions, in any algebra.
+
+    The formulas are those of :func:`spatial.angles_from_quaternion`.
+
+    Parameters
+    ----------
+    quaternion : w, x, y and z: symbols, or an array each.
+    sequence : three letters of axes.
+    atan2, sqrt : of that algebra.
+    """
+    w, *u = quaternion
+    i, j, k = ("xyz".index(letter) for letter in sequence)
+    m = 3 - i - j
+    e = 1.0 if (j - i) % 3 == 1 else -1.0
+
+    def R(row: int, column: int) -> Any:
+        if row == column:
+            return w * w + 2 * u[row] * u[row] - (u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
+        sign = -1.0 if (column - row) % 3 == 1 else 1.0
+        return 2 * (u[row] * u[column] + sign * w * u[3 - row - column])
+
+    if i == k:
+        middle = atan2(sqrt(R(i, j) ** 2 + R(i, m) ** 2), R(i, i))
+        return [atan2(R(j, i), -e * R(m, i)), middle, atan2(R(i, j), e * R(i, m))]
+    middle = atan2(e * R(i, k), sqrt(R(i, i) ** 2 + R(i, j) ** 2))
+    return [atan2(-e * R(j, k), R(k, k)), middle, atan2(-e * R(i, j), R(i, i))]

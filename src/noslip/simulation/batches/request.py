@@ -1,0 +1,204 @@
+"""What a batch is asked for, read and checked: which numbers differ from one trajectory to another.
+
+A number is shared by all trajectories or given for each of them. It is kept as an array of one
+entry or of as many as there are trajectories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.engines.system import System
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.simulation.batches.arrays import Array
+from noslip.simulation.inputs import AbstractInputLaw, Table
+from noslip.simulation.simulate import check_redundant_rows
+from noslip.simulation.start_rows import layout_of
+
+#: What an input of a batch may be given as, besides what :func:`simulate` takes.
+BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request:
+    """What is asked for; arrays have one entry or row, or one for each trajectory.
+
+    Parameters
+    ----------
+    count : trajectories.
+    starts : values at the start by name.
+    parameters : (1, np) or (count, np).
+    varied : values that differ, by what they are and their name, each (count,).
+    constants : inputs that are numbers, by name.
+    tables : inputs that are tables, by name: one for all, or one for each trajectory.
+    traced : inputs that are expressions or CasADi functions, by name.
+    law : or a law that gives all inputs.
+    definitions : named expressions.
+    numbers : named numbers that expressions may use.
+    """
+
+    count: int
+    starts: dict[str, Array]
+    parameters: Array
+    varied: dict[str, Array]
+    constants: dict[str, Array]
+    tables: dict[str, tuple[Table, ...]]
+    traced: dict[str, str | ca.Function]
+    law: AbstractInputLaw | None
+    definitions: dict[str, str]
+    numbers: dict[str, Array]
+
+
+def read_request(
+    system: System,
+    *,
+    count: int | None,
+    starts: Mapping[str, ArrayLike] | None,
+    parameters: Mapping[str, ArrayLike] | None,
+    inputs: Mapping[str, BatchInput] | AbstractInputLaw | None,
+    definitions: Mapping[str, str | ArrayLike] | None,
+) -> Request:
+    """Read and check what is given; how many trajectories there are follows from it."""
+    where = f"batch of model '{system.model.name}'"
+    given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
+    _check_names(system, starts or {}, given_inputs)
+    numbers: dict[tuple[str, str], Array] = {}
+    texts: dict[str, str] = {}
+    tables: dict[str, tuple[Table, ...]] = {}
+    traced: dict[str, str | ca.Function] = {}
+    for kind, mapping in (("start", starts or {}), ("parameter", parameters or {})):
+        for name, value in mapping.items():
+            numbers[kind, name] = _numbers(value, f"{kind} '{name}'", where)
+    for name, definition in (definitions or {}).items():
+        if isinstance(definition, str):
+            texts[name] = definition
+        else:
+            numbers["definition", name] = _numbers(definition, f"definition '{name}'", where)
+    for name, given in given_inputs.items():
+        found = _tables(given)
+        if found:
+            tables[name] = found
+        elif isinstance(given, str | ca.Function):
+            traced[name] = given
+        elif callable(given):
+            raise SimulationError(
+                f"input '{name}' is a Python callable, which lanes cannot call",
+                where,
+                "give numbers, an expression, a Table or a CasADi function, or simulate one by one",
+            )
+        else:
+            numbers["input", name] = _numbers(given, f"input '{name}'", where)
+    lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
+    lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
+    count = _count(count, lengths, where)
+
+    def of(kind: str) -> dict[str, Array]:
+        return {name: array for (k, name), array in numbers.items() if k == kind}
+
+    return Request(
+        count=count,
+        starts=of("start"),
+        parameters=_parameters(system, of("parameter"), count),
+        varied={
+            f"{kind}.{name}": np.broadcast_to(array, count)
+            for (kind, name), array in numbers.items()
+            if len(array) > 1
+        },
+        constants=of("input"),
+        tables=tables,
+        traced=traced,
+        law=inputs if isinstance(inputs, AbstractInputLaw) else None,
+        definitions=texts,
+        numbers=of("definition"),
+    )
+
+
+def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -> None:
+    settable = [u.name for u in system.model.inputs]
+    settable += [w.name for w in system.model.speed_inputs]
+    known = {
+        "coordinate, speed or angle": (starts, list(layout_of(system).names), "start"),
+        "input": (inputs, settable, "inputs"),
+    }
+    for word, (given, names, place) in known.items():
+        for name in given:
+            if name not in names:
+                raise SimulationError(
+                    f"there is no {word} '{name}'",
+                    f"{place} of model '{system.model.name}'",
+                    nearest(name, names),
+                )
+
+
+def _numbers(value: Any, what: str, where: str) -> Array:
+    """One number or one for each trajectory, as an array."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim > 1 or not array.size:
+        raise SimulationError(
+            f"{what} has the shape {array.shape}",
+            where,
+            "give one number for all trajectories, or a list with one for each",
+        )
+    array = np.atleast_1d(array)
+    if not np.all(np.isfinite(array)):
+        k = int(np.argmin(np.isfinite(array)))
+        found = value if array.size == 1 else f"{array[k]} for trajectory {k}"
+        raise SimulationError(f"{what} is {found!s}", where, "give finite numbers")
+    return array
+
+
+def _tables(value: Any) -> tuple[Table, ...]:
+    """The tables of an input, one or one for each trajectory; none if it is something else."""
+    if isinstance(value, Table):
+        return (value,)
+    is_list = isinstance(value, list | tuple) and len(value) > 0
+    return tuple(value) if is_list and all(isinstance(v, Table) for v in value) else ()
+
+
+def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
+    """How many trajectories there are."""
+    if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+        raise SimulationError(f"count is {count!r}", where, "give the number of trajectories")
+    asked = {"count": int(count)} if count is not None else {}
+    asked |= {what: length for what, length in lengths.items() if length > 1}
+    found = set(asked.values())
+    if len(found) > 1:
+        listed = ", ".join(f"{what}: {length}" for what, length in asked.items())
+        raise SimulationError(
+            f"the numbers of trajectories differ: {listed}",
+            where,
+            "give one value for all trajectories, or as many as there are trajectories",
+        )
+    return found.pop() if found else 1
+
+
+def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
+    """Rows of parameters; values that differ are checked where each is least and largest."""
+    rows = 1 if all(len(array) == 1 for array in given.values()) else count
+    names = [p.name for p in system.model.parameters]
+    looked_at = {0}
+    for array in given.values():
+        looked_at |= {int(np.argmin(array)), int(np.argmax(array))}
+    result = np.tile(system.parameters(), (rows, 1))
+    for k in sorted(looked_at):
+        one = {name: float(array[min(k, len(array) - 1)]) for name, array in given.items()}
+        try:
+            check_redundant_rows(system, system.parameters(one), one)
+        except NoslipError as error:
+            if rows == 1:
+                raise
+            fault = error.faults[0]
+            place = f"{fault.where}, trajectory {k}"
+            raise type(error)(fault.what, place, fault.fix) from None
+    for name, array in given.items():
+        result[:, names.index(name)] = array
+    return result

@@ -1,0 +1,163 @@
+"""`Batch`: what many trajectories have come to, with names, units and how each ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.atomic import write_atomically
+from noslip.errors import SimulationError, nearest
+from noslip.model.model import Model
+from noslip.simulation.trajectory import Ending, check_folder
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """Many simulated motions, each reduced to what was asked for. Made by :func:`simulate_batch`.
+
+    Parameters
+    ----------
+    model : the mechanism that moved.
+    count : trajectories, n.
+    varied : what differed between them, by name (``"parameter.m"``, ``"start.disk.tilt"``,
+        ``"input.torque1"``, ``"definition.gain"``): (n,) each.
+    units : of the columns, by name.
+    final : column → (n,) values where each trajectory ended.
+    minimum, maximum : column → (n,) over the samples, if they were asked for.
+    samples : column → (n, ns) values at `sample_times`, if they were asked for; nan after the end
+        of a trajectory.
+    sample_times : (ns,) s.
+    event_times : event → (n, m) times at which its value crossed zero, the first m; nan beyond.
+    event_counts : event → (n,) how often it did.
+    endings : (n,) how each ended, as `Ending`.
+    ended_by : (n,) the event or the cause that ended each, or "".
+    t : (n,) when each ended, s.
+    steps, rejections, nfev : (n,) what each took.
+    scalar : (n,) whether it was finished in scalar code, in other independent speeds.
+    """
+
+    model: Model
+    count: int
+    varied: Mapping[str, Array]
+    units: Mapping[str, str]
+    final: Mapping[str, Array]
+    minimum: Mapping[str, Array]
+    maximum: Mapping[str, Array]
+    samples: Mapping[str, Array]
+    sample_times: Array
+    event_times: Mapping[str, Array]
+    event_counts: Mapping[str, NDArray[np.int64]]
+    endings: NDArray[np.object_]
+    ended_by: NDArray[np.str_]
+    t: Array
+    steps: NDArray[np.int64]
+    rejections: NDArray[np.int64]
+    nfev: NDArray[np.int64]
+    scalar: NDArray[np.bool_]
+    method: str
+    rtol: float
+    atol: float
+
+    @cached_property
+    def success(self) -> NDArray[np.bool_]:
+        """(n,) whether each came to the end time or to an event."""
+        good = (Ending.FINISHED, Ending.EVENT)
+        return np.array([ending in good for ending in self.endings], dtype=bool)
+
+    def __getitem__(self, name: str) -> Array:
+        """(n,) final values of a column, such as ``batch["disk.tilt"]``."""
+        if name not in self.final:
+            raise SimulationError(
+                f"there is no column '{name}'",
+                f"batch of model '{self.model.name}'",
+                f"{nearest(str(name), list(self.final))} Name it in columns=…",
+            )
+        return self.final[name]
+
+    def message(self, trajectory: int) -> str:
+        """How one trajectory ended, in a sentence."""
+        ending, cause = self.endings[trajectory], self.ended_by[trajectory]
+        at = f" (t = {self.t[trajectory]:.9g} s)"
+        if ending is Ending.FINISHED:
+            return str(ending.value)
+        if ending is Ending.EVENT:
+            return f"{ending.value[:-1]} '{cause}'.{at}"
+        return f"{ending.value[:-1]}: {cause}.{at}" if cause else ending.value + at
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Dataset over ``trajectory``, ``time`` and ``occurrence``, units as attributes.
+
+        Columns are named ``final.NAME``, ``minimum.NAME``, ``maximum.NAME``, and ``NAME`` where all
+        samples were kept; events ``event.NAME`` and ``count.NAME``; what differed between the
+        trajectories is a coordinate of ``trajectory``.
+        """
+        import xarray
+
+        data: dict[str, tuple[tuple[str, ...], NDArray, dict[str, str]]] = {}
+        for word, table in (
+            ("final.", self.final),
+            ("minimum.", self.minimum),
+            ("maximum.", self.maximum),
+            ("", self.samples),
+        ):
+            dims = ("trajectory",) if word else ("trajectory", "time")
+            for name, values in table.items():
+                data[word + name] = (dims, values, {"units": self.units[name]})
+        for name, times in self.event_times.items():
+            data[f"event.{name}"] = (("trajectory", "occurrence"), times, {"units": "s"})
+            data[f"count.{name}"] = (("trajectory",), self.event_counts[name], {"units": "1"})
+        data["end_time"] = (("trajectory",), self.t, {"units": "s"})
+        for name, counts in (("steps", self.steps), ("nfev", self.nfev)):
+            data[name] = (("trajectory",), counts, {"units": "1"})
+        endings = np.array([ending.name.lower() for ending in self.endings], dtype=str)
+        data["ending"] = (("trajectory",), endings, {})
+        coords = {name: ("trajectory", values) for name, values in self.varied.items()}
+        if self.samples:
+            coords["time"] = ("time", self.sample_times, {"units": "s"})  # type: ignore[assignment]
+        return xarray.Dataset(
+            data,
+            coords=coords,
+            attrs={
+                "model": self.model.name,
+                "method": self.method,
+                "rtol": self.rtol,
+                "atol": self.atol,
+            },
+        )
+
+    def to_netcdf(self, path: str | Path) -> None:
+        """Write the dataset as NetCDF, all or nothing."""
+        check_folder(Path(path))
+        dataset = self.to_xarray()
+        write_atomically(
+            Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
+        )
+
+    def summary(self) -> str:
+        """One line: how many trajectories ended in which way, and what they took."""
+        counts = Counter(self.endings)
+        endings = ", ".join(f"{n} {e.name.lower().replace('_', ' ')}" for e, n in counts.items())
+        scalar = int(np.sum(self.scalar))
+        note = f", {scalar} finished in scalar code" if scalar else ""
+        return (
+            f"{self.count} trajectories: {endings}; {int(np.sum(self.steps))} steps, "
+            f"{int(np.sum(self.nfev))} evaluations{note}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Batch of '{self.model.name}': {self.summary()}\n"
+            "next: batch['column'], batch.minimum, batch.event_times, batch.to_xarray()"
+        )

@@ -1,0 +1,313 @@
+"""One step of every lane: inputs, stages, error, projection and what is known at its end."""
+
+from __future__ import annotations
+
+import math
+
+from noslip.simulation import loop
+from noslip.simulation.batches.native import call, copy, native, reals, unit, words
+from noslip.simulation.batches.setup import (
+    BEGIN,
+    BOUND,
+    CORRECTIONS,
+    DENSE,
+    ERROR,
+    EVALUATIONS,
+    H_TRY,
+    HEALTHY,
+    INDEX,
+    LAST,
+    MASK,
+    PROJECTED,
+    RESIDUAL,
+    SELECT,
+    TIME,
+    UNHEALTHY,
+    VERDICT,
+    T,
+    rates_at,
+    real,
+    real_at,
+    word,
+    word_at,
+    worker_at,
+)
+from noslip.simulation.dop853 import NUM_DENSE_TERMS, NUM_STAGES, NUM_STAGES_DENSE
+from noslip.simulation.loop import DOP853, END_ROW, PROJECTED_ROW, RK4
+
+IDLE, ACCEPTED, RETRY = -3, -2, -1  # besides the endings, what may be said of a lane's step
+NUM_DENSE = NUM_STAGES_DENSE - NUM_STAGES - 1  # stages that only dense output needs
+
+
+@native
+def find_inputs(s, time, y):
+    """Inputs of all lanes at the times and states at two addresses, into s.inputs."""
+    lanes, index, t = s.lanes, word(s, INDEX), reals(time)
+    for k in range(s.num_tables):
+        base = reals(s.base + 8 * lanes * words(s.targets)[k])
+        segments = words(s.segments + 8 * lanes * k)
+        for j in range(lanes):
+            if index[j] >= 0:
+                c = reals(s.coefficients + 32 * segments[j])
+                r = t[j] - reals(s.segment_starts)[segments[j]]
+                base[j] = ((c[0] * r + c[1]) * r + c[2]) * r + c[3]
+    if s.generator != 0:
+        call(s.generator, (time, y, s.base, s.parameters, s.inputs))
+
+
+@native
+def evaluate(s, time, y, out):
+    """Rates [ẋ; ż] of all lanes into out; s.health is where the health values are."""
+    find_inputs(s, time, y)
+    call(s.rates, (time, y, s.inputs, s.parameters, out))
+    behind = out + 8 * s.lanes * s.nx
+    if s.nz == 0:
+        s.health = behind
+    else:
+        # the function has put the health values where ż goes
+        s.health = s.health_copy
+        copy(behind, s.health, s.lanes * s.num_health)
+        copy(s.inputs + 8 * s.lanes * s.num_inputs, behind, s.lanes * s.nz)
+
+
+@native
+def blend(s, condition, source, target, num_rows):
+    """Replace rows in lanes where a condition at an address holds."""
+    call(s.blend, (condition, source, target, num_rows, 0))
+
+
+@native
+def any_of(s, row):
+    """Whether a condition holds in some lane."""
+    condition = word(s, row)
+    for j in range(s.lanes):
+        if condition[j] != 0:
+            return True
+    return False
+
+
+@native
+def first_unhealthy(s, j):
+    """First health value of a lane that is below its floor or nan, or −1."""
+    for k in range(s.num_health):
+        place = k * s.lanes + j
+        if not reals(s.health)[place] >= reals(s.floors)[place]:
+            return k
+    return -1
+
+
+@native
+def evaluate_stages(s, kernels, first, count):
+    """Rates of ``count`` stages by kernels at an address, into rows of K from ``first`` on."""
+    time, stage = real_at(s, TIME), s.stage
+    for k in range(count):
+        given = (s.y, real_at(s, H_TRY), s.k, real_at(s, T), real_at(s, LAST))
+        call(words(kernels)[k], (*given, stage, time, s.ny, s.row))
+        evaluate(s, time, stage, rates_at(s, first + k))
+        if s.num_health > 0:
+            call(s.is_healthy, (s.health, s.stage_floors, word_at(s, HEALTHY), s.num_health, 0))
+
+
+@native
+def is_long(s, j):
+    """Whether a lane's step may still be tried shorter, to come nearer to a singular place."""
+    span = s.end_time - real(s, BEGIN)[j]
+    return s.method == DOP853 and real(s, H_TRY)[j] > loop.APPROACH * span
+
+
+@native
+def try_step(s):
+    """States at the ends of all lanes' steps into s.end_state; norms of errors into ERROR."""
+    healthy, evaluations, error = word(s, HEALTHY), word(s, EVALUATIONS), real(s, ERROR)
+    for j in range(s.lanes):
+        healthy[j] = -1
+        evaluations[j] += s.num_stages
+    evaluate_stages(s, s.stages, 1, s.num_stages)
+    h = real_at(s, H_TRY)
+    if s.method == RK4:
+        times = (real_at(s, T), real_at(s, LAST))
+        call(s.end, (s.y, h, s.k, *times, s.end_state, real_at(s, TIME), s.ny, s.row))
+    else:
+        tolerances = (s.absolute, s.settings)
+        call(s.end, (s.y, h, s.k, *tolerances, s.end_state, real_at(s, ERROR), s.ny, s.row))
+    for j in range(s.lanes):
+        # a step must not leap over a singular place: it is tried shorter
+        if s.method == RK4:
+            error[j] = 0.0
+        elif healthy[j] == 0 and is_long(s, j):
+            error[j] = loop.TOO_FAR
+
+
+@native
+def project(s, time, x):
+    """Bring x on the constraints, with the inputs found, in the lanes of SELECT.
+
+    CORRECTIONS says how many each lane took, −1 where that failed. SELECT is spent.
+    """
+    lanes, select, corrections = s.lanes, word(s, SELECT), word(s, CORRECTIONS)
+    mask, before, newton = word(s, MASK), real(s, RESIDUAL), reals(s.newton)
+    for j in range(lanes):
+        corrections[j] = -1 if select[j] != 0 else 0
+        before[j] = math.inf
+    for correction in range(loop.MAX_PROJECTIONS):
+        call(s.project, (time, x, s.inputs, s.parameters, s.newton))
+        moves, goes_on = False, False
+        for j in range(lanes):
+            mask[j] = 0
+            if select[j] == 0:
+                continue
+            residual = newton[s.nx * lanes + j]
+            if residual <= s.projection or is_stuck(s, x, j, correction, before[j], residual):
+                corrections[j], select[j] = correction, 0
+                continue
+            before[j], mask[j], moves = residual, -1, True
+            if residual * residual <= loop.SURELY * s.projection:
+                corrections[j], select[j] = correction + 1, 0
+            else:
+                goes_on = True
+        if moves:
+            blend(s, word_at(s, MASK), s.newton, x, s.nx)
+        if not goes_on:
+            return
+
+
+@native
+def is_stuck(s, x, j, correction, before, residual):
+    """Whether a residual that no longer halves is the rounding of large coordinates."""
+    if correction <= 2 or not before < 2.0 * residual:
+        return False
+    largest = 1.0
+    for i in range(s.nx):
+        largest = max(largest, abs(reals(x)[i * s.lanes + j]))
+    return 2.0 * residual <= loop.ROUNDING * largest
+
+
+@native
+def settle(s, time, y):
+    """Project states that are reported and find their inputs, in the lanes of SELECT."""
+    find_inputs(s, time, y)
+    if s.project == 0:
+        corrections = word(s, CORRECTIONS)
+        for j in range(s.lanes):
+            corrections[j] = 0
+        return
+    project(s, time, y)
+    if s.generator != 0:
+        find_inputs(s, time, y)
+
+
+@native
+def is_finite(s, x, num_rows):
+    """Whether rows at an address are finite, lane by lane, into MASK."""
+    call(s.is_finite, (x, word_at(s, MASK), num_rows, 0))
+
+
+@native
+def retry_unless_finite(s, x, num_rows, needed):
+    """Say RETRY of accepted steps where rows at an address are needed and not finite."""
+    verdict, mask, condition = word(s, VERDICT), word(s, MASK), word(s, needed)
+    is_finite(s, x, num_rows)
+    for j in range(s.lanes):
+        if verdict[j] == ACCEPTED and condition[j] != 0 and mask[j] == 0:
+            verdict[j] = RETRY
+
+
+@unit
+def close_step(here):
+    """Rates, projection, health, events and dense output at the ends of the accepted steps.
+
+    VERDICT becomes RETRY where the step must be shorter, or an ending. PROJECTED says whether the
+    rates at s.next are in PROJECTED_ROW, else in END_ROW.
+    """
+    s = worker_at(here)
+    lanes, verdict, dense = s.lanes, word(s, VERDICT), word(s, DENSE)
+    projected, evaluations = word(s, PROJECTED), word(s, EVALUATIONS)
+    last, end_rates = real_at(s, LAST), rates_at(s, END_ROW)
+    for j in range(lanes):
+        projected[j] = -1
+    retry_unless_finite(s, s.end_state, s.ny, PROJECTED)
+    copy(s.end_state, s.next, lanes * s.ny)
+    # dense output takes the rates of the step itself, at its end before a projection
+    is_dense = any_of(s, DENSE)
+    for j in range(lanes):
+        projected[j] = -1 if s.project == 0 else dense[j]
+        if verdict[j] == ACCEPTED:
+            evaluations[j] -= projected[j]
+    if s.project == 0 or is_dense:
+        evaluate(s, last, s.next, end_rates)
+        retry_unless_finite(s, end_rates, s.ny, PROJECTED)
+    else:
+        find_inputs(s, last, s.next)
+    for j in range(lanes):
+        projected[j] = 0
+    if s.project != 0:
+        project_ends(s)
+    check_health(s)
+    if s.events != 0:
+        call(s.events, (last, s.next, s.inputs, s.parameters, s.at_end))
+    if is_dense:
+        prepare_dense(s)
+
+
+@native
+def project_ends(s):
+    """Project the ends of accepted steps and find their rates where they are not known."""
+    lanes, verdict, dense = s.lanes, word(s, VERDICT), word(s, DENSE)
+    select, corrections, projected = word(s, SELECT), word(s, CORRECTIONS), word(s, PROJECTED)
+    for j in range(lanes):
+        select[j] = -1 if verdict[j] == ACCEPTED else 0
+    project(s, real_at(s, LAST), s.next)
+    is_needed = False
+    for j in range(lanes):
+        if verdict[j] == ACCEPTED:
+            if corrections[j] < 0:
+                verdict[j] = loop.PROJECTION_FAILED
+            elif corrections[j] > 0 or dense[j] == 0:
+                projected[j], is_needed = -1, True
+                word(s, EVALUATIONS)[j] += 1
+    if is_needed:
+        evaluate(s, real_at(s, LAST), s.next, rates_at(s, PROJECTED_ROW))
+        retry_unless_finite(s, rates_at(s, PROJECTED_ROW), s.ny, PROJECTED)
+
+
+@native
+def check_health(s):
+    """Note health values below their floors; a step that ends far below is tried shorter."""
+    verdict, unhealthy, healthy = word(s, VERDICT), word(s, UNHEALTHY), word(s, HEALTHY)
+    for j in range(s.lanes):
+        healthy[j] = -1
+        if verdict[j] == ACCEPTED:
+            unhealthy[j] = first_unhealthy(s, j)
+    if s.num_health > 0:
+        call(s.is_healthy, (s.health, s.near_floors, word_at(s, HEALTHY), s.num_health, 0))
+    for j in range(s.lanes):
+        if verdict[j] == ACCEPTED and healthy[j] == 0 and is_long(s, j):
+            verdict[j] = RETRY
+
+
+@native
+def prepare_dense(s):
+    """Dense output of the steps into s.f; those where it is not finite are tried shorter."""
+    h = real_at(s, H_TRY)
+    if s.method == RK4:
+        call(s.dense, (s.y, s.end_state, h, s.k, s.f, s.ny, s.row))
+    else:
+        dense, evaluations = word(s, DENSE), word(s, EVALUATIONS)
+        for j in range(s.lanes):
+            if word(s, VERDICT)[j] == ACCEPTED:
+                evaluations[j] -= NUM_DENSE * dense[j]
+        evaluate_stages(s, s.dense_stages, NUM_STAGES + 1, NUM_DENSE)
+        given = (s.y, s.end_state, h, s.k, s.absolute, s.settings)
+        call(s.dense, (*given, s.f, real_at(s, BOUND), s.ny, s.row))
+    retry_unless_finite(s, s.f, NUM_DENSE_TERMS * s.ny, DENSE)
+
+
+@native
+def next_step(h, error, may_grow):
+    """Step size after a step with an error norm, as in ``dop853``; the root by square roots."""
+    if not math.isfinite(error):
+        return 0.1 * h
+    largest = 6.0 if may_grow else 1.0
+    if error == 0.0:
+        return largest * h
+    return h * min(largest, max(1.0 / 3.0, 0.9 / math.sqrt(math.sqrt(math.sqrt(error)))))
