@@ -11,10 +11,13 @@ import numpy as np
 #: Milliseconds for anything that the page must do.
 PATIENCE = 60_000
 
-CURVES = """() => Object.values(window.__viserTestpoints?.uplots ?? {}).map(({chart}) => ({
-    names: chart.series.map(s => s.label),
-    data: Array.from(chart.data, a => Array.from(a)),
-}))"""
+CURVE = """name => {
+    for (const {chart} of Object.values(window.__viserTestpoints?.uplots ?? {})) {
+        const k = chart.series.findIndex(s => s.label === name);
+        if (k > 0) return [Array.from(chart.data[0]), Array.from(chart.data[k])];
+    }
+    return null;
+}"""
 
 PLACE = """name => {
     const nodes = window.__viserMutable.nodeRefFromName;
@@ -68,25 +71,25 @@ class Studio:
         page.set_default_timeout(PATIENCE)
         page.goto(address)
         self.wait_for_text("computed in")
+        warning = page.locator("#webgl-software-rendering button")
+        if warning.count():
+            warning.click()
         if is_paused:  # nothing to draw, so that other things go faster
             self.press("Pause")
 
     def curve(self, name):
         """Times and values of a curve that is drawn, with the points of the cursor."""
-        for plot in self.page.evaluate(CURVES):
-            if name in plot["names"]:
-                k = plot["names"].index(name)
-                return np.array(plot["data"][0]), np.array(plot["data"][k])
-        return None
+        found = self.page.evaluate(CURVE, name)
+        return None if found is None else (np.array(found[0]), np.array(found[1]))
 
     def wait_for_curve(self, name, run):
         """Until a curve has the samples of a run; they are compared to the last bit."""
         drawn = None
-        for _ in range(PATIENCE // 100):
+        for _ in range(PATIENCE // 200):
             drawn = self.curve(name)
             if drawn is not None and self._is(drawn, run.t, run[name]):
                 return
-            self.page.wait_for_timeout(100)
+            self.page.wait_for_timeout(200)
         raise AssertionError(f"{name} is drawn as {drawn}, expected {run[name]}")
 
     @staticmethod

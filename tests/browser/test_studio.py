@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 from studio_page import PATIENCE, Server, Studio, server
 
 import noslip as ns
@@ -26,6 +27,12 @@ def file(tmp_path_factory):
 def address(file):
     with server(str(file)) as running:
         yield running.address
+
+
+@pytest.fixture
+def small_page(new_page):
+    """A page with little to draw."""
+    return new_page(viewport={"width": 1000, "height": 620})
 
 
 def save(path, text):
@@ -47,7 +54,8 @@ def blade(**changes):
     )
 
 
-def test_a_slider_changes_the_curve_to_what_a_simulation_gives(page, address):
+def test_sliders_and_another_model_show_what_a_simulation_gives(small_page, address):
+    page = small_page
     studio = Studio(page, address)
     studio.wait_for_curve("skate.x", blade())
     studio.type("m [kg]", 2.5)
@@ -66,6 +74,33 @@ def test_a_slider_changes_the_curve_to_what_a_simulation_gives(page, address):
     value = float(studio.box("m [kg]").input_value())
     assert value > 1.2
     studio.wait_for_curve("skate.x", blade(m=value))
+    show_another_model(studio)
+
+
+def show_another_model(studio):
+    """Model switch, verdicts, equations, and a fault that comes and goes."""
+    page = studio.page
+    studio.pick("model", "agv")
+    run = run_scenario(ns.compile(ns.derive(ns.load("agv")))).trajectory
+    studio.wait_for_curve("platform.x", run)
+    start = studio.place("platform")
+    assert np.hypot(start[0], start[1]) == pytest.approx(1.0, abs=1e-3)
+    assert page.get_by_text("R [m]", exact=True).count() == 1
+    assert page.get_by_text("slope [rad]", exact=True).count() == 0
+    studio.tab("Verdicts")
+    for words in ("Energy drift", "Constraint residual", "5 formulations", "friction coefficient"):
+        studio.wait_for_text(words)
+    studio.tab("Equations")
+    page.locator("math").first.wait_for(timeout=PATIENCE)
+    assert page.locator("math").count() >= 2
+    # a fault is shown with its three parts, and mended it goes away
+    studio.tab("Plots")
+    studio.type("set", "l = -1")
+    studio.wait_for_text("fix")
+    studio.type("set", "l = 0.5")
+    changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5}).trajectory
+    studio.wait_for_curve("wheel1.angle", changed)
+    assert page.locator(".fault").count() == 0
 
 
 def test_play_moves_the_body_and_scrubbing_shows_a_moment(page, address):
@@ -105,33 +140,10 @@ _near = """([x, close]) => {
 }"""
 
 
-def test_another_model_verdicts_and_equations(page, address):
-    studio = Studio(page, address)
-    studio.wait_for_curve("skate.x", blade())
-    studio.pick("model", "agv")
-    run = run_scenario(ns.compile(ns.derive(ns.load("agv")))).trajectory
-    studio.wait_for_curve("platform.x", run)
-    start = studio.place("platform")
-    assert np.hypot(start[0], start[1]) == pytest.approx(1.0, abs=1e-3)
-    assert page.get_by_text("R [m]", exact=True).count() == 1
-    assert page.get_by_text("slope [rad]", exact=True).count() == 0
-    studio.tab("Verdicts")
-    for words in ("Energy drift", "Constraint residual", "5 formulations", "friction coefficient"):
-        studio.wait_for_text(words)
-    studio.tab("Equations")
-    page.locator("math").first.wait_for(timeout=PATIENCE)
-    assert page.locator("math").count() >= 2
-    # a fault is shown with its three parts, and mended it goes away
-    studio.tab("Plots")
-    studio.type("set", "l = -1")
-    studio.wait_for_text("fix")
-    studio.type("set", "l = 0.5")
-    changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5}).trajectory
-    studio.wait_for_curve("wheel1.angle", changed)
-    assert page.locator(".fault").count() == 0
-
-
-def test_a_faulty_file_is_shown_and_the_last_good_model_stays(page, address, file):
+def test_a_faulty_file_is_shown_and_downloads_hold_what_is_shown(
+    small_page, address, file, tmp_path
+):
+    page = small_page
     studio = Studio(page, address)
     studio.wait_for_curve("skate.x", blade())
     studio.type("m [kg]", 2.0)
@@ -150,23 +162,12 @@ def test_a_faulty_file_is_shown_and_the_last_good_model_stays(page, address, fil
         assert float(studio.box("m [kg]").input_value()) == 2.2
     finally:
         save(file, good)
+    download_everything(studio, tmp_path)
 
 
-def test_two_browsers_at_once_have_their_own_state(new_page, address):
-    one, two = (Studio(new_page(viewport={"width": 1000, "height": 600}), address) for _ in "12")
-    for studio in (one, two):
-        studio.wait_for_curve("skate.x", blade())
-    one.type("m [kg]", 3.0)
-    two.type("slope [rad]", 0.5)
-    one.wait_for_curve("skate.x", blade(m=3.0))
-    two.wait_for_curve("skate.x", blade(slope=0.5))
-    assert float(two.box("m [kg]").input_value()) == 1.2
-
-
-def test_downloads_hold_what_is_shown(page, address, tmp_path):
-    import xarray
-
-    studio = Studio(page, address)
+def download_everything(studio, tmp_path):
+    """Every file holds the run that is shown."""
+    page = studio.page
     studio.type("m [kg]", 1.9)
     studio.wait_for_curve("skate.x", blade(m=1.9))
     studio.tab("Files")
@@ -186,14 +187,26 @@ def test_downloads_hold_what_is_shown(page, address, tmp_path):
     assert "__VISER_EMBED_DATA__" in files["Animation (HTML)"].read_text()
 
 
-def test_driving_with_keys_and_with_sliders(page, address):
+def test_two_browsers_at_once_have_their_own_state(new_page, address):
+    one, two = (Studio(new_page(viewport={"width": 1000, "height": 500}), address) for _ in "12")
+    for studio in (one, two):
+        studio.wait_for_curve("skate.x", blade())
+    one.type("m [kg]", 3.0)
+    two.type("slope [rad]", 0.5)
+    one.wait_for_curve("skate.x", blade(m=3.0))
+    two.wait_for_curve("skate.x", blade(slope=0.5))
+    assert float(two.box("m [kg]").input_value()) == 1.2
+
+
+def test_driving_with_keys_and_with_sliders(small_page, address):
+    page = small_page
     studio = Studio(page, address)
     studio.wait_for_curve("skate.x", blade())
     studio.pick("model", "tractor-trailer")
     studio.pick("task", "Drive it yourself")
     studio.wait_for_text("Stop and look")
     start = studio.place("tractor")
-    page.mouse.click(560, 500)
+    page.mouse.click(480, 120)
     for _ in range(5):
         page.keyboard.press("ArrowUp")
     # five notches of ten, up to 6 m/s: ahead is x
@@ -201,7 +214,7 @@ def test_driving_with_keys_and_with_sliders(page, address):
     studio.wait_until(lambda: studio.place("tractor")[0] - start[0] > 1.0)
     studio.type("steer.angle [rad]", 0.3)
     studio.wait_until(lambda: studio.place("tractor")[1] - start[1] > 0.3)  # to the left
-    page.mouse.click(560, 500)
+    page.mouse.click(480, 120)
     page.keyboard.press("Space")
     studio.wait_until(lambda: float(studio.box("speed [m/s]").input_value()) == 0.0)
     studio.press("Stop and look")
