@@ -22,7 +22,7 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import ExpressionError
-from noslip.simulation.batch_columns import _known as known_columns
+from noslip.simulation.batches.columns import _known as known_columns
 from noslip.simulation.inputs import (
     AbstractInputLaw,
     InputGenerator,
@@ -98,9 +98,9 @@ class ClosedLoop:
         num = self.system.num_states
         return ca.vertcat(projected[:num], self.y[num:]), projected[num]
 
-    def output(self, text: str, where: str) -> ca.SX:
-        """An expression of columns, parameters, definitions and t."""
-        return ca.densify(self.put_in(_read_output(self, text, where)))
+    def output(self, text: str, where: str, more: Mapping[str, ca.SX] | None = None) -> ca.SX:
+        """An expression of columns, parameters, definitions, t and more symbols by name."""
+        return ca.densify(self.put_in(_read_output(self, text, where, more or {})))
 
     def compile(
         self,
@@ -183,9 +183,11 @@ def _traced(
     return traced
 
 
-def _read_output(loop: ClosedLoop, text: str, where: str) -> ca.SX:
+def _read_output(
+    loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.SX]
+) -> ca.SX:
     """An expression that may use every column a trajectory has."""
-    system, definitions = loop.system, dict(loop.definitions)
+    system, definitions = loop.system, {**loop.definitions, **more}
     if not isinstance(text, str):
         raise SimulationError(
             f"the {where} is {text!r}, which is not an expression",

@@ -6,6 +6,7 @@ numbers finds it again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -44,6 +45,10 @@ class Numbers:
             at = segment_at(table.starts, t)
             base[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
         return base
+
+    def with_knots(self, times: Array) -> Numbers:
+        """The same with steps that end on more times."""
+        return dataclasses.replace(self, knots=np.union1d(self.knots, times))
 
 
 def segment_at(starts: Array, t: float) -> int:

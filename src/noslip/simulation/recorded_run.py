@@ -1,0 +1,183 @@
+"""A native run that remembers its steps, so that derivatives can be taken back through them.
+
+Steps are recorded in chunks. Where a chunk begins, all memory of the loop is kept; the steps of the
+newest chunks are kept too, as many as there is room for, and older ones are taken again from there
+when they are needed. They are the same to the last bit. Between two chunks Ctrl-C is heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.engines.llvm import NativeFunction
+from noslip.simulation import loop
+from noslip.simulation.memory import Memory
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.recorded_loop import PULL, PULLS, integrate_recorded, step_back
+from noslip.simulation.runner import NativeResult
+
+Array = np.ndarray
+
+CHUNK = 1024  # steps
+MOST_NUMBERS = 2**23  # of recorded steps that are kept, 64 MiB
+
+
+@dataclass(slots=True)
+class Derivatives:
+    """Derivatives that are collected on the way back.
+
+    Parameters
+    ----------
+    weights : (ny,) λ, by the state.
+    base, parameters : by base inputs and by those parameters that are asked for.
+    coefficients : one (k, 4) array for each table, by the coefficients of its segments.
+    """
+
+    weights: Array
+    base: Array
+    parameters: Array
+    coefficients: list[Array]
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Where a chunk begins, and its steps as long as they are kept."""
+
+    block: Array
+    segments: Array
+    setup: Array
+    times: Array | None = None
+    states: Array | None = None
+
+
+class RecordedRun:
+    """One piece of a run, recorded while it is made."""
+
+    def __init__(
+        self, plan: IntegrationPlan, *, chunk: int = CHUNK, most: int = MOST_NUMBERS
+    ) -> None:
+        self._plan, self._size, self._most = plan, chunk, most
+        self._memory = Memory(plan)
+        self._chunks: list[_Chunk] = []
+
+    @property
+    def _vectors(self) -> tuple[Array, Array, Array]:
+        block, _, _, segments = self._memory._kept
+        return block, segments, self._memory.setup
+
+    def forward(self) -> NativeResult:
+        """Run to the end."""
+        while True:
+            block, segments, setup = self._vectors
+            chunk = _Chunk(block.copy(), segments.copy(), setup.copy())
+            self._chunks.append(chunk)
+            self._take(chunk)
+            room = max(1, self._most // max(1, self._size * self._plan.start_state.size))
+            if len(self._chunks) > room:
+                self._chunks[-room - 1].times = self._chunks[-room - 1].states = None
+            if self._memory.outcome()[0] != loop.PAUSED:
+                return self._result()
+
+    def _take(self, chunk: _Chunk) -> None:
+        """Take the steps of a chunk from where it begins."""
+        ny = self._plan.start_state.size
+        times, states = np.empty(self._size + 1), np.empty((self._size + 1, ny))
+        times[0], states[0] = self._memory.time, self._memory.state
+        count = integrate_recorded(self._memory.setup, times[1:], states[1:])
+        chunk.times, chunk.states = times[: count + 1].copy(), states[: count + 1].copy()
+
+    def _result(self) -> NativeResult:
+        memory, ny = self._memory, self._plan.start_state.size
+        code, index, steps, rejections, evaluations, filled = memory.outcome()
+        return NativeResult(
+            code=code,
+            index=index,
+            steps=steps,
+            rejections=rejections,
+            evaluations=evaluations,
+            time=memory.time,
+            step=memory.step,
+            state=memory.state.copy(),
+            times=memory.times[:filled].copy(),
+            states=memory.states[:filled].copy(),
+            inputs=memory.inputs[:filled].copy(),
+            crossings=np.zeros((0, 2 + ny)),
+            is_interrupted=False,
+        )
+
+    def back(
+        self,
+        found: Derivatives,
+        pull: NativeFunction,
+        pull_project: NativeFunction | None,
+        added: Sequence[tuple[float, Array]] = (),
+    ) -> None:
+        """Take all steps back, from the end of the piece to its start.
+
+        Parameters
+        ----------
+        found : λ at the end on entry, at the start on return; the others are added to.
+        pull, pull_project : native functions as in `recorded_loop.py`.
+        added : times at which steps end, increasing, and what is added to λ there.
+        """
+        vectors = self._pull_vectors(found)
+        numbers = {name: vector.ctypes.data for name, vector in vectors.items()}
+        numbers |= {"pull": pull.address, "num_base": found.base.size}
+        numbers["pull_project"] = pull_project.address if pull_project else 0
+        numbers["num_parameters"] = found.parameters.size
+        pulls = np.zeros(1, PULL)
+        for name in PULLS:
+            pulls[name] = numbers[name]
+        waiting = list(added)
+        for chunk in reversed(self._chunks):
+            self._restore(chunk)
+            if chunk.times is None:
+                self._take(chunk)
+            self._chunk_back(chunk, pulls, vectors["weights"], waiting)
+            chunk.times = chunk.states = None
+        at = np.cumsum([0, *(len(c) for c in found.coefficients)])
+        rows = vectors["coefficients"].reshape(-1, 4)
+        for k, coefficients in enumerate(found.coefficients):
+            coefficients += rows[at[k] : at[k + 1]]
+        found.weights[:] = vectors["weights"]
+        found.base += vectors["base"]
+        found.parameters += vectors["parameters"]
+
+    def _pull_vectors(self, found: Derivatives) -> dict[str, Array]:
+        ny, num_segments = found.weights.size, sum(len(c) for c in found.coefficients)
+        given = ny + found.base.size + found.parameters.size
+        return {
+            "weights": np.array(found.weights),
+            "base": np.zeros(found.base.size),
+            "coefficients": np.zeros(4 * num_segments),
+            "parameters": np.zeros(found.parameters.size),
+            "point": np.zeros(2 * ny),
+            "pulled": np.zeros(given),
+            "stages": np.zeros(loop.NUM_STAGES * ny),
+        }
+
+    def _restore(self, chunk: _Chunk) -> None:
+        block, segments, setup = self._vectors
+        block[:], segments[:], setup[:] = chunk.block, chunk.segments, chunk.setup
+
+    def _chunk_back(
+        self, chunk: _Chunk, pulls: Array, weights: Array, waiting: list[tuple[float, Array]]
+    ) -> None:
+        """Take the steps of a chunk back, and stop where something is added to λ."""
+        assert chunk.times is not None and chunk.states is not None
+        end, is_first = len(chunk.times) - 1, chunk is self._chunks[0]
+        while waiting and (is_first or waiting[-1][0] >= chunk.times[0]):
+            time, along = waiting.pop()
+            at = max(int(np.searchsorted(chunk.times, time, side="right")) - 1, 0)
+            self._steps_back(chunk, pulls, min(at, end), end)
+            end = min(at, end)
+            weights += along
+        self._steps_back(chunk, pulls, 0, end)
+
+    def _steps_back(self, chunk: _Chunk, pulls: Array, first: int, end: int) -> None:
+        assert chunk.times is not None and chunk.states is not None
+        here = slice(first, end + 1)
+        step_back(self._memory.setup, pulls, chunk.times[here], chunk.states[here])
