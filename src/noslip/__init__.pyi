@@ -170,6 +170,12 @@ from .analysis.both_ways import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .analysis.history import (
+    DynamicsHistory as DynamicsHistory,
+    KinematicHistory as KinematicHistory,
+    dynamics_history as dynamics_history,
+    kinematic_history as kinematic_history,
+)
 from .analysis.audit import (
     Audit as Audit,
     audit as audit,
@@ -250,6 +256,9 @@ from .control.timing.hurry import (
 )
 from .control.motions.path import (
     PathMotion as PathMotion,
+)
+from .control.motions.frame import (
+    FrameMotion as FrameMotion,
 )
 from .control.motions.trailer import (
     TrailerMotion as TrailerMotion,

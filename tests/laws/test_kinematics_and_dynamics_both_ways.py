@@ -122,3 +122,83 @@ def test_weights_choose_among_redundant_inputs():
     dear = inverse_dynamics(system, state, wanted, weights={"tau_c": 1e8})
     assert abs(dear.inputs["tau_c"]) < 1e-6 < abs(even.inputs["tau_c"])
     assert np.max(np.abs(dear.unreachable)) < 1e-12
+
+
+def test_joints_as_outputs(agv):
+    """Driven wheels, or a wheel and the caster's pivot, determine all other speeds."""
+    start = {k: v for k, v in STATE.items() if k.endswith("angle")}
+    instant = ns.evaluate(agv, STATE)
+    rates = {"wheel1.rate": 0.3, "wheel2.rate": -0.2}
+    platform = direct_kinematics(agv, STATE, accelerations_of=rates)["platform"]
+    both = {name: instant.speeds[name] for name in rates}
+    found = inverse_kinematics(agv, start, joint_speeds=both, joint_accelerations=rates)
+    for name, speed in instant.speeds.items():
+        assert found.speeds[name] == pytest.approx(speed, abs=1e-12)
+    assert found.accelerations["platform.rate"] == pytest.approx(
+        platform.angular_acceleration[2], abs=1e-13
+    )
+    # through the caster: its own rates and those of a wheel give the other wheel's
+    names = ("wheel1.rate", "bracket.rate")
+    again = inverse_kinematics(
+        agv,
+        start,
+        joint_speeds={n: instant.speeds[n] for n in names},
+        joint_accelerations={n: found.accelerations[n] for n in names},
+    )
+    assert again.speeds == pytest.approx(found.speeds, abs=1e-11)
+    assert again.accelerations == pytest.approx(found.accelerations, abs=1e-10)
+    assert np.max(np.abs(again.residual)) < 1e-12
+    # a frame and a joint that contradict each other
+    odd = inverse_kinematics(
+        agv,
+        start,
+        body="platform",
+        components=("vx", "vy", "wz"),
+        velocity=[*platform.velocity[:2], platform.angular_velocity[2]],
+        joint_speeds={"wheel1.rate": -4.0},
+    )
+    assert odd.residual.shape == (4,) and np.max(np.abs(odd.residual)) > 0.1
+
+
+def test_a_steering_rate_moves_a_vehicle_too():
+    """A speed input is part of the motion: the steered wheel swings, its hub's speed stays."""
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    state = {"tractor.vx": 1.5, "steer.angle": 0.3, "hinge.angle": -0.2}
+    given = {"steering_rate": 0.4, "steering_rate_rate": -0.1}
+    still, turned = (direct_kinematics(tractor, state, speed_inputs=w) for w in ({}, given))
+    p = tractor.model.parameter_values()
+    assert turned["tractor"].velocity == pytest.approx(still["tractor"].velocity, abs=1e-14)
+    # ω = v tan δ / l1, so its rate has v δ̇ / (l1 cos² δ)
+    change = turned["tractor"].angular_acceleration - still["tractor"].angular_acceleration
+    assert change[2] == pytest.approx(1.5 * 0.4 / (p["l1"] * np.cos(0.3) ** 2), abs=1e-13)
+    found = inverse_kinematics(
+        tractor,
+        {"steer.angle": 0.3, "hinge.angle": -0.2},
+        joint_speeds={"tractor.vx": 1.5},
+        speed_inputs=given,
+    )
+    assert found.speeds["steer.rate"] == pytest.approx(0.4)
+    assert found.accelerations["tractor.rate"] == pytest.approx(
+        turned["tractor"].angular_acceleration[2], abs=1e-13
+    )
+
+
+def test_wrong_requests_for_joints(agv):
+    for request, what, fix in (
+        ({"joint_speeds": {"wheel9.rate": 1.0}}, "no joint speed 'wheel9.rate'", "wheel1.rate"),
+        (
+            {"joint_speeds": {"wheel1.rate": 1.0}, "joint_accelerations": {"wheel2.rate": 1.0}},
+            "a rate of 'wheel2.rate' is given, but not the speed itself",
+            "joint_speeds",
+        ),
+        ({"joint_speeds": {"wheel1.rate": 1.0}}, "leave a freedom open", "more components"),
+        ({"body": "platform", "velocity": [1.0]}, "1 velocities are given for 6", "vx, vy"),
+        (
+            {"joint_speeds": {"wheel1.rate": 1.0}, "speed_inputs": {"steer": 1.0}},
+            "no speed input 'steer'",
+            "",
+        ),
+    ):
+        with pytest.raises(ns.SimulationError, match=what) as caught:
+            inverse_kinematics(agv, {}, **request)
+        assert "agv" in caught.value.where and fix in caught.value.fix

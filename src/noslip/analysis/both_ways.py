@@ -80,6 +80,7 @@ def direct_kinematics(
     state: Mapping[str, float],
     *,
     accelerations_of: Mapping[str, float] | None = None,
+    speed_inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> dict[str, BodyMotion]:
     """Pose, twist and twist rate of every body.
@@ -89,24 +90,26 @@ def direct_kinematics(
     system : compiled system.
     state : coordinates and speeds; passive ones are completed.
     accelerations_of : rates of independent speeds by name, zero by default.
+    speed_inputs : such as a steering rate, and their rates (``steering_rate_rate``), zero by
+        default.
     parameters : values that differ from the nominal ones.
     """
     kin = system.kinematics
     s = kin.symbols
     params = system.parameters(parameters)
-    start = complete_start(system, state, parameters=params)
+    w, wdot = _speed_inputs(system, speed_inputs)
+    start = complete_start(system, state, speed_inputs=lambda q: w, parameters=params)
     names = [x.name for x in kin.independent_speeds]
     etadot = _named(dict(accelerations_of or {}), names, "independent speed", system)
     symbol = ca.SX.sym("etadot", len(names))
     motion = twists(kin.tree, kin.v)
     rates = accelerations(kin.tree, motion, kin.v, ca.mtimes(kin.S, symbol) + kin.vdot0)
     parts = []
-    for node, (w, v), (alpha, a) in zip(kin.tree.nodes, motion, rates, strict=True):
-        turned = [ca.mtimes(node.R_WD, x) for x in (w, v, alpha, a)]
+    for node, (omega, v), (alpha, a) in zip(kin.tree.nodes, motion, rates, strict=True):
+        turned = [ca.mtimes(node.R_WD, x) for x in (omega, v, alpha, a)]
         parts.append(ca.vertcat(ca.reshape(node.R_WB.T, 9, 1), node.p_WB, *turned))
     f = ca.Function("f", [s.t, s.q, kin.eta, symbol, s.w, s.wdot, s.params], parts)
-    none = np.zeros(len(system.model.speed_inputs))
-    found = f.call([start.time, start.q, start.eta, etadot, none, none, params])
+    found = f.call([start.time, start.q, start.eta, etadot, w, wdot, params])
     result = {}
     for node, numbers in zip(kin.tree.nodes, found, strict=True):
         x = np.array(numbers).ravel()
@@ -125,44 +128,76 @@ def inverse_kinematics(
     system: System,
     configuration: Mapping[str, float],
     *,
-    body: str,
-    velocity: Sequence[float],
+    body: str = "",
+    velocity: Sequence[float] = (),
     acceleration: Sequence[float] | None = None,
     point: Vector3 = ZERO,
     components: Sequence[str] = COMPONENTS,
     axes: str = "world",
+    joint_speeds: Mapping[str, float] | None = None,
+    joint_accelerations: Mapping[str, float] | None = None,
+    speed_inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> InverseKinematics:
-    """Independent and passive speeds and accelerations that move a frame as asked.
+    """Independent and passive speeds and accelerations that move a frame, or joints, as asked.
 
     Parameters
     ----------
     system : compiled system.
     configuration : coordinates; the rest is completed consistently.
-    body, point : the frame: a body and its origin there, m.
+    body, point : the frame: a body and its origin there, m; none if joints alone are given.
     velocity, acceleration : of `components`, m/s, rad/s and their rates (of the components, so that
         in body axes they are not the components of the acceleration).
     components : of ``vx vy vz wx wy wz``.
     axes : ``"world"`` or ``"body"``.
+    joint_speeds, joint_accelerations : speeds of joints by name, asked for too, and their rates,
+        zero by default.
+    speed_inputs : such as a steering rate, and their rates, zero by default.
     parameters : values that differ from the nominal ones.
+
+    Returns
+    -------
+    found : residuals count the components first, then the joints.
 
     Raises
     ------
-    SimulationError : for unknown names, or if the motion of the frame leaves a freedom open.
+    SimulationError : for unknown names, or if what is asked for leaves a freedom open.
     """
     bodies = [b.name for b in system.model.bodies]
     where = f"inverse kinematics of model '{system.model.name}'"
-    if body not in bodies:
+    joints, rates = dict(joint_speeds or {}), dict(joint_accelerations or {})
+    if not joints and body not in bodies:
         raise SimulationError(f"there is no body '{body}'", where, nearest(body, bodies))
+    components = tuple(components) if body else ()
     for c in components:
         if c not in COMPONENTS:
             raise SimulationError(f"there is no component '{c}'", where, nearest(c, COMPONENTS))
     kin = system.kinematics
+    known = [x.name for x in kin.speeds]
+    for name in (*joints, *rates):
+        if name not in known or name not in joints:
+            raise SimulationError(
+                f"there is no joint speed '{name}'"
+                if name not in known
+                else f"a rate of '{name}' is given, but not the speed itself",
+                where,
+                nearest(name, known) if name not in known else "give it in joint_speeds too",
+            )
+    if len(velocity) != len(components):
+        raise SimulationError(
+            f"{len(velocity)} velocities are given for {len(components)} components",
+            where,
+            f"give one for each of {', '.join(components) or 'the joints in joint_speeds'}",
+        )
     s = kin.symbols
     params = system.parameters(parameters)
-    start = complete_start(system, configuration, parameters=params)
-    chosen = frame_twist(system, body, point, axes, s.v)
-    chosen = chosen[[COMPONENTS.index(c) for c in components]]
+    w, wdot = _speed_inputs(system, speed_inputs)
+    start = complete_start(system, configuration, speed_inputs=lambda q: w, parameters=params)
+    parts = [s.v[[known.index(name) for name in joints]]]
+    if body:
+        twist = frame_twist(system, body, point, axes, s.v)
+        parts.insert(0, twist[[COMPONENTS.index(c) for c in components]])
+    chosen = ca.vertcat(*parts)
     rows = ca.jacobian(chosen, s.v)
     moving = kin.at_speeds(ca.jtimes(chosen, s.q, ca.mtimes(kin.N, s.v)))
     f = ca.Function(
@@ -177,34 +212,34 @@ def inverse_kinematics(
             kin.vdot0,
         ],
     )
-    none = np.zeros(len(system.model.speed_inputs))
 
     def at(eta: Array) -> list[Array]:
-        return [np.array(x) for x in f(start.time, start.q, eta, none, none, params)]
+        return [np.array(x) for x in f(start.time, start.q, eta, w, wdot, params)]
 
     J, offset, *_ = at(np.zeros(len(kin.independent_speeds)))
-    scale = np.array([kin.length if c.startswith("w") else 1.0 for c in components])
+    turns = [c.startswith("w") for c in components]
+    turns += [kin.speeds[known.index(name)].unit == "rad/s" for name in joints]
+    scale = np.where(turns, kin.length, 1.0)
     if np.linalg.matrix_rank(scale[:, None] * J, tol=1e-10) < J.shape[1]:
         raise SimulationError(
-            f"the components {', '.join(components)} of body '{body}' leave a freedom open: "
-            "several motions of the mechanism look the same from there",
-            where,
-            "give more components, or those of another body",
+            f"{', '.join((*components, *joints))} leave a freedom open: several motions of the "
+            "mechanism look the same from there",
+            f"{where}, body '{body}'" if body else where,
+            "give more components or joints, or those of another body",
         )
 
     def least(rhs: Array) -> tuple[Array, Array]:
         x: Array = np.asarray(np.linalg.lstsq(scale[:, None] * J, scale * rhs, rcond=None)[0])
         return x, rhs - J @ x
 
-    wanted = np.asarray(velocity, dtype=float)
+    wanted = np.array([*velocity, *joints.values()], dtype=float)
     eta, residual = least(wanted - offset.ravel())
     _, _, bias, S, s_n, vdot0 = at(eta)
-    change = (
-        np.zeros(len(wanted)) if acceleration is None else np.asarray(acceleration, dtype=float)
-    )
+    moved = np.zeros(len(components)) if acceleration is None else np.asarray(acceleration)
+    change = np.array([*moved, *(rates.get(name, 0.0) for name in joints)], dtype=float)
     etadot, rest = least(change - bias.ravel())
     names = [x.name for x in kin.speeds]
-    v = S @ eta + s_n.ravel()
+    v = S @ eta + np.array(s_n).ravel()
     vdot = S @ etadot + vdot0.ravel()
     return InverseKinematics(
         speeds=dict(zip(names, v.tolist(), strict=True)),
@@ -219,6 +254,7 @@ def inverse_dynamics(
     state: Mapping[str, float] | Start,
     accelerations_of: Mapping[str, float],
     *,
+    speed_inputs: Mapping[str, float] | None = None,
     weights: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> InverseDynamics:
@@ -229,12 +265,17 @@ def inverse_dynamics(
     system : compiled system.
     state : coordinates and speeds, completed consistently.
     accelerations_of : rate of every independent speed by name; those not named are zero.
+    speed_inputs : such as a steering rate, and their rates, zero by default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
     """
     kin = system.kinematics
     params = system.parameters(parameters)
-    start = state if isinstance(state, Start) else complete_start(system, state, parameters=params)
+    w, wdot = _speed_inputs(system, speed_inputs)
+    if isinstance(state, Start):
+        start = state
+    else:
+        start = complete_start(system, state, speed_inputs=lambda q: w, parameters=params)
     names = [x.name for x in kin.independent_speeds]
     inputs = [i.name for i in system.model.inputs]
     etadot = _named(dict(accelerations_of), names, "independent speed", system)
@@ -250,7 +291,7 @@ def inverse_dynamics(
     nf, nu = len(names), len(inputs)
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
-    u = np.zeros(len(system.inputs))
+    u = np.concatenate([np.zeros(nu), w, wdot])
     blocks = system.blocks(start.time, x, u, params)
     mass = blocks[: nf * nf].reshape(nf, nf)
     bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
@@ -263,6 +304,13 @@ def inverse_dynamics(
         inputs=dict(zip(inputs, found.tolist(), strict=True)),
         unreachable=needed - (B @ found if nu else 0.0),
     )
+
+
+def _speed_inputs(system: System, given: Mapping[str, float] | None) -> tuple[Array, Array]:
+    """w and ẇ by name, zero if not given."""
+    names = [i.name for i in system.model.speed_inputs]
+    both = _named(dict(given or {}), [*names, *(f"{n}_rate" for n in names)], "speed input", system)
+    return both[: len(names)], both[len(names) :]
 
 
 def _named(given: dict[str, float], names: list[str], what: str, system: System) -> Array:

@@ -149,13 +149,22 @@ class FollowMotion(AbstractInputLaw):
 
 
 def trace_reference(
-    system: System, motion: AbstractMotion, inputs: tuple[str, ...] = ()
+    system: System,
+    motion: AbstractMotion,
+    inputs: tuple[str, ...] = (),
+    *,
+    is_driven: bool = True,
 ) -> Reference:
-    """(1) to (3) for a motion, as functions of time and the reference's own states."""
+    """(1) to (3) for a motion, as functions of time and the reference's own states.
+
+    Without `is_driven` (3) is left out, and there may be too few inputs for it.
+    """
     kin, eq = system.kinematics, system.equations
     symbols = kin.symbols
     trace = motion.trace(system)
     _check(system, trace, inputs)
+    if is_driven:
+        _check_inputs(system, inputs)
     q_ref = ca.SX.sym("q_ref", kin.num_coordinates)
     parts = ca.vertsplit(q_ref)
     for k, at in enumerate(trace.at):
@@ -189,7 +198,7 @@ def trace_reference(
         etadot=etadot,
         speed_inputs=w,
         speed_input_rates=wdot,
-        forces=solve_inputs(B, ca.mtimes(mass, etadot) + rest),
+        forces=solve_inputs(B, ca.mtimes(mass, etadot) + rest) if is_driven else ca.SX(0, 1),
         residual=miss,
         conditioning=health,
     )
@@ -221,6 +230,7 @@ def reference_generator(
                 "singular",
                 "prescribe more or other coordinates, or keep the motion away from this place",
             ),
+            *motion.guards,
         ),
     )
 
@@ -316,7 +326,12 @@ def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
             where,
             f"prescribe at least {freedom} coordinates",
         )
-    num = len(inputs or known)
+
+
+def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
+    model, freedom = system.model, system.kinematics.num_independent_speeds
+    where = f"motion of model '{model.name}'"
+    num = len(inputs or model.inputs)
     if num < freedom:
         raise SimulationError(
             f"the model has {num} force inputs for {freedom} degrees of freedom, so they cannot "

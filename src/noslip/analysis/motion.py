@@ -18,6 +18,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.symbols import parameter_reader
 from noslip.model.quantities import Parameter, Scalar
+from noslip.simulation.guards import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +33,7 @@ class MotionTrace:
     names, units : of m, for columns.
     parameters, parameter_values : numbers of the task beyond the model's.
     knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
+    guards : what the motion divides by, for a run that ends where one of them vanishes.
     """
 
     at: tuple[int, ...]
@@ -44,6 +46,7 @@ class MotionTrace:
     parameters: ca.SX
     parameter_values: Array
     knots: tuple[float, ...] = ()
+    guards: tuple[Guard, ...] = ()
 
     def rate_of(self, expression: ca.SX, t: ca.SX) -> ca.SX:
         """Exact time derivative of an expression of t and m."""

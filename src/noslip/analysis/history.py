@@ -1,0 +1,272 @@
+"""Kinematics and dynamics both ways along a whole motion, with no forces simulated.
+
+A motion prescribes some coordinates over time. The independent speeds follow by least squares, all
+other coordinates by integration (the angle of a caster is no function of the driven wheels'), and
+with them the pose, twist and twist rate of every body. Prescribe the driven joints, and this is
+direct kinematics; prescribe a vehicle's pose or a tool's place, and it is inverse kinematics. The
+part of the motion that no admissible one has is reported at every sample.
+
+Inverse dynamics along it needs no inputs to match the freedoms: where there are more the least
+ones are found, where there are fewer what is missing is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.both_ways import BodyMotion, inverse_dynamics
+from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.motion import AbstractMotion
+from noslip.engines.llvm import compile_native
+from noslip.engines.program import trace_program
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.tree import accelerations, twists
+from noslip.simulation import loop
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import run_native
+from noslip.simulation.start import complete_start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KinematicHistory:
+    """A motion of every coordinate and body over time.
+
+    Parameters
+    ----------
+    t : (n,) s.
+    coordinates, speeds, accelerations : name → (n,): all coordinates, all tree speeds, passive
+        joints included, and the rates of the speeds.
+    bodies : name → its motion; arrays as in :class:`BodyMotion` with the samples first.
+    independent_accelerations : name → (n,) rates of the independent speeds.
+    speed_inputs : name → (n,), and their rates.
+    residual : prescribed coordinate → (n,) part of its rate that no admissible motion has.
+    """
+
+    t: Array
+    coordinates: dict[str, Array] = field(repr=False)
+    speeds: dict[str, Array] = field(repr=False)
+    accelerations: dict[str, Array] = field(repr=False)
+    bodies: dict[str, BodyMotion] = field(repr=False)
+    independent_accelerations: dict[str, Array] = field(repr=False)
+    speed_inputs: dict[str, Array] = field(repr=False)
+    residual: dict[str, Array] = field(repr=False)
+
+    @property
+    def inadmissible(self) -> float:
+        """The largest part of a prescribed rate that no admissible motion has, m/s or rad/s."""
+        return max(float(np.max(np.abs(x))) for x in self.residual.values())
+
+    def __getitem__(self, name: str) -> Array:
+        for columns in (self.coordinates, self.speeds, self.speed_inputs):
+            if name in columns:
+                return columns[name]
+        raise SimulationError(
+            f"there is no column '{name}'",
+            "motion over time",
+            nearest(name, [*self.coordinates, *self.speeds, *self.speed_inputs]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DynamicsHistory:
+    """Inputs along a motion.
+
+    Parameters
+    ----------
+    inputs : force input → (n,), least where several do.
+    unreachable : (n, nf) generalized forces that no inputs supply.
+    """
+
+    inputs: dict[str, Array]
+    unreachable: Array
+
+
+def kinematic_history(
+    system: System,
+    motion: AbstractMotion,
+    *,
+    duration: float,
+    start: Mapping[str, float] | None = None,
+    samples: int = 601,
+    parameters: Mapping[str, float] | None = None,
+    tolerance: float = 1e-11,
+) -> KinematicHistory:
+    """All coordinates, speeds, accelerations and bodies along a prescribed motion.
+
+    Parameters
+    ----------
+    system : compiled system.
+    motion : which coordinates move, and how.
+    duration : s.
+    start : coordinates that the motion leaves open, at the start.
+    samples : number of times.
+    parameters : values that differ from the nominal ones.
+    tolerance : of the integration of what the motion leaves open.
+
+    Raises
+    ------
+    SimulationError : if the motion does not determine all speeds.
+    """
+    reference = trace_reference(system, motion, is_driven=False)
+    values = system.parameters(parameters)
+    times = np.linspace(0.0, duration, samples)
+    states = _states(system, reference, dict(start or {}), times, values, tolerance)
+    arguments = _arguments(system, reference)
+    given = [times[None, :], states.T, values, reference.motion.parameter_values]
+    columns = _columns(system, reference)
+    function = ca.Function("columns", arguments, list(columns.values()))
+    found = dict(zip(columns, (x.full() for x in function.call(given)), strict=True))
+    kin, model = system.kinematics, system.model
+    inputs = [i.name for i in model.speed_inputs]
+    prescribed = [system.coordinates[k].name for k in reference.motion.at]
+    return KinematicHistory(
+        t=times,
+        coordinates=_named([c.name for c in system.coordinates], found["coordinates"]),
+        speeds=_named([s.name for s in system.speeds], found["speeds"]),
+        accelerations=_named([s.name for s in system.speeds], found["accelerations"]),
+        bodies=_bodies([n.body.name for n in kin.tree.nodes], found["bodies"]),
+        independent_accelerations=_named(
+            [s.name for s in system.independent_speeds], found["independent accelerations"]
+        ),
+        speed_inputs=_named([*inputs, *(f"{n}_rate" for n in inputs)], found["speed inputs"]),
+        residual=_named(prescribed, found["residual"]),
+    )
+
+
+def dynamics_history(
+    system: System,
+    history: KinematicHistory,
+    *,
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> DynamicsHistory:
+    """Force inputs that produce a motion, and what none of them can.
+
+    Parameters
+    ----------
+    system : compiled system.
+    history : the motion.
+    weights : input name → weight of its square in the norm that is least, 1 by default.
+    parameters : values that differ from the nominal ones.
+    """
+    inputs, missing = [], []
+    for k in range(len(history.t)):
+        state = {n: float(x[k]) for n, x in (history.coordinates | history.speeds).items()}
+        found = inverse_dynamics(
+            system,
+            state,
+            {n: float(x[k]) for n, x in history.independent_accelerations.items()},
+            speed_inputs={n: float(x[k]) for n, x in history.speed_inputs.items()},
+            weights=weights,
+            parameters=parameters,
+        )
+        inputs.append(list(found.inputs.values()))
+        missing.append(found.unreachable)
+    names = [i.name for i in system.model.inputs]
+    return DynamicsHistory(inputs=_named(names, np.array(inputs).T), unreachable=np.array(missing))
+
+
+def _arguments(system: System, reference: Reference) -> list[ca.SX]:
+    symbols = system.kinematics.symbols
+    return [symbols.t, reference.states, symbols.params, reference.motion.parameters]
+
+
+def _states(
+    system: System,
+    reference: Reference,
+    start: dict[str, float],
+    times: Array,
+    values: Array,
+    tolerance: float,
+) -> Array:
+    """(n, nz) states of the motion and the reference configuration, integrated over its kinks."""
+    trace, arguments = reference.motion, _arguments(system, reference)
+    outputs = ca.Function("y", [arguments[0], trace.states, *arguments[2:]], [trace.outputs])
+    y = np.array(outputs(times[0], trace.start, values, trace.parameter_values)).ravel()
+    on_motion = {system.coordinates[k].name: float(x) for k, x in zip(trace.at, y, strict=True)}
+    begin = complete_start(system, {**on_motion, **start}, parameters=values)
+    t, states, *params = arguments
+    program = trace_program(
+        "motion",
+        (t, states, ca.SX(0, 1), ca.vertcat(*params)),
+        ca.densify(reference.rates),
+    )
+    rates = compile_native([program])["motion"]
+    z = np.concatenate([trace.start, begin.q])
+    run = run_native(
+        IntegrationPlan(
+            rates=rates.address,
+            parameters=np.concatenate([values, trace.parameter_values]),
+            start_time=times[0],
+            end_time=times[-1],
+            start_state=z,
+            sample_times=times,
+            # steps end on every sample: within a long one the angle of a caster is less exact
+            knots=np.unique([*times[1:], *(k for k in trace.knots if 0 < k < times[-1])]),
+            relative_tolerance=tolerance,
+            absolute_tolerance=np.full(len(z), tolerance),
+        )
+    )
+    if run.code != loop.FINISHED:
+        raise SimulationError(
+            "the motion does not determine all speeds: no number is found for one of them",
+            f"motion of model '{system.model.name}', t = {run.time:.6g} s",
+            "prescribe more coordinates, or keep the motion away from this place",
+        )
+    return run.states
+
+
+def _columns(system: System, reference: Reference) -> dict[str, ca.SX]:
+    """What is known at a sample, traced."""
+    kin = system.kinematics
+    s = kin.symbols
+    etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
+    vdot = ca.mtimes(kin.S, etadot) + kin.vdot0
+    motion = twists(kin.tree, kin.v)
+    changing = accelerations(kin.tree, motion, kin.v, vdot)
+    bodies = []
+    for node, (omega, v), (alpha, a) in zip(kin.tree.nodes, motion, changing, strict=True):
+        turned = [ca.mtimes(node.R_WD, x) for x in (omega, v, alpha, a)]
+        bodies += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB, *turned]
+    at = ca.Function(
+        "at",
+        [s.t, s.q, kin.eta, etadot, s.w, s.wdot, s.params],
+        [ca.densify(kin.v), ca.densify(vdot), ca.densify(ca.vertcat(*bodies))],
+    )
+    r = reference
+    speeds, rates, placed = at(
+        s.t, r.q, r.eta, r.etadot, r.speed_inputs, r.speed_input_rates, s.params
+    )
+    return {
+        "coordinates": ca.densify(r.q),
+        "speeds": speeds,
+        "accelerations": rates,
+        "bodies": placed,
+        "independent accelerations": ca.densify(r.etadot),
+        "speed inputs": ca.densify(ca.vertcat(r.speed_inputs, r.speed_input_rates)),
+        "residual": ca.densify(r.residual),
+    }
+
+
+def _named(names: list[str], rows: Array) -> dict[str, Array]:
+    return dict(zip(names, rows, strict=True))
+
+
+def _bodies(names: list[str], rows: Array) -> dict[str, BodyMotion]:
+    result = {}
+    for name, x in zip(names, rows.reshape(len(names), 24, -1), strict=True):
+        x = x.T
+        result[name] = BodyMotion(
+            rotation=x[:, :9].reshape(-1, 3, 3),
+            position=x[:, 9:12],
+            angular_velocity=x[:, 12:15],
+            velocity=x[:, 15:18],
+            angular_acceleration=x[:, 18:21],
+            acceleration=x[:, 21:24],
+        )
+    return result
