@@ -208,10 +208,18 @@ def _begin(code: BatchCode, request: Request, settings: Settings) -> Stretch:
         speed_inputs=speed_inputs if num_w else None,
     )
     work = np.zeros((count, 1 if system.does_work else 0))
-    states = [starts.q, starts.eta, starts.mu, work, np.tile(z, (count, 1))]
+    parts = [starts.q, starts.eta, starts.mu, work, np.tile(z, (count, 1))]
+    states = np.concatenate(parts, axis=1)
+    is_finite = np.isfinite(states).all(axis=1)
+    if not is_finite.all():
+        raise SimulationError(
+            "the start state is not finite",
+            f"start of model '{system.model.name}', trajectory {int(np.argmin(is_finite))}",
+            "give another configuration, away from singular ones",
+        )
     return Stretch(
         queue=np.arange(count),
-        states=np.concatenate(states, axis=1),
+        states=states,
         times=np.full(count, settings.start_time),
         steps=np.full(count, float(settings.step)),
         filled=np.zeros(count, np.int64),

@@ -231,7 +231,9 @@ def test_a_lane_does_not_see_the_others(kind: str, rng: np.random.Generator) -> 
     assert alone.tobytes() == bits
 
 
-def test_wide_and_scalar_code_of_every_model(model_name: str, system: ns.System, rng) -> None:
+@pytest.mark.parametrize("name", [*ns.MODELS, "every-joint", "car", "loop-closed-by-revolute"])
+def test_wide_and_scalar_code_of_models(system_of, rng, name: str) -> None:
+    system = system_of(name)
     program = system.program("rates", system.rates_expression)
     kin = system.kinematics
     found = kin.probe.configurations(11)

@@ -16,6 +16,7 @@ TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 #: A run alone and a run in a batch take the same steps; what differs is rounding and its growth.
 SAME = {"rtol": 1e-9, "atol": 1e-9}
 COUNT, MANY = 11, 37
+QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def varied(rng, nominal, share=0.05, count=COUNT):
@@ -724,6 +725,14 @@ class TestRefused:
                 duration=1.0,
                 starts={"disk.tilt": 1.0, "disk.z": [0.5 * np.sin(1.0), 5.0], "disk.yaw_rate": 0.0},
             )
+
+    @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
+    def test_a_start_that_is_not_finite(self, system_of, refuses):
+        zero = {f"pivot.{letter}": [1.0, 0.0] if letter == "qw" else 0.0 for letter in QUATERNION}
+        with refuses(
+            ns.SimulationError, "the start state is not finite", "trajectory 1", "configuration"
+        ):
+            ns.simulate_batch(system_of("heavy-body"), duration=1.0, starts=zero)
 
     def test_a_folded_parameter(self, refuses):
         system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=["m"])

@@ -213,7 +213,8 @@ def _normalized(system: System, q: Array) -> Array:
     q = q.copy()
     for k in system.kinematics.probe.quaternions:
         part = q[:, k : k + 4]
-        part /= np.sqrt(dot(part, part))[:, None]
+        with np.errstate(invalid="ignore"):  # what is not finite is refused later
+            part /= np.sqrt(dot(part, part))[:, None]
     return q
 
 
