@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -175,7 +175,7 @@ def picture(
     run: Run,
     *,
     system: System | None = None,
-    time: float | None = None,
+    time: float | Sequence[float] | None = None,
     forces: bool = False,
     velocities: bool = False,
     traces: bool = True,
@@ -188,8 +188,14 @@ def picture(
 
     Parameters
     ----------
-    time : s.
+    run : from :func:`simulate`, :func:`run_scenario` or :func:`track`.
+    system : that was simulated; without it one is made from the run's model.
+    time : s. Several times are drawn in one picture, the bodies paler at all but the last.
+    forces : arrows for the forces of the ground.
+    velocities : arrows for the velocities of the mass centers.
+    traces : lines of the contact points and mass centers.
     follow : come close to the bodies instead of showing all of the motion.
+    width, height : pixels.
     caption : in the corner, before the time; None for neither.
     """
     from noslip.show.scene.still import Film
@@ -197,7 +203,8 @@ def picture(
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     look, motion = _motion(system, trajectory, RATES[".html"], forces)
-    at = trajectory.t[-1] if time is None else time
+    given = np.atleast_1d([] if time is None else time)
+    times = given if len(given) else trajectory.t[-1:]
     film = Film(
         scene=look,
         frames=motion,
@@ -209,7 +216,8 @@ def picture(
         forces=forces,
         velocities=velocities,
     )
-    return film.picture(int(np.argmin(np.abs(motion.times - at))))
+    *earlier, last = (int(np.argmin(np.abs(motion.times - t))) for t in times)
+    return film.picture(last, earlier)
 
 
 def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> float:

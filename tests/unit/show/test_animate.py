@@ -123,6 +123,34 @@ def test_a_picture_shows_the_end_of_the_run(carriage, tmp_path):
     assert np.mean(np.any(written != earlier, axis=2)) > 0.02
 
 
+def test_a_picture_of_several_times_has_the_last_as_it_is_and_the_others_paler(carriage):
+    system, run = carriage
+    options = {"system": system, "traces": False, "width": 300, "height": 200}
+    start, end, both = (
+        np.asarray(ns.picture(run, time=time, **options), dtype=int) for time in (0, 2.0, (0, 2.0))
+    )
+    # dark parts of the vehicle where the other picture has nothing but ground
+    here, gone = (
+        np.all(body < 130, axis=2) & np.all(ground > 245, axis=2)
+        for body, ground in ((end, start), (start, end))
+    )
+    assert min(here.sum(), gone.sum()) > 200
+    assert np.array_equal(both[here], end[here])
+    dark, between, light = (np.mean(picture[gone], axis=1) for picture in (start, both, end))
+    assert np.all(between > dark + 10) and np.all(between < light - 10)
+    assert np.array_equal(np.asarray(ns.picture(run, time=(), **options)), end)
+
+
+def test_what_stands_still_is_drawn_once(system_of):
+    system = system_of("manipulator-6r")
+    run = ns.run_scenario(system)
+    options = {"system": system, "traces": False, "width": 300, "height": 200}
+    end, both = (np.asarray(ns.picture(run, time=time, **options)) for time in (2.0, (0, 2.0)))
+    base = np.all(end < 70, axis=2)
+    base[:130] = False
+    assert base.sum() > 300 and np.mean(np.all(both == end, axis=2)[base]) > 0.98
+
+
 def test_mp4_without_ffmpeg_says_what_to_do(carriage, tmp_path, monkeypatch, refuses):
     monkeypatch.setenv("PATH", str(tmp_path))
     with refuses(ns.SimulationError, "ffmpeg, which is not installed", "x.mp4", "install ffmpeg"):

@@ -7,6 +7,7 @@ triangles thrown on the ground along the light.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from noslip.show.scene.camera import Camera
 from noslip.show.scene.geometry import Array
+from noslip.show.scene.meshes import Color
 
 Ints = NDArray[np.int64]
 
@@ -74,6 +76,15 @@ class Triangles:
             normals=np.concatenate([none, *(p.normals for p in parts)]),
             colors=np.concatenate([none[:, 0], *(p.colors for p in parts)]),
         )
+
+    def mixed(self, color: Color, share: float) -> Triangles:
+        """The same with only a share of their own colors, the rest of another, 0 to 255."""
+        colors = share * self.colors + (1 - share) * np.array(color) / 255
+        return dataclasses.replace(self, colors=colors)
+
+    def farther(self, eye: Array, factor: float) -> Triangles:
+        """The same, larger about an eye: seen from there at the same place, but behind."""
+        return dataclasses.replace(self, corners=eye + factor * (self.corners - eye))
 
 
 def vertex_normals(vertices: Array, faces: Ints) -> Array:

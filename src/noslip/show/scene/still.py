@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -39,6 +40,8 @@ INK: Color = (70, 78, 90)
 SHADOW = 0.22
 DARK: Color = (40, 50, 70)
 SHAFT = 0.014
+#: How much of their color bodies keep at earlier frames, and how much farther they are drawn.
+PAST, BEHIND = 0.45, 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,19 +69,23 @@ class Film:
     view: Camera | None = None
     caption: str | None = ""
 
-    def picture(self, index: int) -> Image:
-        """The picture of a frame."""
+    def picture(self, index: int, earlier: Sequence[int] = ()) -> Image:
+        """The picture of a frame; in it, paler, the bodies at earlier ones."""
         from PIL import Image as images
         from PIL import ImageDraw
 
         at = self._camera_at(index)
         view = View(camera=at, width=self.width * FINER, height=self.height * FINER)
-        triangles = self._triangles(index)
-        image = self._shadowed(self._ground(view, index), view, triangles)
+        now = self._triangles(index)
+        past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
+        shadows = Triangles.joined([past, now])
+        image = self._shadowed(self._ground(view, index), view, shadows)
         if self.traces:
             self._draw_traces(ImageDraw.Draw(image), view, index)
         pixels = np.array(image)
-        draw(pixels, view, triangles, self.scene.up)
+        # what does not move is seen once, as it is now
+        behind = past.farther(at.position, 1 + BEHIND)
+        draw(pixels, view, Triangles.joined([behind, now]), self.scene.up)
         image = images.fromarray(pixels).reduce(FINER)
         if self.caption is not None:
             self._write(ImageDraw.Draw(image), index)
