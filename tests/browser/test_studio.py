@@ -246,20 +246,22 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_ctrl_c_ends_it_and_the_port_is_free_again(new_page):
+def test_ctrl_c_ends_it_while_a_browser_is_open(chromium):
     running = Server("vertical-disk")
+    # no watch: a page whose server ends says so on its console
+    context = chromium.new_context(viewport={"width": 1000, "height": 500})
     try:
-        page = new_page(viewport={"width": 1000, "height": 600})
-        studio = Studio(page, running.address)
+        studio = Studio(context.new_page(), running.address, is_paused=False)
         studio.wait_for_text("Playback")
         assert running.process.poll() is None
-        page.context.close()
         code, out, err = running.interrupt()
     finally:
+        context.close()
         running.end()
     assert code == 0
     assert err == ""
     assert "Traceback" not in out
+    # the port is free again
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", running.port))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import warnings
 from pathlib import Path
 
 import click
@@ -27,14 +28,12 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     from noslip.library import MODELS
     from noslip.show.studio.server import Studio
 
-    # viser has lines of its own about addresses and connections
+    # viser has lines of its own about addresses, connections and browsers that went away
     rich.get_console().quiet = True
+    warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     if model in MODELS:
         open_studio = Studio(model, port=port or 0)
     else:
-        from noslip.library import load
-
-        load(model)
         open_studio = Studio(file=Path(model), port=port or 0)
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())

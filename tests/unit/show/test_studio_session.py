@@ -244,6 +244,20 @@ def test_formulations_give_the_same_motion(studio):
         assert np.max(np.abs(run.q - first.q)) < 1e-7
 
 
+def test_vakonomic_mechanics_runs_where_it_can(studio):
+    session, record = studio("vertical-disk")
+    session.choose(formulation="vakonomic")
+    assert session.join()
+    assert record.faults == ()
+    assert record.audits[-1] == (record.shown, None)
+    session.choose(task=PATH)
+    assert session.join()
+    assert "no inverse dynamics" in record.faults[0].what
+    session.choose(formulation="complement")
+    assert session.join()
+    assert record.faults == ()
+
+
 def test_the_ghost_is_the_run_that_stood_before(shelf):
     now = [0.0]
     record = Record()

@@ -139,8 +139,9 @@ class Page:
                 self._put()
             if is_new:
                 self.look()
+                if self._model is None:
+                    self.player.play(now)
                 self._model = shown.name
-                self.player.play(now)
             self.panels.show_run(shown)
             self.plots.show(shown.outcome, self._ghost_outcome(), self.player.time(now))
             self._show_verdicts()

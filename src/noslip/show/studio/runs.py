@@ -20,10 +20,11 @@ from noslip.control.controllers.tracking import Tracking
 from noslip.control.track import TrackResult, track
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.formulations.vakonomic import Vakonomic
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
 from noslip.model.scenario import Scenario
-from noslip.show.studio.choice import DURATION, PATH, SCENARIO, Choice
+from noslip.show.studio.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
 from noslip.show.studio.follower import Follower, find_follower
 from noslip.show.studio.forms import form_text, read_path, read_timing
 from noslip.show.studio.worker import Cancel
@@ -74,6 +75,7 @@ def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Outc
     Superseded : the run was cancelled.
     NoslipError : what was chosen cannot be run.
     """
+    check_mechanics(system, choice)
     if choice.task == PATH:
         outcome = _path(system, source, choice, cancel)
     elif choice.task == SCENARIO:
@@ -83,6 +85,23 @@ def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Outc
     if outcome.trajectory.ending is Ending.CANCELLED:
         cancel.check()
     return outcome
+
+
+def check_mechanics(system: System, choice: Choice) -> None:
+    """Refuse what vakonomic mechanics does not have: the forces that produce a motion."""
+    scenario = system.model.scenario
+    follows = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
+    if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
+        raise SimulationError(
+            "vakonomic mechanics has no inverse dynamics, so no forces are found for a motion",
+            f"formulation of model '{system.model.name}'",
+            "choose another formulation, or inputs of your own",
+        )
+
+
+def is_vakonomic(choice: Choice) -> bool:
+    """Whether the equations are those of another mechanics, without forces of the ground."""
+    return choice.formulation == Vakonomic.word
 
 
 def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:

@@ -23,7 +23,13 @@ from noslip.show.studio.choice import CONTROLLERS, DRIVE, TASKS, Choice, first_c
 from noslip.show.studio.controls import START, Controls, make_controls, widened
 from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS
 from noslip.show.studio.mechanism import WAYS, Mechanism
-from noslip.show.studio.runs import Outcome, only_known, perform
+from noslip.show.studio.runs import (
+    Outcome,
+    check_mechanics,
+    is_vakonomic,
+    only_known,
+    perform,
+)
 from noslip.show.studio.shelf import Shelf
 from noslip.show.studio.shown import Shown, View, faults_of, film
 from noslip.show.studio.worker import Cancel, Worker
@@ -270,6 +276,7 @@ class Session:
         choice = self._with_form_numbers(system, choice, look.length)
         if choice.task == DRIVE:
             self._publish_controls(request, system, choice, None, look.length)
+            check_mechanics(system, choice)
             self.view.show_drive_start(system, choice, look)
             self.view.show_faults(())
             return
@@ -306,7 +313,8 @@ class Session:
             self.view.show_faults(())
             self.view.show_run(shown, self.ghost)
         cancel.wait(QUIET)
-        found = audit(system, run, choice.friction) if mechanism.model.contacts else None
+        has_ground = bool(mechanism.model.contacts) and not is_vakonomic(choice)
+        found = audit(system, run, choice.friction) if has_ground else None
         cancel.check()
         self.view.show_audit(shown, found)
 

@@ -15,6 +15,7 @@ from noslip.show.report.elements import MARKS, Html, Verdict, code, text
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number_text, unit_text
 from noslip.show.studio.choice import DRIVE, SCENARIO
+from noslip.show.studio.runs import is_vakonomic
 from noslip.show.studio.shown import Shown
 
 #: Looks of everything below; the page may be light or dark.
@@ -155,6 +156,14 @@ def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
             label="No slip",
             answer=text("nothing rolls or skates"),
             comment=text("the model has no contacts"),
+            link="",
+        )
+    if is_vakonomic(shown.choice):
+        return Verdict(
+            mark="open",
+            label="No slip",
+            answer=text("no forces of the ground"),
+            comment=text("vakonomic mechanics is another mechanics"),
             link="",
         )
     if audit is None:

@@ -119,8 +119,10 @@ class Wheel:
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
             self._button.label = "Stop and look" if self.is_driving else "Drive on"
-            if not self.is_driving:
-                self.page.show_drive(self._outcome(driver, -np.inf))
+            outcome = None if self.is_driving else self._outcome(driver, -np.inf)
+        # not under the lock: the session may be waiting for the wheel
+        if outcome is not None:
+            self.page.show_drive(outcome)
 
     def tick(self, now: float) -> None:
         """Move on to this time of the wall clock."""
