@@ -137,7 +137,8 @@ def test_a_picture_of_several_times_has_the_last_as_it_is_and_the_others_paler(c
     assert min(here.sum(), gone.sum()) > 200
     assert np.array_equal(both[here], end[here])
     dark, between, light = (np.mean(picture[gone], axis=1) for picture in (start, both, end))
-    assert np.all(between > dark + 10) and np.all(between < light - 10)
+    assert np.all(between > dark) and np.all(between < light)
+    assert 50 < np.mean(between - dark) < np.mean(light - dark) - 50
     assert np.array_equal(np.asarray(ns.picture(run, time=(), **options)), end)
 
 
