@@ -73,7 +73,19 @@ def rotation_about(axis: Traced, angle: Traced) -> ca.SX:
     """
     e = ca.SX(axis)
     along = ca.mtimes(e, e.T)
-    return along + ca.cos(angle) * (EYE3 - along) + ca.sin(angle) * skew(e)
+    cosine, sine = _cosine_and_sine(angle)
+    return along + cosine * (EYE3 - along) + sine * skew(e)
+
+
+def _cosine_and_sine(angle: Traced) -> tuple[Traced, Traced]:
+    """cos and sin; of a number that is a right angle to rounding exactly 0, 1 or −1."""
+    angle = ca.SX(angle)
+    if angle.is_constant() and math.isfinite(float(angle)):
+        turns = float(angle) / (math.pi / 2)
+        quarters = round(turns)
+        if abs(turns - quarters) <= 2.0**-52 * abs(quarters):
+            return ((1, 0), (0, 1), (-1, 0), (0, -1))[quarters % 4]
+    return ca.cos(angle), ca.sin(angle)
 
 
 def rotation_from_angles(angles: Traced, sequence: str) -> ca.SX:

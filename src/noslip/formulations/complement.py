@@ -60,7 +60,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import Pair, twists
 
 #: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
-LONGEST_DENSE = 7
+LONGEST_DENSE = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,17 @@ def test_turn_vector_of_a_small_rotation_is_its_rotation_vector(rng):
     assert np.array(ca.evalf(turn_vector(ca.SX(R)))).ravel() == pytest.approx(small, abs=1e-11)
 
 
+@pytest.mark.parametrize("quarters", range(-5, 6))
+def test_right_angles_leave_structural_zeros(quarters):
+    R = rotation_from_angles([quarters * np.pi / 2, 0.0, 0.0], "xyz")
+    assert ca.sparsify(R).nnz() == 3
+    exact = np.linalg.matrix_power(np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]]), quarters % 4)
+    assert np.array_equal(np.array(ca.DM(R)), exact)
+    near = rotation_from_angles([quarters * np.pi / 2 + 1e-12, 0.0, 0.0], "xyz")
+    assert np.array(ca.DM(near)) == pytest.approx(exact, abs=2e-12)
+    assert ca.sparsify(near).nnz() == 5
+
+
 @pytest.mark.parametrize("sequence", ["xyz", "zyx", "zxz", "yzy"])
 def test_quaternion_and_rates_of_named_angles(sequence, rng):
     angles, rates = rng.normal(size=3), rng.normal(size=3)
