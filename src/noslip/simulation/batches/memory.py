@@ -73,9 +73,11 @@ def _units(plan: LanePlan) -> dict[str, int]:
     """Addresses of the parts of the loop that this run needs; they are compiled when first used."""
     from noslip.simulation.batches.loop import integrate_lanes
     from noslip.simulation.batches.native import is_on_disk
-    from noslip.simulation.batches.steps import close_step
+    from noslip.simulation.batches.steps import close_step, make_inputs
 
     units: dict[str, Any] = {"close_step": close_step}
+    if plan.tables.targets.size or plan.functions.get("generator"):
+        units["make_inputs"] = make_inputs
     if plan.directions.size:
         from noslip.simulation.batches.events import find_events, find_roots
 

@@ -50,7 +50,7 @@ WORD_ROWS = (
 
 _FUNCTIONS = ("rates", "generator", "update", "project", "events", "columns")
 # units of the loop that are compiled on their own
-_UNITS = ("close_step", "find_events", "find_roots", "take_samples")
+_UNITS = ("make_inputs", "close_step", "find_events", "find_roots", "take_samples")
 _KERNELS = (
     # addresses of addresses: the stages of the method, and of its dense output
     *("stages", "dense_stages"),
@@ -96,8 +96,8 @@ _SIZES = (
     *("parameter_stride", "base_stride", "num_tables", "num_updates", "num_samples"),
     *("num_health", "num_events", "max_events", "num_columns", "queue_length", "max_steps"),
     *("num_stages", "has_more", "num_done"),
-    # the event whose roots are looked for
-    "event",
+    # the event whose roots are looked for; where inputs are asked for
+    *("event", "input_time", "input_state"),
 )
 # the last is the fraction of the steps up to which roots are looked for
 _REALS = ("end_time", "max_step", "relative", "projection", "right")

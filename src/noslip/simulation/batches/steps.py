@@ -42,7 +42,16 @@ NUM_DENSE = NUM_STAGES_DENSE - NUM_STAGES - 1  # stages that only dense output n
 @native
 def find_inputs(s, time, y):
     """Inputs of all lanes at the times and states at two addresses, into s.inputs."""
-    lanes, index, t = s.lanes, word(s, INDEX), reals(time)
+    if s.num_tables > 0 or s.generator != 0:
+        s.input_time, s.input_state = time, y
+        call(s.make_inputs, (s.here,))
+
+
+@unit
+def make_inputs(here):
+    """Inputs of all lanes at s.input_time and s.input_state: by tables, then by the generator."""
+    s = worker_at(here)
+    lanes, index, t = s.lanes, word(s, INDEX), reals(s.input_time)
     for k in range(s.num_tables):
         base = reals(s.base + 8 * lanes * words(s.targets)[k])
         segments = words(s.segments + 8 * lanes * k)
@@ -52,7 +61,7 @@ def find_inputs(s, time, y):
                 r = t[j] - reals(s.segment_starts)[segments[j]]
                 base[j] = ((c[0] * r + c[1]) * r + c[2]) * r + c[3]
     if s.generator != 0:
-        call(s.generator, (time, y, s.base, s.parameters, s.inputs))
+        call(s.generator, (s.input_time, s.input_state, s.base, s.parameters, s.inputs))
 
 
 @native
