@@ -196,6 +196,23 @@ from .analysis.sweep import (
     EigenvalueSweep as EigenvalueSweep,
     sweep_eigenvalues as sweep_eigenvalues,
 )
+from .analysis.sensitivities.derivatives import (
+    Derivatives as Derivatives,
+    derivatives as derivatives,
+)
+from .analysis.sensitivities.result import (
+    Sensitivities as Sensitivities,
+)
+from .analysis.sensitivities.forward import (
+    simulate_sensitivities as simulate_sensitivities,
+)
+from .analysis.sensitivities.objective import (
+    Measurements as Measurements,
+)
+from .analysis.sensitivities.gradient import (
+    Gradient as Gradient,
+    gradient as gradient,
+)
 
 # 6 control
 from .control.paths.curves import (

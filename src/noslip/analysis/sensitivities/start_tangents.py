@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
@@ -38,6 +39,8 @@ from noslip.simulation.start_rows import Layout, Rows, layout_of
 _MISSED = 1e-7
 _OPEN = 1e-4
 _RANK = 1e-10
+
+Complete = Callable[[Mapping[str, float], Array], Start]
 
 
 class Change(NamedTuple):
@@ -59,28 +62,96 @@ class _Rates(NamedTuple):
     drawn: Array  # Eᵀm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Asked(NamedTuple):
+    """Speeds that are given: a tree speed, an independent speed or rates of angles."""
+
+    name: str
+    row: Array  # on the tree speeds
+    tree: int = -1
+    independent: int = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Place:
     """Where the completion ended, and what it had to hold."""
 
     system: System
-    layout: Layout
     given: Mapping[str, float]
     start: Start
     w: Array
     params: Array
-    rows: Rows
-    turns: OrientationTangents
-    function: NativeFunction
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_of(self.system)
+
+    @cached_property
+    def rows(self) -> Rows:
+        return self.layout.rows(self.start.time, self.start.q, self.w, self.params)
+
+    @cached_property
+    def turns(self) -> OrientationTangents:
+        return OrientationTangents.at(self.system, self.layout, self.given, self.start)
+
+    @cached_property
+    def held_rows(self) -> Array:
+        """Rows on δ over the scale: holonomic, fixed coordinates, given angles that are held."""
+        parts = [self.rows.A[self.layout.holonomic], self.rows.N[self.turns.fixed]]
+        return np.concatenate([*parts, *self.turns.held_rows()]) / self.layout.scale
+
+    @cached_property
+    def held_inverse(self) -> Array:
+        return np.asarray(np.linalg.pinv(self.held_rows, rcond=_RANK))
+
+    @cached_property
+    def asked(self) -> list[_Asked]:
+        """The speeds that are given, always in the same order."""
+        layout, asked = self.layout, []
+        for name in self.given:
+            if name in layout.speeds:
+                k = layout.speeds[name]
+                asked.append(_Asked(name, layout.unit[k : k + 1], tree=k))
+            elif name in layout.independent_speeds:
+                k = layout.independent_speeds[name]
+                asked.append(_Asked(name, self.rows.E[k : k + 1], independent=k))
+        return asked + [_Asked(joint, row) for joint, row in self.turns.rate_rows()]
+
+    @cached_property
+    def C(self) -> Array:
+        return np.concatenate([self.rows.A, *(asked.row for asked in self.asked)])
+
+    @cached_property
+    def multipliers(self) -> list[Array]:
+        """λ with Cᵀλ = −Eᵀη: the share of the rows, then that of each speed asked for."""
+        C, right = self.C, -self.rows.E.T @ self.start.eta
+        lam = np.linalg.lstsq(C.T, right, rcond=_RANK)[0] if C.size else np.zeros(len(C))
+        sizes = [self.rows.A.shape[0], *(len(asked.row) for asked in self.asked)]
+        return np.split(lam, np.cumsum(sizes)[:-1])
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array, Array]:
+        """C/scale with rows of unit length: the lengths' inverses, its pseudoinverse, and Z."""
+        C = self.C / self.layout.scale
+        weight = 1.0 / np.maximum(np.linalg.norm(C, axis=1), 1e-12)
+        U, singular, Vt = np.linalg.svd(C * weight[:, None], full_matrices=True)
+        least = _RANK * max(1.0, float(singular[0]) if singular.size else 1.0)
+        rank = int((singular > least).sum())
+        return weight, (Vt[:rank].T / singular[:rank]) @ U[:, :rank].T, Vt[rank:].T
 
     def rates(self, q: Array, w: Array, params: Array, lam: Array, m: Array) -> _Rates:
         """Derivatives of the rows along a change."""
-        start = self.start
+        start, system = self.start, self.system
+        function = system.kept("start tangents", lambda: _compile(system))
         x = np.concatenate([start.q, start.v, lam, m, q])
         u, p = np.concatenate([self.w, w]), np.concatenate([self.params, params])
-        values = self.function(start.time, x, u, p)
+        values = function(start.time, x, u, p)
         sizes = (self.rows.g.size, *self.rows.A.shape, *self.rows.E.shape)
         return _Rates(*np.split(values, np.cumsum(sizes)[:-1]))
+
+    def g_rates(self, q: Array, params: Array) -> Array:
+        """g' along q' and p'."""
+        nothing = np.zeros(self.rows.A.shape[0]), np.zeros(self.rows.E.shape[0])
+        return self.rates(q, 0.0 * self.w, params, *nothing).g
 
 
 def start_tangents(
@@ -91,7 +162,7 @@ def start_tangents(
     speed_inputs: Array,
     params: Array,
     changes: Sequence[Change],
-    complete: Callable[[Mapping[str, float], Array], Start] | None = None,
+    complete: Complete,
 ) -> Array:
     """Derivatives (nq + nf + nμ, n) of [q; η; μ] of a completed start.
 
@@ -104,35 +175,16 @@ def start_tangents(
     changes : what each variable changes.
     complete : completes other values and parameters in the same way.
     """
-    place = _place(system, given, start, speed_inputs, params)
+    place = _Place(system=system, given=given, start=start, w=speed_inputs, params=params)
     columns = np.zeros((start.q.size + start.eta.size + start.mu.size, len(changes)))
-    multipliers = _multipliers(place)
     is_open = _is_open(place)
     for k, change in enumerate(changes):
         q = _positions(place, change)
-        if is_open and complete is not None:
+        if is_open:
             _check_determined(place, change, q, complete)
-        eta = _speeds(place, change, q, multipliers)
         mu = [change.given.get(name, 0.0) for name in place.layout.costates]
-        columns[:, k] = np.concatenate([q, eta, mu])
+        columns[:, k] = np.concatenate([q, _speeds(place, change, q), mu])
     return columns
-
-
-def _place(
-    system: System, given: Mapping[str, float], start: Start, w: Array, params: Array
-) -> _Place:
-    layout = layout_of(system)
-    return _Place(
-        system=system,
-        layout=layout,
-        given=given,
-        start=start,
-        w=w,
-        params=params,
-        rows=layout.rows(start.time, start.q, w, params),
-        turns=OrientationTangents.at(system, layout, given, start),
-        function=system.kept("start tangents", lambda: _compile(system)),
-    )
 
 
 def _compile(system: System) -> NativeFunction:
@@ -142,41 +194,28 @@ def _compile(system: System) -> NativeFunction:
     rows, E = kin.velocities, ca.mtimes(kin.E, s.v)
     lam, m = ca.SX.sym("lam", rows.shape[0]), ca.SX.sym("m", E.shape[0])
     pushed = ca.jtimes(rows, s.v, lam, True) if rows.shape[0] else ca.SX(kin.num_speeds, 1)
-    drawn = ca.mtimes(kin.E.T, m)
-    along = [ca.SX.sym(f"{name}_", x.shape[0]) for name, x in (("q", s.q), ("w", s.w))]
-    p_along = ca.SX.sym("p_", s.params.shape[0])
-    values = ca.densify(ca.vertcat(kin.g, rows, pushed, E, drawn))
-    rates = ca.jtimes(values, ca.vertcat(s.q, s.w, s.params), ca.vertcat(*along, p_along))
+    values = ca.densify(ca.vertcat(kin.g, rows, pushed, E, ca.mtimes(kin.E.T, m)))
+    q, w, p = (ca.SX.sym("along", x.shape[0]) for x in (s.q, s.w, s.params))
+    rates = ca.jtimes(values, ca.vertcat(s.q, s.w, s.params), ca.vertcat(q, w, p))
     arguments = (
         s.t,
-        ca.vertcat(s.q, s.v, lam, m, along[0]),
-        ca.vertcat(s.w, along[1]),
-        ca.vertcat(s.params, p_along),
+        ca.vertcat(s.q, s.v, lam, m, q),
+        ca.vertcat(s.w, w),
+        ca.vertcat(s.params, p),
     )
-    return compile_native([trace_program("start_tangents", arguments, ca.densify(rates))])[
-        "start_tangents"
-    ]
-
-
-def _held_rows(place: _Place) -> Array:
-    """Rows on δ: holonomic rows, fixed coordinates, given angles that others leave alone."""
-    layout, rows = place.layout, place.rows
-    parts = [rows.A[layout.holonomic], rows.N[place.turns.fixed], *place.turns.held_rows()]
-    return np.concatenate(parts) / layout.scale
+    name = "start_tangents"
+    return compile_native([trace_program(name, arguments, ca.densify(rates))])[name]
 
 
 def _positions(place: _Place, change: Change) -> Array:
     """(1): q' of a change."""
-    system, layout, rows = place.system, place.layout, place.rows
-    nothing = np.zeros(rows.A.shape[0]), np.zeros(rows.E.shape[0])
-    lifted = place.turns.given_tangent(change.given)
-    g = place.rates(lifted, 0.0 * place.w, change.params, *nothing).g
-    wanted = [-g, np.zeros(len(place.turns.fixed)), place.turns.held_tangents(change.given)]
-    stacked, right = _held_rows(place), np.concatenate(wanted)
-    step = np.linalg.lstsq(stacked, right, rcond=_RANK)[0]
-    missed = np.abs(stacked @ step - right)
-    size = max(1.0, float(np.abs(right).max(initial=0.0)))
-    if missed.size and missed.max() > _MISSED * size:
+    system, layout, turns = place.system, place.layout, place.turns
+    lifted = turns.given_tangent(change.given)
+    wanted = [-place.g_rates(lifted, change.params), np.zeros(len(turns.fixed))]
+    right = np.concatenate([*wanted, turns.held_tangents(change.given)])
+    step = place.held_inverse @ right
+    missed = np.abs(place.held_rows @ step - right)
+    if missed.size and missed.max() > _MISSED * max(1.0, float(np.abs(right).max())):
         names = [system.kinematics.rows[k].name for k in layout.holonomic]
         worst = int(np.argmax(missed))
         row = f"row '{names[worst]}'" if worst < len(names) else "another value that is given"
@@ -185,29 +224,28 @@ def _positions(place: _Place, change: Change) -> Array:
             f"start of model '{system.model.name}'",
             "leave out a coordinate that the constraints determine, so that it can be completed",
         )
-    return lifted + rows.N @ (step / layout.scale)
+    return lifted + place.rows.N @ (step / layout.scale)
 
 
 def _is_open(place: _Place) -> bool:
-    """Whether coordinates that the rows couple are left open, and have been moved to fit."""
-    moved = np.abs(place.start.q - place.turns.first_guess).max(initial=0.0)
-    if moved <= 1e-12:
+    """Whether coordinates that the rows couple are left open, and some have been moved to fit."""
+    coupled = place.system.kept("coupled coordinates", lambda: _coupled(place.system))
+    moved = np.abs(place.start.q - place.turns.first_guess)[coupled]
+    if moved.max(initial=0.0) <= 1e-12:
         return False
-    stacked = _held_rows(place)
-    coupled = np.any(np.abs(stacked[: len(place.layout.holonomic)]) > 1e-14, axis=0)
-    if not np.any(coupled):
-        return False
-    singular = np.linalg.svd(stacked[:, coupled], compute_uv=False)
+    _, singular, Vt = np.linalg.svd(place.held_rows, full_matrices=True)
     rank = int((singular > _RANK * max(1.0, singular[0])).sum())
-    return rank < int(coupled.sum())
+    free = place.rows.N @ (Vt[rank:].T / place.layout.scale[:, None])
+    return bool(np.abs(free[coupled]).max(initial=0.0) > 1e-9)
 
 
-def _check_determined(
-    place: _Place,
-    change: Change,
-    q: Array,
-    complete: Callable[[Mapping[str, float], Array], Start],
-) -> None:
+def _coupled(system: System) -> list[int]:
+    """Coordinates that holonomic rows depend on."""
+    kin = system.kinematics
+    return sorted(set(ca.jacobian(kin.g, kin.symbols.q).sparsity().get_triplet()[1]))
+
+
+def _check_determined(place: _Place, change: Change, q: Array, complete: Complete) -> None:
     """Refuse a start whose completion moves otherwise than (1), when what is given changes."""
     sizes = [abs(place.given[name]) for name in change.given]
     sizes += [abs(x) for x, along in zip(place.params, change.params, strict=True) if along]
@@ -219,79 +257,44 @@ def _check_determined(
     found = (ends[0] - ends[1]) / (2 * step)
     if np.abs(found - q).max() <= _OPEN * max(1.0, float(np.abs(q).max())):
         return
-    kin = place.system.kinematics
-    open_ = [k for k in np.argsort(-np.abs(found - q)) if k not in place.turns.fixed]
-    name = kin.coordinates[int(open_[0])].name
+    off = np.abs(found - q)
+    off[place.turns.fixed] = 0.0
+    worst = int(np.argmax(off))
+    name = place.system.coordinates[worst].name
     raise SimulationError(
         f"the start leaves coordinates open that the rows couple, such as '{name}': how they "
         f"follow '{change.name}' depends on the way they are completed",
         f"start of model '{place.system.model.name}'",
-        f"give it: start={{…, '{name}': {place.start.q[int(open_[0])]:.6g}}}",
+        f"give it: start={{…, '{name}': {place.start.q[worst]:.6g}}}",
     )
 
 
-def _multipliers(place: _Place) -> tuple[Array, Array]:
-    """C with its null space Z, and λ with Cᵀλ = −Eᵀη."""
-    C = np.concatenate([place.rows.A, *(asked.row for asked in _asked_speeds(place))])
-    E, eta = place.rows.E, place.start.eta
-    lam = np.linalg.lstsq(C.T, -E.T @ eta, rcond=_RANK)[0] if C.size else np.zeros(len(C))
-    return C, lam
-
-
-class _Asked(NamedTuple):
-    """Speeds that are given: a tree speed, an independent speed or rates of angles."""
-
-    name: str
-    row: Array  # on the tree speeds
-    tree: int = -1
-    independent: int = -1
-
-
-def _asked_speeds(place: _Place) -> list[_Asked]:
-    """The speeds that are given, always in the same order."""
-    layout, asked = place.layout, []
-    for name in place.given:
-        if name in layout.speeds:
-            k = layout.speeds[name]
-            asked.append(_Asked(name, layout.unit[k : k + 1], tree=k))
-        elif name in layout.independent_speeds:
-            k = layout.independent_speeds[name]
-            asked.append(_Asked(name, place.rows.E[k : k + 1], independent=k))
-    return asked + [_Asked(joint, row) for joint, row in place.turns.rate_rows()]
-
-
-def _speeds(place: _Place, change: Change, q: Array, solved: tuple[Array, Array]) -> Array:
+def _speeds(place: _Place, change: Change, q: Array) -> Array:
     """(2) and (3): η' of a change that moves q by q'."""
-    rows, asked = place.rows, _asked_speeds(place)
-    C, lam = solved
-    shares = np.split(lam, np.cumsum([rows.A.shape[0], *(len(a.row) for a in asked)])[:-1])
+    E, shares = place.rows.E, place.multipliers
     # the multipliers of given independent speeds act through E, as η does
     m = place.start.eta.copy()
-    for a, share in zip(asked, shares[1:], strict=True):
-        if a.independent >= 0:
-            m[a.independent] += share[0]
+    for asked, lam in zip(place.asked, shares[1:], strict=True):
+        if asked.independent >= 0:
+            m[asked.independent] += lam[0]
     rates = place.rates(q, change.speed_inputs(q), change.params, shares[0], m)
-    right, pushed = [-rates.rows], rates.pushed + rates.drawn + rows.E.T @ rates.speeds
-    for a, share in zip(asked, shares[1:], strict=True):
-        if a.tree >= 0 or a.independent >= 0:
-            along = rates.speeds[a.independent] if a.independent >= 0 else 0.0
-            right.append(np.array([change.given.get(a.name, 0.0) - along]))
+    right, pushed = [-rates.rows], rates.pushed + rates.drawn + E.T @ rates.speeds
+    for asked, lam in zip(place.asked, shares[1:], strict=True):
+        if asked.tree >= 0 or asked.independent >= 0:
+            along = rates.speeds[asked.independent] if asked.independent >= 0 else 0.0
+            right.append(np.array([change.given.get(asked.name, 0.0) - along]))
         else:
-            wanted, push = place.turns.rate_tangent(a.name, change.given, q, share)
+            wanted, push = place.turns.rate_tangent(asked.name, change.given, q, lam)
             right.append(wanted)
             pushed = pushed + push
-    v = _least_speeds(place, change, C / place.layout.scale, np.concatenate(right), pushed)
-    return rows.E @ v + rates.speeds
+    return E @ _least_speeds(place, change, np.concatenate(right), pushed) + rates.speeds
 
 
-def _least_speeds(place: _Place, change: Change, C: Array, right: Array, pushed: Array) -> Array:
-    """v' of (2) and (3); C is for speeds over the layout's scale."""
-    scale = place.layout.scale
-    weight = 1.0 / np.maximum(np.linalg.norm(C, axis=1), 1e-12)
-    U, singular, Vt = np.linalg.svd(C * weight[:, None], full_matrices=True)
-    rank = int((singular > _RANK * max(1.0, singular[0] if singular.size else 1.0)).sum())
-    v = Vt[:rank].T @ ((U[:, :rank].T @ (right * weight)) / singular[:rank])
-    missed = np.abs(C @ v - right) * weight
+def _least_speeds(place: _Place, change: Change, right: Array, pushed: Array) -> Array:
+    """v' of (2) and (3)."""
+    scale, (weight, inverse, Z) = place.layout.scale, place.factors
+    v = inverse @ (right * weight)
+    missed = np.abs((place.C / scale) @ v - right) * weight
     if missed.size and missed.max() > _MISSED * max(1.0, float(np.abs(right * weight).max())):
         raise SimulationError(
             f"the speeds at the start cannot follow '{change.name}': what is given and the "
@@ -299,11 +302,10 @@ def _least_speeds(place: _Place, change: Change, C: Array, right: Array, pushed:
             f"start of model '{place.system.model.name}'",
             "leave out a speed that the constraints determine, so that it can be completed",
         )
-    Z = Vt[rank:].T
     if Z.shape[1]:
-        EZ, E = (place.rows.E / scale) @ Z, place.rows.E / scale
-        against = Z.T @ (pushed / scale + E.T @ (E @ v))
-        v = v - Z @ np.linalg.solve(EZ.T @ EZ, against)
+        E = place.rows.E / scale
+        EZ = E @ Z
+        v = v - Z @ np.linalg.solve(EZ.T @ EZ, Z.T @ (pushed / scale + E.T @ (E @ v)))
     return v / scale
 
 
@@ -311,11 +313,10 @@ def check_kept(
     system: System, start: Start, speed_inputs: Array, params: Array, changes: Sequence[Change]
 ) -> None:
     """Refuse a completed start that a change takes off the holonomic rows."""
-    place = _place(system, {}, start, speed_inputs, params)
-    nothing = np.zeros(place.rows.A.shape[0]), np.zeros(place.rows.E.shape[0])
+    place = _Place(system=system, given={}, start=start, w=speed_inputs, params=params)
     names = [system.kinematics.rows[k].name for k in place.layout.holonomic]
     for change in changes:
-        g = place.rates(0.0 * start.q, 0.0 * speed_inputs, change.params, *nothing).g
+        g = place.g_rates(0.0 * start.q, change.params)
         if g.size and np.abs(g).max() > _MISSED:
             raise SimulationError(
                 f"the start is a completed one, and row '{names[int(np.argmax(np.abs(g)))]}' "

@@ -1,0 +1,141 @@
+"""`derivatives`: of the right-hand side, or of outputs, by states, inputs and parameters; exact.
+
+    ẋ = f(t, x, u, p):   ∂f/∂x,  ∂f/∂u,  ∂f/∂p         o(t, x, u, p):   ∂o/∂x,  ∂o/∂u,  ∂o/∂p
+
+x = [q; η; μ; W] and u = [u; w; ẇ] as in `engines/system.py`. Everything is traced by CasADi's
+automatic differentiation and compiled as one native function; only what can differ from zero is
+computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.analysis.sensitivities.closed_loop import close_loop
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.system import Array, System
+from noslip.model.quantities import Quantity
+
+
+class DerivativeValues(NamedTuple):
+    """Values (n,) and their derivatives (n, nx), (n, nu) and (n, np) at a state.
+
+    With many states at once, (k, n) and (k, n, …).
+    """
+
+    values: Array
+    by_state: Array
+    by_inputs: Array
+    by_parameters: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Derivatives:
+    """Exact derivatives as native code. Made by :func:`derivatives`.
+
+    Parameters
+    ----------
+    of : what is differentiated: rates of the states, or outputs; n of them.
+    states, inputs, parameters : what it is differentiated by.
+    function : native [values; derivatives that can differ from zero] of (t, x, u, p).
+    """
+
+    of: tuple[Quantity, ...]
+    states: tuple[Quantity, ...]
+    inputs: tuple[Quantity, ...]
+    parameters: tuple[Quantity, ...]
+    function: NativeFunction = field(repr=False)
+    _places: tuple[Array, ...] = field(repr=False)  # of the nonzeros in each matrix, by rows
+
+    def __call__(
+        self, time: float, state: ArrayLike, inputs: ArrayLike, parameters: ArrayLike
+    ) -> DerivativeValues:
+        """Values and derivatives at a time, state, inputs and parameters."""
+        values = self.function(time, state, inputs, parameters)[None]
+        return DerivativeValues(*(array[0] for array in self._scattered(values)))
+
+    def map(
+        self, time: ArrayLike, state: ArrayLike, inputs: ArrayLike, parameters: ArrayLike
+    ) -> DerivativeValues:
+        """Values and derivatives for k times, states and inputs; parameters shared or k."""
+        return self._scattered(self.function.map(time, state, inputs, parameters))
+
+    def _scattered(self, values: Array) -> DerivativeValues:
+        n, at = len(self.of), len(self.of)
+        matrices = []
+        columns = (self.states, self.inputs, self.parameters)
+        for places, quantities in zip(self._places, columns, strict=True):
+            matrix = np.zeros((len(values), n * len(quantities)))
+            matrix[:, places] = values[:, at : at + len(places)]
+            matrices.append(matrix.reshape(len(values), n, len(quantities)))
+            at += len(places)
+        return DerivativeValues(values[:, :n], *matrices)
+
+    def __repr__(self) -> str:
+        count = sum(len(places) for places in self._places)
+        full = len(self.of) * (len(self.states) + len(self.inputs) + len(self.parameters))
+        return (
+            f"Derivatives of {', '.join(q.name for q in self.of)}: {count} of {full} entries can "
+            "differ from zero\nnext: d = derivatives(time, state, inputs, parameters); d.by_state"
+        )
+
+
+def derivatives(system: System, outputs: Mapping[str, str] | None = None) -> Derivatives:
+    """Exact derivatives of a system's equations by its states, inputs and parameters.
+
+    Parameters
+    ----------
+    system : compiled system.
+    outputs : name → expression of columns (coordinates, speeds, angles, energies, inputs,
+        accelerations, reactions), parameters and t; without it the rates of the states are
+        differentiated.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"derivatives takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    asked = tuple((outputs or {}).items())
+    return system.kept(("derivatives", asked), lambda: _make(system, dict(asked)))
+
+
+def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
+    states = _states(system)
+    if outputs:
+        loop = close_loop(system, None, {})
+        of = tuple(Quantity(name=name, unit="1") for name in outputs)
+        values = [loop.output(text, f"output '{name}'") for name, text in outputs.items()]
+        expression = ca.vertcat(*values)
+    else:
+        of = tuple(Quantity(name=f"rate of {s.name}", unit=f"({s.unit})/s") for s in states)
+        expression = system.rates_expression[: system.num_states]
+    nonzeros, places = [expression], []
+    params = system.kinematics.symbols.params
+    for symbols in (system.state, system.equations.inputs, params):
+        matrix = ca.sparsify(system.fold(ca.jacobian(expression, symbols)))
+        i, j = (np.array(k, dtype=int) for k in matrix.sparsity().get_triplet())
+        places.append(i * matrix.shape[1] + j)
+        nonzeros += matrix.nonzeros()
+    program = system.program("derivatives", ca.vertcat(*nonzeros))
+    return Derivatives(
+        of=of,
+        states=states,
+        inputs=system.inputs,
+        parameters=tuple(
+            Quantity(name=p.name, unit=p.unit, description=p.description)
+            for p in system.model.parameters
+        ),
+        function=compile_native([program])["derivatives"],
+        _places=tuple(places),
+    )
+
+
+def _states(system: System) -> tuple[Quantity, ...]:
+    """What x is."""
+    work = (Quantity(name="work", unit="J"),) if system.does_work else ()
+    return system.coordinates + system.independent_speeds + system.costates + work
