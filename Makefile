@@ -5,6 +5,7 @@
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make bench    speed, as ratios side by side
+#   make bench-peers  the same work by other tools, each in an environment of its own
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run test install lint bench chromium clean
+.PHONY: run test install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -50,6 +51,9 @@ chromium:
 
 bench: install
 	$(BIN)/python benchmarks/run.py
+
+bench-peers: install
+	$(BIN)/python benchmarks/peers/run.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,89 @@
+"""MuJoCo: forward dynamics of arms and chains, and a disk that rolls by contact and friction."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from problems import (
+    DISK,
+    DISKS,
+    DURATION,
+    GRAVITY,
+    disk_contact,
+    disk_slip,
+    hinge_states,
+    links,
+    urdf,
+)
+from worker import Job, serve
+
+#: The settings it comes with, and the hardest contact that it allows at a step: its time constant
+#: is twice the step.
+STOCK = ("", "0.02 1", "0.9 0.95 0.001 0.5 2")
+HARD = 'cone="elliptic" impratio="100" tolerance="1e-14" integrator="implicit"'
+SAMPLES = 100  # pieces into which a run is cut to look at it; not timed
+
+
+def hinges(name: str, count: int) -> Job:
+    """mj_forward, from Python."""
+    spec = mujoco.MjSpec.from_string(urdf(links(name)))
+    spec.option.gravity = [0.0, 0.0, -GRAVITY]
+    flags = mujoco.mjtDisableBit
+    spec.option.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_CONSTRAINT
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    q, v, torques = hinge_states(model.nv, count)
+    data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q[0], v[0], torques[0]
+
+    def call() -> None:
+        for _ in range(count):
+            mujoco.mj_forward(model, data)
+
+    call()
+    return Job(call=call, pieces=count, answer=data.qacc.tolist())
+
+
+def disk_path(start: str, step: float, stock: bool = False) -> Job:
+    """Ten seconds by contact; a piece is a step."""
+    options, solref, solimp = (
+        STOCK if stock else (HARD, f"{2 * step:g} 1", "0.9999 0.9999 0.001 0.5 2")
+    )
+    m, r = DISK["m"], DISK["r"]
+    inertia = f"{DISK['I_transverse']} {DISK['I_transverse']} {DISK['I_axial']}"
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option timestep="{step}" gravity="0 0 {-GRAVITY}" {options}/>
+<default><geom condim="3" friction="2 0 0" solref="{solref}" solimp="{solimp}"/></default>
+<worldbody><geom type="plane" size="0 0 1"/><body><freejoint/>
+<inertial pos="0 0 0" mass="{m}" diaginertia="{inertia}"/>
+<geom type="cylinder" size="{r} 1e-6"/></body></worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    begin, steps = DISKS[start], round(DURATION / step)
+
+    def place() -> None:
+        omega, velocity = begin.twist
+        mujoco.mj_resetData(model, data)
+        data.qpos[:3] = begin.center
+        mujoco.mju_mat2Quat(data.qpos[3:], begin.axes.ravel())
+        data.qvel[:3], data.qvel[3:] = velocity, begin.axes.T @ omega
+
+    def call() -> None:
+        mujoco.mj_step(model, data, steps)
+
+    place()
+    rows = []
+    for k in range(SAMPLES + 1):
+        rotation = np.zeros(9)
+        mujoco.mju_quat2Mat(rotation, data.qpos[3:])
+        R = rotation.reshape(3, 3)
+        rows.append(np.concatenate([data.qpos[:3], R[:, 2], R @ data.qvel[3:], data.qvel[:3]]))
+        if k < SAMPLES:
+            mujoco.mj_step(model, data, steps // SAMPLES)
+    centers, axles, omegas, velocities = np.split(np.array(rows), 4, axis=1)
+    path = disk_contact(centers, axles)[:, :2]
+    notes = {"slip": disk_slip(centers, axles, omegas, velocities), "steps": steps}
+    return Job(call=call, before=place, pieces=1, answer=path.tolist(), notes=notes)
+
+
+if __name__ == "__main__":
+    serve({"hinges": hinges, "disk_path": disk_path}, ("mujoco", "numpy"))
