@@ -28,6 +28,9 @@ from noslip.spatial import block_diagonal, stack
 
 Samples = list[tuple[float, Array]]
 
+#: Tree speeds up to which all rows are solved together, which finds the best speeds to write in.
+MOST_TOGETHER = 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Choice:
@@ -62,8 +65,8 @@ def choose(
     samples: Samples,
     independent: tuple[str, ...] | None,
 ) -> Choice:
-    """Joint by joint where the mechanism is long and its rows allow it, else all rows together."""
-    if probe.is_long:
+    """Joint by joint where there are many speeds and the rows allow it, else all rows together."""
+    if len(speeds) > MOST_TOGETHER:
         choice = _joint_by_joint(
             model, symbols, tree, rows, contacts, speeds, probe, samples, independent
         )

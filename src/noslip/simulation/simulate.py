@@ -187,6 +187,8 @@ def simulate(
         # the same motion in other speeds: carried over through v
         u = inputs_at(here_plan, t, result.state)
         v = here.motion(t, result.state[: here.num_states], u, values)[: len(here.speeds)]
+        if t == start_time:
+            v = begin.v  # speeds that fail at the start itself do not tell it
         nq, nf = len(here.coordinates), len(here.independent_speeds)
         rest = result.state[nq + nf :]
         # where no other speeds are better, the run goes on in these as long as they can be trusted

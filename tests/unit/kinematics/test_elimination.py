@@ -26,6 +26,7 @@ def found(monkeypatch):
 
     monkeypatch.setattr(choice, "find_elimination", noting)
     monkeypatch.setattr(basis, "LONGEST_DENSE", 0)
+    monkeypatch.setattr(choice, "MOST_TOGETHER", 0)
     return noted
 
 
@@ -52,6 +53,7 @@ def test_both_ways_give_the_same_motion(model_name, found, monkeypatch, rng, equ
         pytest.skip("its rows are solved together")
     names = tuple(s.name for s in eliminated.independent_speeds)
     monkeypatch.setattr(basis, "LONGEST_DENSE", 10**6)
+    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
     together = trace(model, independent=names)
     t, q = together.probe.configurations(1)[0]
     eta = rng.normal(size=len(names))
@@ -114,3 +116,15 @@ def test_a_long_train_starts_and_keeps_its_rows():
     run = ns.simulate(system, duration=0.5, start=start, samples=5, rtol=1e-13, atol=1e-13)
     assert run.slip < 1e-12
     assert run.energy_drift < 1e-12
+
+
+def test_a_start_at_which_the_speeds_fail_is_carried_over(monkeypatch):
+    """A straight train tells nothing of its speed by its hitches; v does, and other speeds."""
+    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
+    equations = NaturalComplement().fill(
+        trace(train(3), independent=("hitch2.rate", "hitch3.rate"))
+    )
+    system = ns.compile(equations)
+    options = {"start": {"tractor.vx": 1.0}, "duration": 1.0, "samples": 3}
+    run = ns.simulate(system, **options)
+    assert run["tractor.x"] == pytest.approx([0.0, 0.5, 1.0], abs=1e-12)
