@@ -176,6 +176,21 @@ def test_arm_sags_until_its_springs_carry_it(tmp_path):
     printed = [float(x) for x in line(lines, "mass of the tip").split(":")[1].split()]
     assert printed == pytest.approx((J.T @ D @ J).ravel(), abs=1e-8)
     assert number(line(lines, "force that holds")) == pytest.approx((J.T @ gravity(q))[1], abs=1e-8)
+    # the tip: e = (e₀ + (ė₀ + 3 e₀) t) exp(−3 t), from rest, off its joints by 0.1 and 0.2 rad
+    x, y = 0.7, 0.2
+    second = -math.acos((x * x + y * y - l1**2 - l2**2) / (2 * l1 * l2))
+    first = math.atan2(y, x) - math.atan2(l2 * math.sin(second), l1 + l2 * math.cos(second))
+
+    def tip(first, second):
+        return np.array([
+            l1 * math.cos(first) + l2 * math.cos(first + second),
+            l1 * math.sin(first) + l2 * math.sin(first + second),
+        ])  # fmt: skip
+
+    error = tip(first + 0.1, second + 0.2) - [x, y]
+    left = (error + 3.0 * (3 * error - [0.0, 0.15])) * math.exp(-9)
+    miss = number(line(lines, "tip off its circle"))
+    assert miss == pytest.approx(np.linalg.norm(left), abs=2e-9)
 
 
 def test_formulations_agree_and_vakonomic_mechanics_does_not(tmp_path):
