@@ -11,19 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from noslip.analysis.audit import Audit
 from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError
 from noslip.formulations.certificate import Certificate
-from noslip.show.scene.camera import camera, is_far
-from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.frames import Frames
 from noslip.show.scene.scene import Scene
-from noslip.show.scene.stage import Stage
 from noslip.show.studio import texts
 from noslip.show.studio.bin import Bin
-from noslip.show.studio.browser import point_camera
 from noslip.show.studio.choice import DRIVE, Choice
 from noslip.show.studio.controls import Controls
 from noslip.show.studio.downloads import make_file
@@ -35,13 +30,12 @@ from noslip.show.studio.runs import Outcome
 from noslip.show.studio.session import Session
 from noslip.show.studio.shelf import Shelf
 from noslip.show.studio.shown import Shown, faults_of
+from noslip.show.studio.theater import Theater
 from noslip.show.studio.wheel import Wheel
 from noslip.show.studio.worker import Cancel, Worker
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15
-#: What a stage is told to do, and the next one too.
-DRAWN = ("traces", "forces", "velocities", "follow")
 
 
 class Page:
@@ -60,26 +54,22 @@ class Page:
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self.shown: Shown | None = None
-        self.ghost: Shown | None = None
         self.audit: Audit | None = None
         self._certificate: Certificate | None = None
         self._why = ""
-        self._model: str | None = None
+        self._model = ""
         self._mechanism: Mechanism | None = None
-        self._staged: Shown | None = None
+        self._written: tuple[Mechanism, str] | None = None
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
         self.bin = Bin()
-        self._stages = 0
-        self.stage = Stage(client.scene, prefix="/noslip0")
-        self.ghost_stage = self._new_ghost_stage()
+        self.theater = Theater(client)
         self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
         self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
         self.session = Session(shelf, name, self)
         self.wheel = Wheel(self)
         self.panels = Panels(self)
         self.plots = Plots(client, self.panels.plots_tab, self.guard, self.bin)
-        self._view: tuple[float, Any] = (0.0, None)
         client.camera.on_update(self._camera_moved)
         self.session.start()
         threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
@@ -126,24 +116,17 @@ class Page:
             if self._mechanism is not shown.mechanism:
                 self._mechanism, self._certificate, self._why = shown.mechanism, None, ""
             self.shown, self.audit = shown, None
-            self.ghost = ghost if self.panels.has_ghost else None
             if is_new:
                 self.player.jump(0.0, now)
             self.player.take(float(run.t[0]), float(run.t[-1]), now)
-            if is_new or not _same_look(self.stage.scene, shown.scene):
-                self._clear_stage()
-            if is_new:
-                self.stage.follow = is_far(shown.scene, shown.frames)
-                self.panels.set_follow(self.stage.follow)
-            with self.client.atomic():
-                self._put()
-            if is_new:
-                self.look()
-                if self._model is None:
-                    self.player.play(now)
-                self._model = shown.name
+            if not self._model:
+                self.player.play(now)
+            self._model = shown.name
+            t = self.player.time(now)
+            self.theater.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
+            self.panels.set_follow(self.theater.stage.follow)
             self.panels.show_run(shown)
-            self.plots.show(shown.outcome, self._ghost_outcome(), self.player.time(now))
+            self._show_plots(t)
             self._show_verdicts()
         self._reader.submit(shown)
 
@@ -168,22 +151,11 @@ class Page:
 
     def show_live(self, look: Scene, film: Frames, is_due: bool) -> None:
         """The newest picture of a drive; now and then its traces."""
-        with self._lock, self.client.atomic():
+        with self._lock:
             is_first = self._model != DRIVE
-            self._staged = None
-            if is_first:
-                self._model = DRIVE
-                self.ghost = None
-                self._clear_stage()
-                self.stage.follow = True
-                self.panels.set_follow(True)
-            before = self.stage.frames
-            if is_due or is_first:
-                self.stage.put(look, film, len(film) - 1)
-            else:
-                self.stage.extend(film)
-            if is_first or (before is not None and len(film) < len(before)):
-                self._look(look, film, away=2.2)
+            self._model = DRIVE
+            self.theater.drive(look, film, is_first=is_first, is_due=is_due)
+            self.panels.set_follow(self.theater.stage.follow)
 
     def show_live_plots(self, outcome: Outcome, t: float) -> None:
         """The last seconds of a drive as curves."""
@@ -217,48 +189,27 @@ class Page:
     def set_follow(self, follow: bool) -> None:
         """Let the view move with the bodies, or leave it to the hand."""
         with self._lock:
-            self.stage.follow = follow
-            self.stage.show(self.stage.index)
-            self.look()
+            self.theater.set_follow(follow)
 
     def set_ghost(self, wanted: bool) -> None:
         """Show the run before this one, or not."""
         with self._lock:
-            self.ghost = self.session.ghost if wanted else None
-            self._put_ghost()
-            if self.shown is not None:
-                now = self.player.time(time.monotonic())
-                self.plots.show(self.shown.outcome, self._ghost_outcome(), now)
+            t = self.player.time(time.monotonic())
+            self.theater.put_ghost(self.session.ghost if wanted else None, t)
+            self._show_plots(t)
 
     def set_stage(self, name: str, value: bool) -> None:
         """Draw traces, forces or velocities, or not."""
         with self._lock:
-            setattr(self.stage, name, value)
-            self._put()
+            setattr(self.theater.stage, name, value)
+            if self.theater.shown is not None:
+                t = self.player.time(time.monotonic())
+                self.theater.put(self.theater.shown, self.theater.ghost, t, is_new=False)
 
     def look(self) -> None:
         """Look at the whole motion, or at the bodies that are followed."""
-        if self.stage.scene is not None and self.stage.frames is not None:
-            self._look(self.stage.scene, self.stage.frames)
-
-    def _look(self, look: Scene, film: Frames, away: float = 1.0) -> None:
-        view = self.client.camera
-        aspect = float(view.aspect) if view.aspect else 1.5
-        found = camera(look, film, aspect=aspect, follow=self.stage.follow)
-        position = found.look_at + away * (found.position - found.look_at)
-        self._view = (aspect, position)
-        point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
-
-    def _camera_moved(self, view: Any) -> None:
-        """Fit the view again where the window has another shape and nobody has moved the camera."""
-        aspect, position = self._view
-        if position is None or not view.aspect or self._closed.is_set():
-            return
-        distance = float(np.linalg.norm(position - np.asarray(view.look_at))) or 1.0
-        is_own = float(np.linalg.norm(position - np.asarray(view.position))) < 1e-3 * distance
-        if is_own and abs(float(view.aspect) / aspect - 1.0) > 0.02:
-            with self._lock:
-                self.look()
+        with self._lock:
+            self.theater.look()
 
     def download(self, kind: str) -> None:
         """Make a file of the run that is shown, and send it."""
@@ -266,44 +217,18 @@ class Page:
 
     # inside
 
-    def _put(self) -> None:
-        shown = self.shown
-        if shown is None:
-            return
-        film = shown.frames
-        if self.stage.forces and shown.mechanism.model.contacts:
-            # forces cost more than poses, so that they are found only where they are drawn
-            film = frames(shown.system, shown.outcome.trajectory, times=film.times, forces=True)
-        self.stage.put(shown.scene, film, _index(shown, self.player.time(time.monotonic())))
-        self._staged = shown
-        self._put_ghost()
+    def _camera_moved(self, view: Any) -> None:
+        try:
+            with self._lock:
+                if not self._closed.is_set() and self.theater.has_other_shape(view):
+                    self.theater.look()
+        except Exception as error:
+            self._failed(error)
 
-    def _clear_stage(self) -> None:
-        """Take everything away, for another model.
-
-        The next stage has another name: a browser that misses a removal would keep the old poses.
-        """
-        drawn = {name: getattr(self.stage, name) for name in DRAWN}
-        self.stage.remove()
-        self._stages += 1
-        self.stage = Stage(self.client.scene, prefix=f"/noslip{self._stages}", **drawn)
-        self.ghost_stage = self._new_ghost_stage()
-
-    def _new_ghost_stage(self) -> Stage:
-        """A stage below the other, so that it moves with the view that follows."""
-        return Stage(self.client.scene, prefix=f"{self.stage.prefix}/ghost", ghost=True)
-
-    def _put_ghost(self) -> None:
-        if self.ghost is None:
-            if self.ghost_stage.scene is not None:
-                self.ghost_stage.remove()
-                self.ghost_stage = self._new_ghost_stage()
-            return
-        t = self.player.time(time.monotonic())
-        self.ghost_stage.put(self.ghost.scene, self.ghost.frames, _index(self.ghost, t))
-
-    def _ghost_outcome(self) -> Any:
-        return None if self.ghost is None else self.ghost.outcome
+    def _show_plots(self, t: float) -> None:
+        if self.shown is not None:
+            ghost = self.theater.ghost
+            self.plots.show(self.shown.outcome, None if ghost is None else ghost.outcome, t)
 
     def _show_verdicts(self) -> None:
         if self.shown is not None:
@@ -327,19 +252,24 @@ class Page:
     def _read(self, shown: Shown, cancel: Cancel) -> None:
         """Equations and certificate, when it is quiet."""
         cancel.wait(0.4)
-        html = shown.mechanism.equations_html(shown.choice.formulation)
-        cancel.check()
-        self.panels.show_equations(html, shown.choice.formulation)
-        if self._certificate is None and not self._why:
-            try:
-                self._certificate = shown.mechanism.certificate()
-            except NoslipError as error:
-                self._why = error.what
+        mechanism, formulation = shown.mechanism, shown.choice.formulation
+        if self._written != (mechanism, formulation):
+            html = mechanism.equations_html(formulation)
+            cancel.check()
+            self.panels.show_equations(html)
+            self._written = (mechanism, formulation)
+        certificate, why = None, ""
+        try:
+            certificate = mechanism.certificate()
+        except NoslipError as error:
+            why = error.what
         with self._lock:
-            self._show_verdicts()
+            if self._mechanism is mechanism:
+                self._certificate, self._why = certificate, why
+                self._show_verdicts()
 
     def _not_read(self, error: Exception) -> None:
-        self.panels.show_equations(texts.faults_html(faults_of(error)), "")
+        self.panels.show_equations(texts.faults_html(faults_of(error)))
 
     def _write(self, kind: str, cancel: Cancel) -> None:
         with self._lock:
@@ -371,35 +301,13 @@ class Page:
 
     def _move(self, now: float, is_slow: bool) -> None:
         with self._lock:
-            shown = self.shown
-            if shown is None or self._staged is not shown:
+            if self.theater.shown is None:
                 return
             was_playing = self.player.is_playing
             t = self.player.time(now)
-            k = _index(shown, t)
-            if k != self.stage.index:
-                with self.client.atomic():
-                    self.stage.show(k)
-                    if self.ghost is not None:
-                        self.ghost_stage.show(_index(self.ghost, t))
+            self.theater.move(t)
             if is_slow:
                 self.panels.show_time(t)
                 self.plots.move(t, now)
             if was_playing and not self.player.is_playing:
                 self.panels.show_playing(False)
-
-
-def _same_look(old: Scene | None, new: Scene) -> bool:
-    """Whether meshes can stay where they are."""
-    return old is not None and old.bodies == new.bodies and len(old.parts) == len(new.parts)
-
-
-def _index(shown: Shown, t: float) -> int:
-    """The picture nearest to a time."""
-    times = shown.frames.times
-    k = int(np.searchsorted(times, t))
-    if k == 0:
-        return 0
-    if k == len(times):
-        return k - 1
-    return k if times[k] - t < t - times[k - 1] else k - 1

@@ -244,7 +244,7 @@ class Panels:
         """Verdicts of the run."""
         self._verdicts.content = html
 
-    def show_equations(self, html: str, formulation: str) -> None:
+    def show_equations(self, html: str) -> None:
         """Equations of motion as mathematics."""
         self._equations.content = texts.box(html)
 

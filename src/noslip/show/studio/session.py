@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from noslip.analysis.audit import audit
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.model import expressions
-from noslip.model.expressions import ExpressionError
 from noslip.show.scene.scene import scene
-from noslip.show.studio.choice import CONTROLLERS, DRIVE, TASKS, Choice, first_choice, kept_choice
+from noslip.show.studio.choice import DRIVE, Choice, first_choice, kept_choice
 from noslip.show.studio.controls import START, Controls, make_controls, widened
-from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS
-from noslip.show.studio.mechanism import WAYS, Mechanism
+from noslip.show.studio.entries import check_options, read_assignment
+from noslip.show.studio.mechanism import Mechanism
 from noslip.show.studio.runs import (
     Outcome,
     check_mechanics,
@@ -102,19 +100,7 @@ class Session:
 
     def choose(self, **options: object) -> None:
         """Choose a formulation, task, path, timing, controller, reverse, duration or friction."""
-        allowed = {
-            "formulation": tuple(WAYS),
-            "task": tuple(TASKS),
-            "path": PATH_KINDS,
-            "timing": TIMING_KINDS,
-            "controller": tuple(CONTROLLERS),
-        }
-        for key, value in options.items():
-            known = allowed.get(key)
-            if known is not None and value not in known:
-                raise SimulationError(
-                    f"there is no {key} '{value}'", key, nearest(str(value), known)
-                )
+        check_options(options)
         with self._lock:
             before = self.choice
             self.choice = dataclasses.replace(before, **options)  # type: ignore[arg-type]
@@ -146,22 +132,7 @@ class Session:
 
     def type_value(self, text: str) -> None:
         """Set a knob by ``name = value``, as ``--set`` does; the value may be an expression."""
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name or not value:
-            raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")
-        try:
-            tree = expressions.parse(value)
-            number = float(expressions.evaluate(tree, self.values(), expressions.NUMBERS))
-        except (ExpressionError, ArithmeticError, ValueError) as error:
-            raise SimulationError(
-                f"the value '{value}' cannot be read: {error}", "set", "write a number"
-            ) from None
-        except KeyError as error:
-            raise SimulationError(
-                f"the value '{value}' uses {error}, which is not known",
-                "set",
-                nearest(str(error).strip("'"), self.values()),
-            ) from None
+        name, number = read_assignment(text, self.values())
         self.set_value(name, number)
 
     def reset(self, group: str) -> None:
