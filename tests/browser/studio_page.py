@@ -71,11 +71,12 @@ class Studio:
         page.set_default_timeout(PATIENCE)
         page.goto(address)
         self.wait_for_text("computed in")
+        if is_paused:  # nothing to draw, so that other things go faster
+            page.keyboard.press("p")
+            page.get_by_role("button", name="Play", exact=True).wait_for()
         warning = page.locator("#webgl-software-rendering button")
         if warning.count():
             warning.click()
-        if is_paused:  # nothing to draw, so that other things go faster
-            self.press("Pause")
 
     def curve(self, name):
         """Times and values of a curve that is drawn, with the points of the cursor."""
