@@ -1,5 +1,6 @@
 """Derivatives of right-hand sides and outputs against complex steps and against differences."""
 
+import casadi as ca
 import numpy as np
 import pytest
 from complex_step import STEP, run_program
@@ -48,7 +49,9 @@ def test_derivatives_of_rates_are_those_of_complex_steps(name, system_of, rng):
     program = system.program("rates", system.rates_expression[: system.num_states])
     for at in states(system, rng):
         d = found(*at)
-        assert d.values == pytest.approx(system.rates(*at)[: system.num_states], rel=1e-12, abs=1e-12)
+        assert d.values == pytest.approx(
+            system.rates(*at)[: system.num_states], rel=1e-12, abs=1e-12
+        )
         expected = by_complex_step(program, at)
         for matrix, other in zip(d[1:], expected, strict=True):
             scale = max(1.0, np.abs(other).max(initial=0.0))
@@ -88,7 +91,6 @@ def test_derivatives_of_outputs_are_those_of_complex_steps(system_of, rng):
     found = ns.derivatives(system, outputs)
     assert [q.name for q in found.of] == list(outputs)
     eq, kin = system.equations, system.kinematics
-    import casadi as ca
 
     def entry(quantities, column, name):
         return column[[q.name for q in quantities].index(name)]

@@ -1,6 +1,6 @@
 """A mechanism together with its inputs, as one traced function that can be differentiated.
 
-    (1)  ẏ = F(t, y, b, p)      y = [x; z; c],   b base inputs,   p = [parameters; numbers; the law's]
+    (1)  ẏ = F(t, y, b, p)      y = [x; z; c],   b base inputs,   p = [parameters; numbers; law's]
 
 x is the state of the mechanism, z that of a law that makes inputs, c the integral of a running cost
 if there is one. Base inputs are those that are numbers or tables; expressions, CasADi functions and
@@ -183,9 +183,7 @@ def _traced(
     return traced
 
 
-def _read_output(
-    loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.SX]
-) -> ca.SX:
+def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.SX]) -> ca.SX:
     """An expression that may use every column a trajectory has."""
     system, definitions = loop.system, {**loop.definitions, **more}
     if not isinstance(text, str):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -114,10 +114,13 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
     else:
         of = tuple(Quantity(name=f"rate of {s.name}", unit=f"({s.unit})/s") for s in states)
         expression = system.rates_expression[: system.num_states]
-    nonzeros, places = [expression], []
+    # what is folded into the code is a constant
+    expression = system.fold(expression)
+    nonzeros: list[Any] = [expression]
+    places = []
     params = system.kinematics.symbols.params
     for symbols in (system.state, system.equations.inputs, params):
-        matrix = ca.sparsify(system.fold(ca.jacobian(expression, symbols)))
+        matrix = ca.sparsify(ca.jacobian(expression, symbols))
         i, j = (np.array(k, dtype=int) for k in matrix.sparsity().get_triplet())
         places.append(i * matrix.shape[1] + j)
         nonzeros += matrix.nonzeros()

@@ -22,26 +22,21 @@ from typing import Any
 import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
+from noslip.analysis.sensitivities.collect import collect
 from noslip.analysis.sensitivities.forward_code import TangentCode, tangent_code
-from noslip.analysis.sensitivities.numbers import check_given, numbers_of
+from noslip.analysis.sensitivities.numbers import numbers_of
+from noslip.analysis.sensitivities.request import Request, read_request
 from noslip.analysis.sensitivities.result import Sensitivities
 from noslip.analysis.sensitivities.start import begin
-from noslip.analysis.sensitivities.travel import Piece, Settings, travel
-from noslip.analysis.sensitivities.variables import TABLE, Variable, read_variables
+from noslip.analysis.sensitivities.travel import Settings, travel
+from noslip.analysis.sensitivities.variables import TABLE
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.plan import InputTable
+from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.simulate import (
-    _METHODS,
-    _check_arguments,
-    _sample_times,
-    check_redundant_rows,
-)
+from noslip.simulation.simulate import _sample_times
 from noslip.simulation.start import Start
-from noslip.simulation.tolerances import check_settings
-from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.trajectory import Ending
 
 
 def simulate_sensitivities(
@@ -92,98 +87,87 @@ def simulate_sensitivities(
     SimulationError : for inconsistent arguments, a start that what is asked for does not determine,
         and for a run that fails unless `on_failure` is ``"return"``.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"simulate_sensitivities takes a System, got {type(system).__name__}: compile the "
-            "equations first"
-        )
-    check_settings(
-        system.model.name,
+    request = read_request(
+        system,
+        "simulate_sensitivities",
+        with_respect_to=with_respect_to,
+        parameters=parameters,
+        start=start,
+        inputs=inputs,
+        definitions=definitions,
+        samples=samples,
+        on_failure=on_failure,
+        start_time=start_time,
+        duration=duration,
+        method=method,
         rtol=rtol,
         atol=atol,
         step=step,
         max_step=max_step,
         max_steps=max_steps,
-        start_time=start_time,
-        samples=samples,
     )
-    _check_arguments(system, duration, method, step, on_failure)
-    definitions, outputs = dict(definitions or {}), dict(outputs or {})
-    check_given(system, inputs, definitions)
-    values = system.parameters(parameters)
-    check_redundant_rows(system, values, parameters)
-    variables = read_variables(
-        system,
-        with_respect_to,
-        start=start,
-        inputs=inputs,
-        definitions=definitions,
-        parameters=values,
-    )
+    texts = dict(outputs or {})
 
     def code_of(there: System) -> TangentCode:
-        return tangent_code(there, inputs, definitions, variables, outputs)
+        return tangent_code(there, inputs, request.definitions, request.variables, texts)
 
     code = code_of(system)
-    numbers = numbers_of(code.loop, inputs, definitions, values)
-    started, state, tangents = begin(code.loop, code.inputs, numbers, variables, start, start_time)
-    bases = [
-        table for v in variables if v.kind == TABLE for k in range(len(v.values))
-        for table in v.basis(system, k)
-    ]  # fmt: skip
-    settings = Settings(
-        start_time=start_time,
-        end_time=start_time + duration,
-        times=_sample_times(samples, start_time, duration, system),
-        method=_METHODS[method],
-        rtol=rtol / math.sqrt(1 + tangents.shape[1]),
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-        absolute=_absolute(system, state, variables, atol),
+    numbers = numbers_of(code.loop, inputs, request.definitions, request.values)
+    started, state, tangents = begin(
+        code.loop, code.inputs, numbers, request.variables, start, start_time
+    )
+    bases = _bases(request, len(numbers.base))
+    # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large
+    share = 1.0 / math.sqrt(1 + tangents.shape[1])
+    settings = request.settings(
+        numbers,
+        _sample_times(samples, start_time, duration, system),
+        rtol=rtol * share,
+        absolute=_absolute(request, state.size, atol * share),
         base=np.concatenate([numbers.base, np.zeros(len(bases))]),
-        tables=numbers.tables + _placed(bases, len(numbers.base)),
-        numbers=numbers,
+        tables=numbers.tables + bases,
     )
+
+    def run(plan: IntegrationPlan, _: object) -> Any:
+        return run_native(plan, progress=_overall(progress, plan, settings), cancel=cancel)
+
     whole = np.concatenate([state, tangents.T.ravel()])
-    pieces = travel(
-        code_of,
-        system,
-        whole,
-        settings,
-        lambda plan, _: run_native(
-            plan, progress=_overall(progress, plan, settings), cancel=cancel
-        ),
-    )
-    return _result(
-        system, pieces, settings, variables, outputs, values, started, rtol, atol, method, on_failure
-    )
+    pieces = travel(code_of, system, whole, settings, run)
+    result = collect(request, pieces, settings, started, texts)
+    if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
+        raise SimulationError(
+            result.run.message,
+            f"model '{system.model.name}', t = {pieces[-1].result.time:.9g} s",
+            "pass on_failure='return' to look at the motion until then",
+        )
+    return result
 
 
-def _placed(bases: Sequence[InputTable], first: int) -> tuple[InputTable, ...]:
-    """Tables that drive the base inputs after the closed loop's own, one after the other."""
+def _bases(request: Request, first: int) -> tuple[InputTable, ...]:
+    """Tables of ∂b/∂θ over time, which drive the base inputs after the closed loop's own."""
+    bases = [
+        basis
+        for variable in request.variables
+        if variable.kind == TABLE
+        for k in range(len(variable.values))
+        for basis in variable.basis(request.system, k)
+    ]
     return tuple(
         InputTable(index=first + k, starts=b.starts, coefficients=b.coefficients)
         for k, b in enumerate(bases)
     )
 
 
-def _absolute(
-    system: System, state: Array, variables: Sequence[Variable], atol: float
-) -> Array:
-    """Absolute tolerances: those of derivatives in the size of what they are taken by.
-
-    The mean over n + 1 times as many errors lets those of the motion be √(n + 1) times as large;
-    tolerances are made smaller by as much. The work does not choose the steps.
-    """
-    sizes = np.array([abs(x) or 1.0 for v in variables for x in v.values])
-    one = np.full(state.size, atol / math.sqrt(1 + sizes.size))
-    if system.does_work:
-        one[system.num_states - 1] = 1e300
+def _absolute(request: Request, num_states: int, atol: float) -> Array:
+    """Absolute tolerances: those of derivatives in the size of what they are taken by."""
+    one = request.absolute(num_states, atol)
+    sizes = [abs(x) or 1.0 for v in request.variables for x in v.values]
     return np.concatenate([one, *(np.minimum(one / size, 1e300) for size in sizes)])
 
 
-def _overall(progress: Callable[[float], None] | None, plan: Any, settings: Settings) -> Any:
+def _overall(
+    progress: Callable[[float], None] | None, plan: IntegrationPlan, settings: Settings
+) -> Callable[[float], None] | None:
     """Progress of a piece as that of the run."""
     if progress is None:
         return None
@@ -194,79 +178,3 @@ def _overall(progress: Callable[[float], None] | None, plan: Any, settings: Sett
         progress((reached - settings.start_time) / span)
 
     return report
-
-
-def _result(
-    system: System,
-    pieces: list[Piece],
-    settings: Settings,
-    variables: Sequence[Variable],
-    outputs: Mapping[str, str],
-    values: Array,
-    started: Start,
-    rtol: float,
-    atol: float,
-    method: str,
-    on_failure: str,
-) -> Sensitivities:
-    """The trajectory and the derivatives at its samples."""
-    num_q, num_v = len(system.coordinates), len(system.speeds)
-    count = sum(len(v.values) for v in variables)
-    segments, found, dq = [], [], []
-    for piece in pieces:
-        code, n = piece.code, piece.num_good
-        assert isinstance(code, TangentCode)
-        t, states = piece.result.times[:n], piece.result.states[:n]
-        base = np.ascontiguousarray(piece.result.inputs[:n])
-        num = code.loop.num_simulated
-        simulated = np.ascontiguousarray(states[:, :num])
-        inputs = code.inputs.map(
-            t, simulated, np.ascontiguousarray(base[:, : len(settings.numbers.base)]), numbers_p(settings)
-        )
-        segments.append(
-            Segment(
-                system=code.loop.system,
-                plan=code.plan(settings.numbers),
-                t=t,
-                states=simulated,
-                inputs=inputs,
-                crossings=np.zeros((0, 2 + num)),
-            )
-        )
-        found.append(code.outputs.map(t, np.ascontiguousarray(states), base, numbers_p(settings)))
-        tangents = states[:, num:].reshape(n, count, num)
-        dq.append(tangents[:, :, :num_q].transpose(0, 2, 1))
-    last = pieces[-1]
-    counts = sum(
-        np.array([p.result.steps, p.result.rejections, p.result.evaluations]) for p in pieces
-    )
-    run = assemble(
-        system, segments, values, last.result, last.code.loop.system, started, None, None, counts,
-        False, rtol, atol, method,
-    )  # fmt: skip
-    _raise_failure(system, run, last, on_failure)
-    table = np.concatenate(found)
-    num_out = num_v + len(outputs)
-    derivatives = table[:, num_out:].reshape(len(table), count, num_out).transpose(0, 2, 1)
-    return Sensitivities(
-        run=run,
-        names=tuple(name for v in variables for name in v.columns),
-        units=tuple(v.unit for v in variables for _ in v.columns),
-        coordinates=np.concatenate(dq),
-        speeds=derivatives[:, :num_v],
-        outputs={name: table[:, num_v + k] for k, name in enumerate(outputs)},
-        output_derivatives={name: derivatives[:, num_v + k] for k, name in enumerate(outputs)},
-    )
-
-
-def numbers_p(settings: Settings) -> Array:
-    return settings.numbers.p
-
-
-def _raise_failure(system: System, run: Trajectory, last: Piece, on_failure: str) -> None:
-    if on_failure == "raise" and run.ending not in (Ending.FINISHED, Ending.CANCELLED):
-        raise SimulationError(
-            run.message,
-            f"model '{system.model.name}', t = {last.result.time:.9g} s",
-            "pass on_failure='return' to look at the motion until then",
-        )

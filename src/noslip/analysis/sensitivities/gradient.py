@@ -22,28 +22,22 @@ import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
 from noslip.analysis.sensitivities.gradient_code import GradientCode, gradient_code
-from noslip.analysis.sensitivities.numbers import check_given, numbers_of, segment_at
+from noslip.analysis.sensitivities.numbers import numbers_of
 from noslip.analysis.sensitivities.objective import Measurements, check_objective
+from noslip.analysis.sensitivities.request import Request, read_request
 from noslip.analysis.sensitivities.start import begin
 from noslip.analysis.sensitivities.table_gradient import by_values, inputs_instead
-from noslip.analysis.sensitivities.travel import Jump, Piece, Settings, base_at, travel
-from noslip.analysis.sensitivities.variables import (
-    INPUT,
-    START,
-    TABLE,
-    Variable,
-    read_variables,
-)
+from noslip.analysis.sensitivities.travel import Piece, travel
+from noslip.analysis.sensitivities.variables import INPUT, START, TABLE
+from noslip.analysis.sensitivities.way_back import WayBack
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import loop as native
 from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.recorded_run import Derivatives, RecordedRun
+from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.samples import _ending
-from noslip.simulation.simulate import _METHODS, _check_arguments, check_redundant_rows
 from noslip.simulation.start import Start
-from noslip.simulation.tolerances import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,42 +136,33 @@ def gradient(
     SimulationError : for inconsistent arguments, a start that what is asked for does not determine,
         or a run that fails.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"gradient takes a System, got {type(system).__name__}: compile the equations first"
-        )
-    end_time = start_time + duration
-    check_settings(
-        system.model.name,
+    request = read_request(
+        system,
+        "gradient",
+        with_respect_to=with_respect_to,
+        parameters=parameters,
+        start=start,
+        inputs=inputs,
+        definitions=definitions,
+        samples=2,
+        on_failure="raise",
+        start_time=start_time,
+        duration=duration,
+        method=method,
         rtol=rtol,
         atol=atol,
         step=step,
         max_step=max_step,
         max_steps=max_steps,
-        start_time=start_time,
-        samples=2,
     )
-    _check_arguments(system, duration, method, step, "raise")
-    check_objective(system.model.name, terminal, running, measurements, start_time, end_time)
-    definitions = dict(definitions or {})
-    check_given(system, inputs, definitions)
-    values = system.parameters(parameters)
-    check_redundant_rows(system, values, parameters)
-    variables = read_variables(
-        system,
-        with_respect_to,
-        start=start,
-        inputs=inputs,
-        definitions=definitions,
-        parameters=values,
-    )
+    check_objective(request, terminal, running, measurements)
 
     def code_of(there: System) -> GradientCode:
         return gradient_code(
             there,
             inputs,
-            definitions,
-            variables,
+            request.definitions,
+            request.variables,
             terminal=terminal,
             running=running,
             misfit=measurements.misfit if measurements else None,
@@ -185,27 +170,18 @@ def gradient(
         )
 
     code = code_of(system)
-    numbers = numbers_of(code.loop, inputs, definitions, values)
+    numbers = numbers_of(code.loop, inputs, request.definitions, request.values)
     _, state, tangents = begin(
-        code.loop, code.inputs, numbers, inputs_instead(variables), start, start_time
+        code.loop, code.inputs, numbers, inputs_instead(request.variables), start, start_time
     )
-    absolute = np.full(state.size, atol)
-    if system.does_work:
-        absolute[system.num_states - 1] = 1e300
     times = measurements.times if measurements else np.zeros(0)
-    settings = Settings(
-        start_time=start_time,
-        end_time=end_time,
-        times=times,
-        method=_METHODS[method],
+    settings = request.settings(
+        numbers.with_knots(times),
+        times,
         rtol=rtol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-        absolute=absolute,
+        absolute=request.absolute(state.size, atol),
         base=numbers.base,
         tables=numbers.tables,
-        numbers=numbers.with_knots(times),
     )
     recorded: list[RecordedRun] = []
 
@@ -215,9 +191,9 @@ def gradient(
 
     pieces = travel(code_of, system, state, settings, run)
     _check_ending(system, pieces[-1])
-    back = _Back(system, pieces, recorded, settings, measurements)
+    back = WayBack(pieces, recorded, settings, measurements)
     back.go()
-    return back.gradient(variables, tangents, has_running=running is not None)
+    return _gradient(request, back, pieces, tangents)
 
 
 def _check_ending(system: System, last: Piece) -> None:
@@ -230,128 +206,40 @@ def _check_ending(system: System, last: Piece) -> None:
         )
 
 
-class _Back:
-    """The way back through the pieces of a run."""
-
-    def __init__(
-        self,
-        system: System,
-        pieces: list[Piece],
-        recorded: list[RecordedRun],
-        settings: Settings,
-        measurements: Measurements | None,
-    ) -> None:
-        self.system, self.pieces, self.recorded = system, pieces, recorded
-        self.settings, self.measurements = settings, measurements
-        code = pieces[-1].code
-        assert isinstance(code, GradientCode)
-        self.last: GradientCode = code
-        self.found = Derivatives(
-            weights=np.zeros(code.loop.num_states),
-            base=np.zeros(len(settings.base) if code.wants_base else 0),
-            parameters=np.zeros(len(code.places)),
-            coefficients=[np.zeros((len(t.starts), 4)) for t in settings.tables],
-        )
-        self.terminal = self.misfit = 0.0
-
-    def go(self) -> None:
-        """From the end to the start; leaves λ(t₀) and all else in `found`."""
-        result, found = self.pieces[-1].result, self.found
-        if self.last.loop.num_states > self.last.loop.num_simulated:
-            found.weights[-1] = 1.0
-        if self.last.terminal is not None:
-            base = self._base_before(result.time)
-            pulled = self.last.terminal(result.time, result.state, base, self.settings.numbers.p)
-            self.terminal = float(pulled[0])
-            self._note(pulled[1:], result.time, from_left=True)
-            found.weights += pulled[1 : 1 + found.weights.size]
-        for piece, recorded in zip(reversed(self.pieces), reversed(self.recorded), strict=True):
-            code = piece.code
-            assert isinstance(code, GradientCode)
-            recorded.back(found, code.pull, code.pull_project, self._added(piece, code))
-            for jump in reversed(piece.jumps):
-                self._jump_back(jump)
-
-    def _added(self, piece: Piece, code: GradientCode) -> list[tuple[float, Array]]:
-        """What the measurements of a piece add to λ, with their times."""
-        if code.misfit is None or self.measurements is None:
-            return []
-        added, size = [], self.found.weights.size
-        rows = dict(zip(self.measurements.times.tolist(), self.measurements.rows, strict=True))
-        result = piece.result
-        for k in range(piece.num_good):
-            t, base = float(result.times[k]), result.inputs[k]
-            given = np.concatenate([base, rows[t]])
-            pulled = code.misfit(t, result.states[k], given, self.settings.numbers.p)
-            self.misfit += float(pulled[0])
-            self._note(pulled[1:], t, from_left=t >= self.settings.end_time)
-            added.append((t, pulled[1 : 1 + size].copy()))
-        return added
-
-    def _jump_back(self, jump: Jump) -> None:
-        """λ before a change at once."""
-        code, found = jump.code, self.found
-        assert isinstance(code, GradientCode)
-        pull = code.pull_update if jump.there is None else code.pull_carry(jump.there)
-        x = np.concatenate([jump.state, found.weights])
-        base = base_at(self.settings, jump.time)
-        pulled = pull(jump.time, x, base, self.settings.numbers.p)
-        self._note(pulled, jump.time, from_left=False)
-        found.weights[:] = pulled[: found.weights.size]
-
-    def _base_before(self, t: float) -> Array:
-        """Base inputs just before the end."""
-        return self.settings.numbers.base_at(np.nextafter(t, -np.inf))
-
-    def _note(self, pulled: Array, t: float, *, from_left: bool) -> None:
-        """Add what a pull gives by base inputs, tables and parameters at a time."""
-        found = self.found
-        size, num = found.weights.size, found.base.size
-        found.base += pulled[size : size + num]
-        found.parameters += pulled[size + num :]
-        self._note_tables(pulled[size : size + num], t, from_left=from_left)
-
-    def _note_tables(self, by_base: Array, t: float, *, from_left: bool) -> None:
-        if not by_base.size:
-            return
-        for table, found in zip(self.settings.tables, self.found.coefficients, strict=True):
-            at = segment_at(table.starts, float(np.nextafter(t, -np.inf)) if from_left else t)
-            r = t - table.starts[at]
-            found[at] += by_base[table.index] * r ** np.array([3.0, 2.0, 1.0, 0.0])
-
-    def gradient(
-        self, variables: Sequence[Variable], tangents: Array, *, has_running: bool
-    ) -> Gradient:
-        """All derivatives by name, the start's share added."""
-        found, settings = self.found, self.settings
-        places = list(self.last.places)
-        derivatives: dict[str, float | Array] = {}
-        for variable, at_start in zip(variables, found.weights @ tangents, strict=True):
-            if variable.kind == TABLE:
-                # a table acts on the start through its value there
-                by_base = np.zeros(len(settings.base))
-                by_base[variable.place] = at_start
-                self._note_tables(by_base, settings.start_time, from_left=False)
-                derivatives[variable.name] = by_values(
-                    self.system, variable, settings.tables, found.coefficients
-                )
-                continue
-            direct = 0.0
-            if variable.kind == INPUT:
-                direct = found.base[variable.place]
-            elif variable.kind != START:
-                direct = found.parameters[places.index(variable.place)]
-            derivatives[variable.name] = float(direct + at_start)
-        results = [piece.result for piece in self.pieces]
-        running = float(results[-1].state[-1]) if has_running else 0.0
-        return Gradient(
-            model=self.system.model.name,
-            value=self.terminal + running + self.misfit,
-            terminal=self.terminal,
-            running=running,
-            misfit=self.misfit,
-            derivatives=derivatives,
-            units={v.name: v.unit for v in variables},
-            steps=sum(r.steps for r in results),
-            nfev=sum(r.evaluations for r in results),
-        )
+def _gradient(
+    request: Request, back: WayBack, pieces: Sequence[Piece], tangents: Array
+) -> Gradient:
+    """All derivatives by name, the start's share added."""
+    found, code = back.found, pieces[-1].code
+    assert isinstance(code, GradientCode)
+    derivatives: dict[str, float | Array] = {}
+    for variable, at_start in zip(request.variables, found.weights @ tangents, strict=True):
+        if variable.kind == TABLE:
+            # a table acts on the start through its value there
+            by_base = np.zeros(found.base.size)
+            by_base[variable.place] = at_start
+            back.note_tables(by_base, request.start_time)
+            derivatives[variable.name] = by_values(
+                request.system, variable, back.tables, found.coefficients
+            )
+            continue
+        direct = 0.0
+        if variable.kind == INPUT:
+            direct = found.base[variable.place]
+        elif variable.kind != START:
+            direct = found.parameters[code.places.index(variable.place)]
+        derivatives[variable.name] = float(direct + at_start)
+    results = [piece.result for piece in pieces]
+    has_running = code.loop.num_states > code.loop.num_simulated
+    running = float(results[-1].state[-1]) if has_running else 0.0
+    return Gradient(
+        model=request.system.model.name,
+        value=back.terminal + running + back.misfit,
+        terminal=back.terminal,
+        running=running,
+        misfit=back.misfit,
+        derivatives=derivatives,
+        units={v.name: v.unit for v in request.variables},
+        steps=sum(r.steps for r in results),
+        nfev=sum(r.evaluations for r in results),
+    )

@@ -82,6 +82,12 @@ def numbers_of(
     )
 
 
+def settable_inputs(system: System) -> list[str]:
+    """Names of inputs that can be given."""
+    model = system.model
+    return [u.name for u in model.inputs] + [w.name for w in model.speed_inputs]
+
+
 def place_of(system: System, name: str) -> tuple[int, int]:
     """Place of an input among [u; w; ẇ], and how far from it its rate is, 0 if it has none."""
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
@@ -115,7 +121,7 @@ def check_given(system: System, inputs: Inputs, definitions: Definitions) -> Non
             )
     if isinstance(inputs, AbstractInputLaw):
         return
-    settable = [i.name for i in (*system.model.inputs, *system.model.speed_inputs)]
+    settable = settable_inputs(system)
     for name, spec in (inputs or {}).items():
         if name not in settable:
             raise SimulationError(

@@ -1,6 +1,6 @@
 """What a gradient is taken of: numbers made from a motion.
 
-    J = terminal(y(t_end)) + ∫ running(y) dt + Σ_k misfit(y(t_k), measured values at t_k)
+J = terminal(y(t_end)) + ∫ running(y) dt + Σ_k misfit(y(t_k), measured values at t_k)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noslip.analysis.sensitivities.request import Request
 from noslip.engines.system import Array
 from noslip.errors import SimulationError
 
@@ -57,15 +58,10 @@ class Measurements:
 
 
 def check_objective(
-    model: str,
-    terminal: str | None,
-    running: str | None,
-    measurements: Measurements | None,
-    start_time: float,
-    end_time: float,
+    request: Request, terminal: str | None, running: str | None, measurements: Measurements | None
 ) -> None:
     """Refuse an objective that says nothing, or speaks of times outside the run."""
-    where = f"gradient of model '{model}'"
+    where = f"gradient of model '{request.system.model.name}'"
     if terminal is None and running is None and measurements is None:
         raise SimulationError(
             "there is nothing to take the gradient of",
@@ -81,9 +77,9 @@ def check_objective(
             "give Measurements(times=…, values={…}, misfit='…')",
         )
     first, last = measurements.times[0], measurements.times[-1]
-    if first < start_time or last > end_time:
+    if first < request.start_time or last > request.end_time:
         raise SimulationError(
             f"measurements were taken from {first:g} to {last:g} s",
             where,
-            f"give times between {start_time:g} and {end_time:g} s",
+            f"give times between {request.start_time:g} and {request.end_time:g} s",
         )

@@ -60,9 +60,7 @@ def begin(
         return started, padded, np.zeros((loop.num_states, len(changes)))
 
     def complete(given: Mapping[str, float], params: Array) -> Start:
-        return complete_start(
-            system, given, time=time, speed_inputs=lambda q: w, parameters=params
-        )
+        return complete_start(system, given, time=time, speed_inputs=lambda q: w, parameters=params)
 
     found = start_tangents(
         system,
@@ -101,9 +99,7 @@ def _changes(
                 name=variable.columns[k],
                 given={variable.name: 1.0} if variable.kind == START else {},
                 params=p[:num_params],
-                speed_inputs=partial(
-                    _speed_inputs, loop, numbers, started, time, base, p
-                ),
+                speed_inputs=partial(_speed_inputs, loop, numbers, started, time, base, p),
             )
 
 

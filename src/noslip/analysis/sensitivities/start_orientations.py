@@ -170,7 +170,7 @@ class OrientationTangents:
         here = _quaternion(o)
         # NᵀN = 1/4 for a unit quaternion
         turned = 4.0 * _rate_map(self.start.q[here]).T @ q[here]
-        return np.linalg.solve(W, turned)
+        return np.asarray(np.linalg.solve(W, turned), dtype=float)
 
 
 def _quaternion(o: Orientation) -> slice:

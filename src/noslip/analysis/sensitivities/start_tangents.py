@@ -188,7 +188,7 @@ def start_tangents(
 
 
 def _compile(system: System) -> NativeFunction:
-    """Native [g'; (A v + a)'; (Aᵀλ)'; (E v)'; (Eᵀm)'] of (t, [q; v; λ; m; q'], [w; w'], [p; p'])."""
+    """Native :class:`_Rates` of (t, [q; v; λ; m; q'], [w; w'], [p; p'])."""
     kin = system.kinematics
     s = kin.symbols
     rows, E = kin.velocities, ca.mtimes(kin.E, s.v)

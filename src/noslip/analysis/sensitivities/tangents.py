@@ -1,7 +1,7 @@
 """Derivatives of traced expressions in given directions, and against given weights.
 
-    (1)  G' = G_y Y + G_b B + G_p P       one column for each variable
-    (2)  Gᵀl by y, b and p                cost independent of the number of variables
+(1)  G' = G_y Y + G_b B + G_p P       one column for each variable
+(2)  Gᵀl by y, b and p                cost independent of the number of variables
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a closed loop changes at once: to other independent speeds, and when a law looks again.
 
-    other speeds   [q; η; …] → [q; E v; …]       the same motion, carried over through v
-    a sampled law  [x; z; c] → [x; update; c]
+other speeds   [q; η; …] → [q; E v; …]       the same motion, carried over through v
+a sampled law  [x; z; c] → [x; update; c]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run of a closed loop in pieces: each in one choice of speeds, from one look of a law to the next.
+"""A run of a closed loop in pieces: each in one choice of speeds, between two looks of a law.
 
 The same for states alone and for states with their derivatives: `Code` says what is integrated and
 how it changes at once between two pieces.

@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
-from noslip.analysis.sensitivities.numbers import place_of
+from noslip.analysis.sensitivities.numbers import place_of, settable_inputs
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.inputs import AbstractInputLaw, Table, table_entries
@@ -124,7 +124,7 @@ def _variable(
         return _one(name, NUMBER, k, definitions[name], "1")
     if name in layout_of(system).names:
         return _start_value(system, name, start)
-    settable = [i.name for i in (*model.inputs, *model.speed_inputs)]
+    settable = settable_inputs(system)
     if name in settable:
         return _input(system, name, inputs)
     known = [*names, *numbers, *layout_of(system).names, *settable]
@@ -149,9 +149,7 @@ def _check_not_folded(system: System, name: str) -> None:
         )
 
 
-def _start_value(
-    system: System, name: str, start: Mapping[str, float] | Start | None
-) -> Variable:
+def _start_value(system: System, name: str, start: Mapping[str, float] | Start | None) -> Variable:
     where = f"sensitivities of model '{system.model.name}'"
     if isinstance(start, Start):
         raise SimulationError(
@@ -191,9 +189,7 @@ def _input(system: System, name: str, inputs: Inputs) -> Variable:
     k, _ = place_of(system, name)
     unit = system.inputs[k].unit
     if isinstance(spec, Table):
-        return Variable(
-            name=name, kind=TABLE, place=k, values=spec.values, unit=unit, table=spec
-        )
+        return Variable(name=name, kind=TABLE, place=k, values=spec.values, unit=unit, table=spec)
     return _one(name, INPUT, k, spec, unit)
 
 

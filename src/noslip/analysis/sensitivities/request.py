@@ -1,0 +1,153 @@
+"""What is asked of a differentiated simulation, read and checked: the same for both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noslip.analysis.sensitivities.closed_loop import Inputs
+from noslip.analysis.sensitivities.numbers import Numbers, check_given
+from noslip.analysis.sensitivities.travel import Settings
+from noslip.analysis.sensitivities.variables import Variable, read_variables
+from noslip.engines.system import Array, System
+from noslip.simulation.plan import InputTable
+from noslip.simulation.simulate import _METHODS, _check_arguments, check_redundant_rows
+from noslip.simulation.start import Start
+from noslip.simulation.tolerances import check_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Request:
+    """A differentiated simulation, as it was asked for and checked.
+
+    Parameters
+    ----------
+    system, inputs, start : as they were given.
+    definitions : named expressions and numbers.
+    values : of the model's parameters.
+    variables : what derivatives are taken by.
+    start_time, duration, method, rtol, atol, step, max_step, max_steps : as in
+        :func:`noslip.simulate`.
+    """
+
+    system: System
+    inputs: Inputs
+    start: Mapping[str, float] | Start | None
+    definitions: dict[str, str | float]
+    values: Array
+    variables: tuple[Variable, ...]
+    start_time: float
+    duration: float
+    method: str
+    rtol: float
+    atol: float
+    step: float
+    max_step: float
+    max_steps: int
+
+    @property
+    def end_time(self) -> float:
+        """When the run ends, s."""
+        return self.start_time + self.duration
+
+    def absolute(self, num_states: int, atol: float) -> Array:
+        """Absolute tolerances of y; the work does not choose the steps."""
+        absolute = np.full(num_states, atol)
+        if self.system.does_work:
+            absolute[self.system.num_states - 1] = 1e300
+        return absolute
+
+    def settings(
+        self,
+        numbers: Numbers,
+        times: Array,
+        *,
+        rtol: float,
+        absolute: Array,
+        base: Array,
+        tables: tuple[InputTable, ...],
+    ) -> Settings:
+        """What a run in pieces needs."""
+        return Settings(
+            start_time=self.start_time,
+            end_time=self.end_time,
+            times=times,
+            method=_METHODS[self.method],
+            rtol=rtol,
+            step=self.step,
+            max_step=self.max_step,
+            max_steps=self.max_steps,
+            absolute=absolute,
+            base=base,
+            tables=tables,
+            numbers=numbers,
+        )
+
+
+def read_request(
+    system: System,
+    function: str,
+    *,
+    with_respect_to: Sequence[str],
+    parameters: Mapping[str, float] | None,
+    start: Mapping[str, float] | Start | None,
+    inputs: Inputs,
+    definitions: Mapping[str, str | float] | None,
+    samples: Any,
+    on_failure: str,
+    start_time: float,
+    duration: float,
+    method: str,
+    rtol: float,
+    atol: float,
+    step: float,
+    max_step: float,
+    max_steps: int,
+) -> Request:
+    """Read and check what is asked for; `function` is the name of who asks."""
+    if not isinstance(system, System):
+        raise TypeError(
+            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    check_settings(
+        system.model.name,
+        rtol=rtol,
+        atol=atol,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
+        start_time=start_time,
+        samples=samples,
+    )
+    _check_arguments(system, duration, method, step, on_failure)
+    definitions = dict(definitions or {})
+    check_given(system, inputs, definitions)
+    values = system.parameters(parameters)
+    check_redundant_rows(system, values, parameters)
+    variables = read_variables(
+        system,
+        with_respect_to,
+        start=start,
+        inputs=inputs,
+        definitions=definitions,
+        parameters=values,
+    )
+    return Request(
+        system=system,
+        inputs=inputs,
+        start=start,
+        definitions=definitions,
+        values=values,
+        variables=variables,
+        start_time=start_time,
+        duration=duration,
+        method=method,
+        rtol=rtol,
+        atol=atol,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
+    )
