@@ -11,7 +11,7 @@ from noslip.analysis.scenario import run_scenario
 from noslip.errors import Fault
 from noslip.model.files import parse_model
 from noslip.show.studio.choice import INPUTS, PATH
-from noslip.show.studio.curves import column, data, pictures, same_columns, series
+from noslip.show.studio.curves import column, data, pictures, same_columns, scale, series
 from noslip.show.studio.downloads import KINDS, file_stem, make_file
 from noslip.show.studio.session import Session
 from noslip.show.studio.shelf import Shelf
@@ -146,6 +146,20 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     # the range of time changes from drawing to drawing, by less than can be seen
     again = data(outcome, picture, 12.34, before, drawing=1)
     assert 0 < again[0][-1] - times[-1] < 1e-6
+
+
+def test_very_small_values_are_counted_in_thousandths(shelf):
+    record = show(shelf, "agv")
+    outcome = record.shown.outcome
+    picture = pictures(outcome)["energy error [J]"]
+    size = scale(outcome, picture)
+    assert size < 1e-9
+    values = outcome.trajectory.energy_error
+    drawn = data(outcome, picture, 0.0)[2]
+    assert 1.0 <= np.max(np.abs(drawn)) < 1000.0
+    assert np.max(np.abs(drawn)) * size == pytest.approx(np.max(np.abs(values)))
+    assert series(picture, False, size)[1]["label"].startswith("in 10⁻")
+    assert scale(outcome, pictures(outcome)["places [m]"]) == 1.0
 
 
 def test_words_on_the_page_are_escaped():

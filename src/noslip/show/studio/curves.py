@@ -11,12 +11,14 @@ range of time changes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from noslip.engines.system import Array
 from noslip.show.report.values import unit_text
+from noslip.show.studio.knobs import power_text
 from noslip.show.studio.runs import Outcome
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
@@ -33,10 +35,12 @@ class Picture:
     Parameters
     ----------
     title : what it is called on the page, with its unit.
+    unit : of the columns, as it is shown.
     columns : their names; those that start with ``error.`` are simulated minus reference.
     """
 
     title: str
+    unit: str
     columns: tuple[str, ...]
 
 
@@ -68,7 +72,7 @@ def pictures(outcome: Outcome) -> dict[str, Picture]:
     for title, unit, names in groups:
         shown = unit_text(unit)
         full = f"{title} [{shown}]" if shown else title
-        found[full] = Picture(title=full, columns=tuple(names[:MOST]))
+        found[full] = Picture(title=full, unit=shown, columns=tuple(names[:MOST]))
     return found
 
 
@@ -112,10 +116,20 @@ def data(
         for name in picture.columns:
             curves.append(np.interp(times, ghost.trajectory.t, column(ghost, name)))
     stacked = np.nan_to_num(np.array(curves), nan=0.0, posinf=0.0, neginf=0.0)
+    size = scale(outcome, picture)
+    stacked = stacked if size == 1.0 else stacked / size
     low, high = float(np.min(stacked)), float(np.max(stacked))
     cursor = np.full(len(times), low)
     cursor[k + 1] = high if high > low else low + 1.0
     return (times, cursor, *stacked)
+
+
+def scale(outcome: Outcome, picture: Picture) -> float:
+    """What the values are counted in: a power of 1000 where they are very small or very large."""
+    largest = max(float(np.max(np.abs(column(outcome, n)), initial=0.0)) for n in picture.columns)
+    if not np.isfinite(largest) or largest == 0.0 or 0.01 <= largest < 1e6:
+        return 1.0
+    return float(1000.0 ** math.floor(math.log10(largest) / 3))
 
 
 def same_columns(ghost: Outcome | None, picture: Picture) -> bool:
@@ -126,11 +140,16 @@ def same_columns(ghost: Outcome | None, picture: Picture) -> bool:
     return all(name in has for name in picture.columns)
 
 
-def series(picture: Picture, has_ghost: bool) -> tuple[dict[str, object], ...]:
-    """What uPlot is told about each array of `data`."""
+def series(
+    picture: Picture, has_ghost: bool, counted_in: float = 1.0
+) -> tuple[dict[str, object], ...]:
+    """What uPlot is told about each array of `data`; `counted_in` is their scale."""
+    cursor = "now"
+    if counted_in != 1.0:
+        cursor = f"in 10{power_text(round(math.log10(counted_in)))} {picture.unit}".strip()
     told: list[dict[str, object]] = [
         {"label": "t [s]"},
-        {"label": "now", "stroke": CURSOR, "width": 1, "points": {"show": False}},
+        {"label": cursor, "stroke": CURSOR, "width": 1, "points": {"show": False}},
     ]
     for k, name in enumerate(picture.columns):
         label = name.removeprefix("error.").removeprefix("residual.").removeprefix("acceleration.")

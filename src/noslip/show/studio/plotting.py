@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from noslip.show.studio.bin import Bin
-from noslip.show.studio.curves import Picture, data, pictures, same_columns, series
+from noslip.show.studio.curves import Picture, data, pictures, same_columns, scale, series
 from noslip.show.studio.runs import Outcome
 
 #: What the plots show first, as far as the run has it.
@@ -93,7 +93,8 @@ class Plots:
         ghost = self._ghost if same_columns(self._ghost, picture) else None
         slot.drawings += 1
         arrays = data(self._outcome, picture, self._time, ghost, drawing=slot.drawings)
-        key = (picture, ghost is not None)
+        counted_in = scale(self._outcome, picture)
+        key = (picture, ghost is not None, counted_in)
         if slot.plot is not None and slot.key == key:
             slot.plot.data = arrays
             return
@@ -101,7 +102,7 @@ class Plots:
         with self._tab:
             slot.plot = self._client.gui.add_uplot(
                 arrays,
-                series(picture, ghost is not None),
+                series(picture, ghost is not None, counted_in),
                 height=190,
                 scales={"x": {"time": False}},
                 axes=({"size": 30}, {"size": 52}),
