@@ -1,4 +1,4 @@
-"""Draws agv_circle.png, the picture of the README: python docs/images/agv_circle.py."""
+"""Draws agv_circle.png, the picture of the guided vehicle: python docs/images/agv_circle.py."""
 
 from pathlib import Path
 
