@@ -4,7 +4,8 @@ A step of a Runge–Kutta method with a projection P at its end is
 
     (1)  Y_j = y + h Σ_i a_ji k_i,   k_j = F(t_j, Y_j, b_j, p),   y⁺ = P(y + h Σ_j b_j k_j, b, p)
 
-Let λ⁺ be the derivative of a number by y⁺. Then, from the last stage to the first,
+with as many corrections P as it takes. Let λ⁺ be the derivative of a number by y⁺. Then, from the
+last stage to the first,
 
     (2)  λ = P_yᵀ λ⁺
     (3)  l_j = h b_j λ + h Σ_i a_ij F_y(Y_i)ᵀ l_i            i > j
@@ -54,6 +55,7 @@ from noslip.simulation.loop import (
     _find_inputs,
     _integers,
     _native,
+    _project,
     _vector,
     integrate,
 )
@@ -66,8 +68,8 @@ PULLS = (
     *("pull", "pull_project"),
     # λ; derivatives by base inputs, by the coefficients of tables and by parameters
     *("weights", "base", "coefficients", "parameters"),
-    # work: [state; l], what a pull gives, l of all stages
-    *("point", "pulled", "stages"),
+    # work: [state; l], what a pull gives, l of all stages, states before corrections
+    *("point", "pulled", "stages", "corrected"),
     # how many derivatives a pull gives by base inputs (all or none) and by parameters
     *("num_base", "num_parameters"),
 )
@@ -181,6 +183,21 @@ def _spread(s, a, row, h, source):
 
 
 @_native
+def _project_back(s, a, t):
+    """(2) for each of the corrections that the end of a step has met."""
+    _find_inputs(s, t, s.end)
+    _copy(s.end, s.next, s.ny)
+    corrections = _project(s, t, s.next)
+    for k in range(corrections):
+        state = a.corrected + 8 * k * s.ny
+        _copy(s.end if k == 0 else s.newton, state, s.ny)
+        _call(s.project, t, state, s.inputs, s.parameters, s.newton)
+    for k in range(corrections - 1, -1, -1):
+        _pull(s, a, a.pull_project, t, a.corrected + 8 * k * s.ny, a.weights)
+        _copy(a.pulled, a.weights, s.ny)
+
+
+@_native
 def _step_back(s, a, t, t_new):
     """(1) to (5) for one step, from s.y at t."""
     h = t_new - t
@@ -192,8 +209,7 @@ def _step_back(s, a, t, t_new):
     _evaluate_stages(s, t, h, last, first, end, 1)
     if a.pull_project != 0:
         _combine(s, end, h, s.end)
-        _pull(s, a, a.pull_project, last, s.end, a.weights)
-        _copy(a.pulled, a.weights, s.ny)
+        _project_back(s, a, last)
     for i in range(num_stages * s.ny):
         _vector(a.stages)[i] = 0.0
     _spread(s, a, end, h, a.weights)

@@ -157,6 +157,7 @@ class RecordedRun:
             "point": np.zeros(2 * ny),
             "pulled": np.zeros(given),
             "stages": np.zeros(loop.NUM_STAGES * ny),
+            "corrected": np.zeros(loop.MAX_PROJECTIONS * ny),
         }
 
     def _restore(self, chunk: _Chunk) -> None:
