@@ -294,7 +294,8 @@ def _speed_inputs(
                 f"speed input '{speed_input.name}' drives '{name}', which the motion does not "
                 "prescribe",
                 f"motion of model '{system.model.name}'",
-                f"prescribe '{name}' too: its rate is then the input",
+                f"prescribe '{name}' too: its rate is then the input; on a path name it as the "
+                "steering, with the wheelbase",
             )
         k = trace.at.index(coordinate)
         w.append(ydot[k])

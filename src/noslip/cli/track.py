@@ -123,7 +123,6 @@ def track(
     from noslip.engines.system import compile as compile_system
     from noslip.errors import SimulationError
     from noslip.formulations.base import derive as derive_equations
-    from noslip.model.contacts import Rolling
 
     path, timing = parse_path(path_text), parse_timing(timing_text)
     follower, ahead = read_triple("--point", point), read_triple("--direction", direction)
@@ -174,7 +173,7 @@ def track(
             )
         command = "noslip " + shlex.join(sys.argv[1:])
         as_run = result.as_scenario_run()
-        rolls = any(isinstance(c, Rolling) for c in loaded.contacts)
+        rolls = bool(loaded.contacts)
         found = audit(system, result.trajectory, friction) if rolls else None
         facts = {"path": path_text, "timing": timing_text, "controller": controller}
         write_run(

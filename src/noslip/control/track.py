@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
@@ -21,6 +22,7 @@ from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.panels import arc_table
 from noslip.control.paths.path import length
 from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming
@@ -32,6 +34,10 @@ from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
+
+
+#: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
+STANDSTILL = 1e-4
 
 
 def track(
@@ -109,6 +115,12 @@ def track(
         wheelbase=wheelbase,
         largest_steering=largest_steering,
     )
+    if hinge and not steering:
+        raise SimulationError(
+            "the axle of a trailer is to follow the path, but nothing steers",
+            f"track of model '{system.model.name}'",
+            "name the steering of the base, with its wheelbase",
+        )
     if hinge:
         motion = TrailerMotion(
             path=path,
@@ -119,7 +131,10 @@ def track(
             hitch=hitch,
             trailer=trailer,
             reverse=reverse,
+            largest_steering=largest_steering,
         )
+    if isinstance(motion, PathMotion) and not steering and _is_open(controller):
+        _check_turning(system, motion)
     lasts = timing.duration(path) if duration is None else duration
     values = system.parameters(parameters)
     follow = FollowMotion(
@@ -138,7 +153,7 @@ def track(
             direction=direction if controller.direction is None else controller.direction,
         )
     law: AbstractInputLaw = follow
-    if controller is not None and not isinstance(controller, FeedForward):
+    if controller is not None and not _is_open(controller):
         law = Tracking(
             motion=motion,
             controller=controller,
@@ -172,6 +187,28 @@ def track(
     )
 
 
+def _is_open(controller: AbstractController | Regulator | None) -> bool:
+    return controller is None or isinstance(controller, FeedForward)
+
+
+def _check_turning(system: System, motion: PathMotion) -> None:
+    """Refuse, without feedback, a path on which the rate of turning jumps."""
+    path, timing = motion.path, motion.timing
+    places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
+    passed = dict(zip(places, timing.passing_times(path), strict=False))
+    t, s = ca.SX.sym("t"), ca.SX.sym("s")
+    speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
+    for place, jump in motion.curvature_jumps():
+        if place in passed and abs(jump * float(speed(passed[place], place))) > STANDSTILL:
+            raise SimulationError(
+                f"the curvature of the path jumps by {jump:.4g} 1/m {place:.4g} m along it, where "
+                "the rate of turning would have to jump: no finite forces do that",
+                f"path for model '{system.model.name}'",
+                "put a Clothoid between, or blend corners by clothoids, stop there, or give a "
+                "controller that leads back",
+            )
+
+
 def _disturbed(system: System, on_path: Start, start: Mapping[str, float], values: Array) -> Start:
     """The start on the path, but for what is given."""
     places = {c.name: float(x) for c, x in zip(system.coordinates, on_path.q, strict=True)}
@@ -201,14 +238,13 @@ def _check_options(
             )
     if not (period >= 0 and math.isfinite(period)):
         raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
-    is_open = controller is None or isinstance(controller, FeedForward)
-    if is_open and (limits or period):
+    if _is_open(controller) and (limits or period):
         raise SimulationError(
             "limits and a period belong to a controller, and there is none",
             where,
             "give a controller, or leave them out",
         )
-    if not is_open and inputs:
+    if not _is_open(controller) and inputs:
         raise SimulationError(
             "a choice of inputs belongs to feed-forward alone, and there is a controller",
             where,

@@ -410,3 +410,39 @@ def test_the_lyapunov_function_of_pose_tracking_decreases(agv, reverse):
     later = held.trajectory.t > 0.2
     assert V[0] > 0.2 and V[-1] < 1e-6
     assert np.max(np.diff(V[later])) < 1e-9
+
+
+def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
+    """A corner rounded by a circle: its curvature jumps, and the turning rate with it."""
+    corner = ns.Polyline(points=((0.0, 0.0), (4.0, 0.0), (4.0, 3.0)), radius=1.0)
+    with pytest.raises(ns.SimulationError, match="jumps by 1 1/m 3 m along it") as caught:
+        track(agv, corner, timing=ConstantSpeed(0.3), **AXLE)
+    assert "no finite forces" in caught.value.what
+    assert "'agv'" in caught.value.where and "clothoids, stop there" in caught.value.fix
+    # stopped at both ends of the blend, or led back by feedback, it is driven
+    whole = ns.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")
+    stopped = track(agv, corner, timing=whole, **AXLE)
+    assert stopped.tracking_error < 1e-5
+    held = track(agv, corner, timing=ConstantSpeed(0.3), controller=PoseTracking(), **AXLE)
+    assert 1e-3 < held.tracking_error < 0.05
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PoseTracking(kv=-1.0),
+        lambda: ns.SteeredTracking(steering="s", wheelbase=1.0, ky=float("nan")),
+        lambda: ns.TrailerTracking(
+            steering="s", hinge="h", hitch=1.0, trailer=1.0, weights=(1.0, -1.0, 1.0, 1.0)
+        ),
+        lambda: ComputedTorque(kp=-1.0),
+        lambda: ProportionalDerivative(kp=(1.0, -2.0), kd=(1.0, 1.0)),
+        lambda: ns.CartesianTracking(body="b", components=("vx",), kd="fast"),
+        lambda: ns.AccelerationResolved(kd=-3.0),
+    ],
+)
+def test_gains_that_lead_away_are_refused(make):
+    with pytest.raises(ns.SimulationError, match="expected a number of 0 or more") as caught:
+        make()
+    assert caught.value.where.endswith(("Tracking", "Torque", "Derivative", "Resolved"))
+    assert "positive number" in caught.value.fix

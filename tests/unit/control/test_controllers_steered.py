@@ -460,3 +460,38 @@ def test_track_backs_a_trailer_up(systems):
     regulator = ns.Regulator(weights=weights, samples=21)
     held = track(system, circle, controller=regulator, start=start, **request)
     assert math.hypot(held.along[-1], held.across[-1]) < 1e-2
+
+
+def test_paths_that_trailers_cannot_follow_are_refused_with_their_place(systems):
+    tractor = systems["tractor-trailer"]
+    back = {
+        "timing": ConstantSpeed(1.0),
+        "steering": "steer.angle",
+        "wheelbase": "l1",
+        "hinge": "hinge.angle",
+        "hitch": "c",
+        "trailer": "l2",
+        "reverse": True,
+    }
+    # tan δ = l1/√(R² + l2² − c²) on a circle
+    p = tractor.model.parameter_values()
+    angle = math.atan(p["l1"] / math.sqrt(3.0**2 + p["l2"] ** 2 - p["c"] ** 2))
+    what = f"needs a steering angle of {angle:.4g} rad, more than 0.3, .* m along it"
+    with pytest.raises(ns.SimulationError, match=what) as caught:
+        track(tractor, Circle(radius=3.0), largest_steering=0.3, **back)
+    assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
+    jump = ns.Polyline(points=((0.0, 0.0), (20.0, 0.0), (20.0, 20.0)), radius=8.0)
+    for request in (back, {k: v for k, v in back.items() if k not in ("hinge", "reverse")}):
+        request = {
+            k: v for k, v in request.items() if "hinge" in request or k not in ("hitch", "trailer")
+        }
+        with pytest.raises(ns.SimulationError, match=r"jumps by 0\.125 1/m 12 m along") as caught:
+            track(tractor, jump, **request)
+        assert "steering angle would have to jump" in caught.value.what
+        assert "tractor-trailer" in caught.value.where and "clothoid" in caught.value.fix
+    with pytest.raises(ns.SimulationError, match="but nothing steers") as caught:
+        track(tractor, Circle(radius=12.0), **back | {"steering": ""})
+    assert "tractor-trailer" in caught.value.where and "wheelbase" in caught.value.fix
+    with pytest.raises(ns.SimulationError, match="which the motion does not prescribe") as caught:
+        track(tractor, Circle(radius=12.0), timing=ConstantSpeed(1.0))
+    assert "tractor-trailer" in caught.value.where and "as the steering" in caught.value.fix

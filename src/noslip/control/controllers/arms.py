@@ -14,7 +14,7 @@ import casadi as ca
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractController, accelerate
+from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
@@ -49,6 +49,9 @@ class CartesianTracking(AbstractController):
     components: tuple[str, ...]
     kp: float = 4.0
     kd: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kp", "kd")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the errors of the frame decay."""
@@ -147,6 +150,9 @@ class AccelerationResolved(AbstractController):
 
     kp: float = 4.0
     kd: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kp", "kd")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u whose admissible accelerations are nearest to those wanted."""

@@ -11,6 +11,7 @@ To have it on the command line, name it in ``text.py``.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,25 @@ class CustomController(AbstractController):
                 f"return one for each of {', '.join(i.name for i in system.model.inputs)}",
             )
         return forces
+
+
+def check_gains(law: AbstractController, *names: str) -> None:
+    """Refuse gains that are negative, which lead away, or no numbers.
+
+    Parameters
+    ----------
+    law : a controller.
+    names : of its gains, single ones or tuples.
+    """
+    for name in names:
+        gain = getattr(law, name)
+        for value in gain if isinstance(gain, tuple) else (gain,):
+            if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+                raise SimulationError(
+                    f"{name} is {value!r}, expected a number of 0 or more",
+                    type(law).__name__,
+                    f"give {name} a positive number: a negative gain leads away",
+                )
 
 
 def accelerate(system: System, wanted: ca.SX) -> ca.SX:

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import Reference, solve_inputs
-from noslip.control.controllers.base import AbstractController, accelerate
+from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.trajectory import Trajectory
@@ -30,6 +30,9 @@ class ComputedTorque(AbstractController):
 
     kp: float = 4.0
     kd: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kp", "kd")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the errors of the independent coordinates decay."""
@@ -57,6 +60,9 @@ class ProportionalDerivative(AbstractController):
     kp: tuple[float, ...]
     kd: tuple[float, ...]
     gravity: bool = False
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kp", "kd")
 
     def lyapunov(self, run: Trajectory, set_point: Array) -> Array:
         """V = ½ eᵀKp e + K along a run to a set point; it only falls where gravity is compensated.

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractController, accelerate
+from noslip.control.controllers.base import AbstractController, accelerate, check_gains
 from noslip.control.controllers.feedback_rates import along_motion
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
@@ -54,6 +54,9 @@ class PoseTracking(AbstractController):
     ky: float = 4.0
     ktheta: float = 3.0
     kv: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kx", "ky", "ktheta", "kv")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""

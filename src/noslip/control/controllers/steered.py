@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractSteeringController
+from noslip.control.controllers.base import AbstractSteeringController, check_gains
 from noslip.control.controllers.feedback_rates import along_motion
 from noslip.control.controllers.steering import (
     at_reference,
@@ -70,6 +70,9 @@ class SteeredTracking(AbstractSteeringController):
     kdelta: float = 5.0
     kv: float = 5.0
     largest: float = 1.2
+
+    def __post_init__(self) -> None:
+        check_gains(self, "kx", "ky", "ktheta", "kdelta", "kv", "largest")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the speeds those of the kinematic law."""

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import solve_continuous_are
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractSteeringController
+from noslip.control.controllers.base import AbstractSteeringController, check_gains
 from noslip.control.controllers.steering import (
     at_reference,
     follow,
@@ -89,6 +89,9 @@ class TrailerTracking(AbstractSteeringController):
     kv: float = 5.0
     kdelta: float = 5.0
     largest: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_gains(self, "weights", "kx", "kv", "kdelta", "largest", "effort")
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that makes the speed that of the law."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
 from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.panels import arc_table
 from noslip.control.paths.path import length, sample
 from noslip.control.paths.selection import inside, look_up
 from noslip.control.timing.laws import AbstractTiming
@@ -42,6 +43,10 @@ class PathErrors(NamedTuple):
     along: Array
     across: Array
     heading: Array
+
+
+#: Jump of the curvature, 1/m, that is taken for rounding.
+CONTINUOUS = 1e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +179,28 @@ class PathMotion(AbstractMotion):
                 "give the axis of the base that points along the path, such as (1, 0, 0)",
             )
 
+    def curvature_jumps(self) -> list[tuple[float, float]]:
+        """Arc length, m, and jump of the curvature, 1/m, at each break where it jumps."""
+        table, breaks = arc_table(self.path), np.array(self.path.breaks)
+        inner = breaks[1:-1]
+        before, after = inner - 1e-9 * np.diff(breaks)[:-1], inner + 1e-9 * np.diff(breaks)[1:]
+        jumps = table.curvature(after) - table.curvature(before)
+        places = zip(table.arc_length(inner).tolist(), jumps.tolist(), strict=True)
+        return [(s, jump) for s, jump in places if abs(jump) > CONTINUOUS]
+
     def _check_curvature(self, system: System) -> None:
-        """Refuse a path that turns more sharply than the steering can."""
+        """Refuse a path that turns more sharply, or at once, than the steering can."""
         if not self.steering:
             return
+        jumps = self.curvature_jumps()
+        if jumps:
+            s, jump = jumps[0]
+            raise SimulationError(
+                f"the curvature of the path jumps by {jump:.4g} 1/m {s:.4g} m along it, where the "
+                "steering angle would have to jump",
+                f"path for model '{system.model.name}'",
+                "put a Clothoid between, or blend corners by clothoids: Polyline(blend='clothoid')",
+            )
         reach = nominal(self.wheelbase, system.model.parameter_values())
         points = sample(self.path, 400)
         needed = np.abs(np.arctan(reach * points.curvature))

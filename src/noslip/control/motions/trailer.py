@@ -14,14 +14,19 @@ reverse for a hitch behind the axle, forward for one ahead of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
 from noslip.control.motions.path import PathErrors, PathMotion, planar_base
-from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.base import AbstractPath, Array
+from noslip.control.paths.panels import arc_table
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -42,6 +47,7 @@ class TrailerMotion(AbstractMotion):
     hitch : from the base's origin back to the hinge, m.
     trailer : from the hinge back to the trailer's axle, m.
     reverse : back up: the trailer goes first.
+    largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
     """
 
     path: AbstractPath
@@ -52,6 +58,7 @@ class TrailerMotion(AbstractMotion):
     hitch: Scalar
     trailer: Scalar
     reverse: bool = True
+    largest_steering: float = math.pi / 2
 
     def trace(self, system: System) -> MotionTrace:
         """Pose of the base, steering and articulation over time."""
@@ -120,7 +127,8 @@ class TrailerMotion(AbstractMotion):
         return float(np.arcsin(b / np.hypot(1.0, a)) - np.arctan(a))
 
     def _check(self, system: System) -> None:
-        hitch = nominal(self.hitch, system.model.parameter_values())
+        known = system.model.parameter_values()
+        hitch = nominal(self.hitch, known)
         if hitch * (1 if self.reverse else -1) <= 0:
             way = "in reverse" if self.reverse else "forward"
             raise SimulationError(
@@ -131,3 +139,53 @@ class TrailerMotion(AbstractMotion):
                 if not self.reverse
                 else "place the hitch behind the axle",
             )
+        where = f"path for model '{system.model.name}'"
+        jumps = self._along().curvature_jumps()
+        if jumps:
+            raise SimulationError(
+                f"the curvature of the path jumps by {jumps[0][1]:.4g} 1/m {jumps[0][0]:.4g} m "
+                "along it, where the steering angle would have to jump",
+                where,
+                "put a Clothoid between, or blend corners by clothoids: Polyline(blend='clothoid')",
+            )
+        sizes = (nominal(e, known) for e in (self.wheelbase, self.hitch, self.trailer))
+        turn = _sharpest_turn(self.path, self.reverse, *sizes)
+        if not turn.steering <= self.largest_steering:
+            most = self.largest_steering
+            needed = f"a steering angle of {turn.steering:.4g} rad, more than {most:.4g}"
+            if turn.steering > math.pi / 2:
+                needed = "the base to turn round"
+            raise SimulationError(
+                f"the path of the trailer's axle needs {needed}, {turn.arc_length:.4g} m along it",
+                where,
+                "choose a wider path, or blend its corners with a larger radius",
+            )
+
+
+class _Turn(NamedTuple):
+    steering: float  # |δ|, π where the base would have to go the other way
+    arc_length: float
+
+
+@lru_cache(maxsize=64)
+def _sharpest_turn(
+    path: AbstractPath, is_reverse: bool, wheelbase: float, hitch: float, length: float
+) -> _Turn:
+    """The largest steering angle that the trailer's axle on a path asks for, and where."""
+    table, sign = arc_table(path), -1.0 if is_reverse else 1.0
+    s = np.linspace(0.0, table.s[-1], 1001)
+    kappa = table.curvature(table.parameter(s))
+
+    def rate(at: float, phi: Array) -> Array:
+        bend = np.interp(at, s, kappa)
+        return np.asarray(bend + (sign * np.sin(phi) + length * bend * np.cos(phi)) / hitch)  # (2)
+
+    first = sign * kappa[0]
+    steady = np.arcsin(-hitch * first / np.hypot(1.0, length * first)) - np.arctan(length * first)
+    phi = solve_ivp(rate, (0.0, s[-1]), [steady], t_eval=s, rtol=1e-8, atol=1e-8).y[0]
+    bend = sign * kappa
+    turning = -(np.sin(phi) + length * bend * np.cos(phi)) / hitch
+    ahead = np.cos(phi) - length * bend * np.sin(phi)
+    angle = np.where(ahead > 0, np.abs(np.arctan(wheelbase * turning / ahead)), np.pi)  # (3)
+    k = int(np.argmax(angle))
+    return _Turn(float(angle[k]), float(s[k]))
