@@ -22,8 +22,9 @@ import noslip as ns
 for folder in ("models", "oracles"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
-from mechanisms import MECHANISMS  # noqa: E402
 from newton_euler import NewtonEuler  # noqa: E402
+
+from mechanisms import MECHANISMS  # noqa: E402
 
 ALL_MODELS = (*ns.MODELS, *MECHANISMS)
 ALL_JOINTS = {

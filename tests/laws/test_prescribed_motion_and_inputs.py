@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from mechanisms import pendulum
 
 import noslip as ns
+from mechanisms import pendulum
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-11}
 

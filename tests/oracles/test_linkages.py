@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from linkages import four_bar_ratios, rate_from_energy, slider_crank
-from mechanisms import FOUR_BAR, SLIDER_CRANK
 
 import noslip as ns
+from mechanisms import FOUR_BAR, SLIDER_CRANK
 
 #: Integration at rtol = 1e-12 over a few turns of the crank.
 INTEGRATED = 1e-9

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from mechanisms import ball_on_free_turntable, four_bar, sleigh, sleigh_by_row
 
 import noslip as ns
+from mechanisms import ball_on_free_turntable, four_bar, sleigh, sleigh_by_row
 from noslip.kinematics.kinematics import trace
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

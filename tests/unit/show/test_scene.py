@@ -6,10 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 import trimesh
-from mechanisms import MECHANISMS
 from scipy.integrate import cumulative_simpson
 
 import noslip as ns
+from mechanisms import MECHANISMS
 from noslip.model.bodies import WORLD
 from noslip.show.scene.camera import camera, extent, followed, is_far
 from noslip.show.scene.frames import frames

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from mechanisms import four_bar
 
 import noslip as ns
+from mechanisms import four_bar
 
 
 class TestCompletion:
