@@ -35,7 +35,6 @@ from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
-
 #: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
 STANDSTILL = 1e-4
 
