@@ -234,6 +234,15 @@ def test_a_bicycle_balances_itself_between_the_published_speeds(tmp_path):
     assert (tmp_path / "stability.png").stat().st_size > 0
 
 
+def test_the_load_of_a_vehicle_is_found_from_its_path(tmp_path):
+    # the load that the measured run was made with
+    lines = run("12_fit_a_parameter.py", tmp_path)
+    assert number(lines[-1]) == pytest.approx(0.62, abs=1e-8)
+    assert number(line(lines, "mass of platform and load")) == pytest.approx(33.5, abs=1e-7)
+    assert number(line(lines, "evaluations")) <= 8
+    assert number(line(lines, "both directions differ by")) < 1e-9
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

@@ -177,14 +177,31 @@ def start_tangents(
     """
     place = _Place(system=system, given=given, start=start, w=speed_inputs, params=params)
     columns = np.zeros((start.q.size + start.eta.size + start.mu.size, len(changes)))
-    is_open = _is_open(place)
-    for k, change in enumerate(changes):
+    matter = [k for k, change in enumerate(changes) if _matters(system, change)]
+    for k in matter:
+        change = changes[k]
         q = _positions(place, change)
-        if is_open:
-            _check_determined(place, change, q, complete)
         mu = [change.given.get(name, 0.0) for name in place.layout.costates]
         columns[:, k] = np.concatenate([q, _speeds(place, change, q), mu])
+    if matter and _is_open(place):
+        moving = [(changes[k], columns[: start.q.size, k]) for k in matter]
+        _check_determined(place, moving, complete)
     return columns
+
+
+def _matters(system: System, change: Change) -> bool:
+    """Whether a change reaches the start at all: masses, mostly, do not."""
+    known = system.kept("parameters of rows", lambda: _row_parameters(system))
+    is_reached = bool(change.given) or bool(np.any(change.params[known]))
+    return is_reached or bool(system.model.speed_inputs)
+
+
+def _row_parameters(system: System) -> list[int]:
+    """Parameters that rows and independent speeds depend on."""
+    kin = system.kinematics
+    rows = ca.vertcat(kin.g, kin.velocities, ca.mtimes(kin.E, kin.symbols.v))
+    params = kin.symbols.params
+    return [k for k in range(params.shape[0]) if ca.depends_on(rows, params[k])]
 
 
 def _compile(system: System) -> NativeFunction:
@@ -245,23 +262,48 @@ def _coupled(system: System) -> list[int]:
     return sorted(set(ca.jacobian(kin.g, kin.symbols.q).sparsity().get_triplet()[1]))
 
 
-def _check_determined(place: _Place, change: Change, q: Array, complete: Complete) -> None:
-    """Refuse a start whose completion moves otherwise than (1), when what is given changes."""
-    sizes = [abs(place.given[name]) for name in change.given]
-    sizes += [abs(x) for x, along in zip(place.params, change.params, strict=True) if along]
-    step = 1e-4 * max([1e-3, *sizes])
-    ends = []
-    for sign in (1.0, -1.0):
-        given = {n: x + sign * step * change.given.get(n, 0.0) for n, x in place.given.items()}
-        ends.append(complete(given, place.params + sign * step * change.params).q)
-    found = (ends[0] - ends[1]) / (2 * step)
-    if np.abs(found - q).max() <= _OPEN * max(1.0, float(np.abs(q).max())):
+def _check_determined(
+    place: _Place, moving: Sequence[tuple[Change, Array]], complete: Complete
+) -> None:
+    """Refuse a start whose completion moves otherwise than (1), when what is given changes.
+
+    All changes at once, each by its own share, are compared with a difference; one by one only if
+    that fails.
+    """
+    if len(moving) > 1 and _follows(place, moving, complete):
         return
-    off = np.abs(found - q)
-    off[place.turns.fixed] = 0.0
-    worst = int(np.argmax(off))
+    for change, q in moving:
+        if not _follows(place, [(change, q)], complete):
+            raise _left_open(place, change)
+
+
+def _follows(place: _Place, moving: Sequence[tuple[Change, Array]], complete: Complete) -> bool:
+    """Whether a completion follows some changes together as (1) says."""
+    given, params, q = dict.fromkeys(place.given, 0.0), 0.0 * place.params, 0.0 * place.start.q
+    for k, (change, tangent) in enumerate(moving):
+        sizes = [abs(place.given[name]) for name in change.given]
+        sizes += [abs(x) for x, along in zip(place.params, change.params, strict=True) if along]
+        size = max([1e-3, *sizes]) / (k + 1)
+        params, q = params + size * change.params, q + size * tangent
+        for name, along in change.given.items():
+            given[name] += size * along
+    step, ends = 1e-4, []
+    for sign in (step, -step):
+        moved = {name: x + sign * given[name] for name, x in place.given.items()}
+        ends.append(complete(moved, place.params + sign * params).q)
+    off = (ends[0] - ends[1]) / (2 * step) - q
+    return bool(np.abs(off).max() <= _OPEN * max(1.0, float(np.abs(q).max())))
+
+
+def _left_open(place: _Place, change: Change) -> SimulationError:
+    """What to say of a start that leaves coordinates open."""
+    _, singular, Vt = np.linalg.svd(place.held_rows, full_matrices=True)
+    rank = int((singular > _RANK * max(1.0, singular[0])).sum())
+    free = np.abs(place.rows.N @ (Vt[rank:].T / place.layout.scale[:, None])).max(axis=1)
+    coupled = place.system.kept("coupled coordinates", lambda: _coupled(place.system))
+    worst = max(coupled, key=lambda k: free[k])
     name = place.system.coordinates[worst].name
-    raise SimulationError(
+    return SimulationError(
         f"the start leaves coordinates open that the rows couple, such as '{name}': how they "
         f"follow '{change.name}' depends on the way they are completed",
         f"start of model '{place.system.model.name}'",
