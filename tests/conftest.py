@@ -22,20 +22,12 @@ import noslip as ns
 for folder in ("models", "oracles"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
+from joint_types import ALL_JOINTS  # noqa: E402
 from newton_euler import NewtonEuler  # noqa: E402
 
 from mechanisms import MECHANISMS  # noqa: E402
 
 ALL_MODELS = (*ns.MODELS, *MECHANISMS)
-ALL_JOINTS = {
-    "fixed": ns.Fixed(),
-    "revolute": ns.Revolute(axis=(0.3, -0.5, 0.9)),
-    "prismatic": ns.Prismatic(axis=(0.8, 0.1, -0.4)),
-    "planar": ns.Planar(),
-    "spherical": ns.Spherical(angles=ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))),
-    "free": ns.Free(angles=ns.Angles(sequence="zxz", names=("yaw", "tilt", "spin"))),
-}
-
 settings.register_profile(
     "noslip", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

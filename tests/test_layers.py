@@ -93,7 +93,7 @@ def test_heavy_libraries_stay_in_their_place():
         "matplotlib": {"show"},
         "PIL": {"show"},
         "viser": {"show"},
-        "xarray": {"simulation", "show"},
+        "xarray": {"simulation", "analysis", "show"},
         "click": {"cli"},
         "rich": {"cli"},
         "pydantic": {"model"},

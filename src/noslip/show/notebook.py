@@ -28,7 +28,7 @@ TABLES = {
     ("noslip.formulations.certificate", "Certificate"): "certificate_html",
     ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
     ("noslip.analysis.scenario", "ScenarioRun"): "scenario_html",
-    ("noslip.control.track", "TrackResult"): "track_html",
+    ("noslip.control.tracked", "TrackResult"): "track_html",
     ("noslip.analysis.audit_result", "Audit"): "audit_html",
     ("noslip.analysis.sweep", "EigenvalueSweep"): "sweep_html",
 }

@@ -272,7 +272,10 @@ def _update(s, t, done):
 
 @_native
 def _project(s, t, x):
-    """Bring x on the constraints with the inputs found; number of corrections, or −1: failed."""
+    """Bring x on the constraints with the inputs found; number of corrections.
+
+    Or −1 where they do not bring it there, −2 where they are no numbers.
+    """
     largest, before = 1.0, np.inf
     for i in range(s.nx):
         largest = max(largest, abs(_vector(x)[i]))
@@ -286,7 +289,7 @@ def _project(s, t, x):
             return correction
         before = residual
         if not _is_finite(s.newton, s.nx):
-            return -1
+            return -2
         _copy(s.newton, x, s.nx)
         if residual * residual <= SURELY * s.projection:
             return correction + 1
@@ -434,7 +437,7 @@ def _close_step(s, t, h, last, is_dense):
     if s.project != 0:
         corrections = _project(s, last, s.next)
         if corrections < 0:
-            return PROJECTION_FAILED, row, -1
+            return PROJECTION_FAILED if corrections == -1 else NON_FINITE, row, -1
         if corrections > 0 or not is_dense:
             row = PROJECTED_ROW
             _evaluate(s, last, s.next, _row(s, row))
@@ -762,7 +765,7 @@ def integrate(setup):
         # Report it and make its end the new state.
         if code == _ACCEPTED:
             code, t_new = _report_step(s, t, h_try, t_new)
-        if code == PROJECTION_FAILED:
+        if code == PROJECTION_FAILED or code == NON_FINITE:
             break
         t, s.steps = t_new, s.steps + 1
         _copy(s.next, s.y, s.ny)

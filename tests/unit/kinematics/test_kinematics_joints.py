@@ -30,7 +30,7 @@ def coordinates(joint_type, rng):
 
 
 def test_every_joint_type_is_in_the_list(request):
-    from conftest import ALL_JOINTS
+    from joint_types import ALL_JOINTS
 
     assert {type(joint) for joint in ALL_JOINTS.values()} == set(JOINT_TYPES)
     assert [type.word for type in JOINT_TYPES] == list(ALL_JOINTS)
@@ -88,7 +88,7 @@ def test_closure_holds_what_the_joint_does_not_move(joint_type, coordinates):
 @pytest.mark.parametrize("turn", [np.pi - 0.1, 2.0, -2.0])
 def test_closure_is_not_satisfied_after_half_a_turn(word, turn):
     """The skew part of R vanishes at half a turn; the rows must not."""
-    from conftest import ALL_JOINTS
+    from joint_types import ALL_JOINTS
 
     joint_type = ALL_JOINTS[word]
     R = rotation_from_angles(ca.DM([0.0, turn, 0.0]), "xyz")
@@ -99,7 +99,7 @@ def test_closure_is_not_satisfied_after_half_a_turn(word, turn):
 
 @pytest.mark.parametrize("word", ["revolute", "planar"])
 def test_closure_is_not_satisfied_with_the_axis_reversed(word):
-    from conftest import ALL_JOINTS
+    from joint_types import ALL_JOINTS
 
     joint_type = ALL_JOINTS[word]
     axis = axis_of(joint_type) if word == "revolute" else ca.DM([0.0, 0.0, 1.0])
