@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from complex_step import STEP
-from differentiated import COMPLEX, RUNS, TIGHT
+from differentiated import COMPLEX, RUNS, TIGHT, Run
 
 import noslip as ns
 
@@ -95,6 +95,24 @@ def test_an_oscillator_changes_as_its_closed_form_does():
             exact = position(t, *moved)
             assert found.run["slide.position"][n] == pytest.approx(exact.real, abs=1e-11)
             assert found["slide.position", by][n] == pytest.approx(exact.imag / STEP, abs=1e-10)
+
+
+def test_costates_of_vakonomic_equations_are_followed(system_of):
+    system = ns.compile(ns.derive(system_of("sleigh").model, ns.Vakonomic()))
+    (costate,) = (c.name for c in system.costates)
+    run = Run(
+        model="sleigh",
+        by=("m", costate),
+        start={"sled.vx": 0.5, "sled.rate": 1.0, costate: 0.7},
+    )
+    found = ns.simulate_sensitivities(
+        system, with_respect_to=run.by, samples=3, **run.arguments, **TIGHT
+    )
+    derivatives = np.concatenate([found.coordinates, found.speeds], axis=1)
+    for k, by in enumerate(run.by):
+        column = run.differences(system, by, 3, 1e-3)
+        assert derivatives[:, :, k] == pytest.approx(column, abs=DIFFERENCES), by
+    assert np.abs(derivatives[-1, :, 1]).max() > 0.1
 
 
 def test_outputs_are_differentiated_with_the_work_and_the_reactions(system_of):

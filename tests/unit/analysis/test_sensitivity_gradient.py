@@ -251,6 +251,9 @@ def test_what_has_no_gradient_is_refused(system_of, refuses):
         ask(running="platform.q")
     with refuses(ns.SimulationError, "measurements is dict", "agv", "Measurements("):
         ask(measurements={"x": 1.0})
+    taken = ns.Measurements(times=[0.1], values={"r": [1.0]}, misfit="platform.x - r")
+    with refuses(ns.SimulationError, "'r' is measured", "misfit", "'r_measured'"):
+        ask(measurements=taken)
     late = ns.Measurements(times=[0.1, 0.5], values={}, misfit="platform.x")
     with refuses(ns.SimulationError, "from 0.1 to 0.5 s", "agv", "between 0 and 0.2 s"):
         ask(measurements=late)

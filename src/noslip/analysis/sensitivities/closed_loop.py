@@ -204,7 +204,14 @@ def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.
     }
     plain = {q.name for q in (*system.coordinates, *system.speeds)}
     known = {"t", *expressions.CONSTANTS, *(p.name for p in system.model.parameters)}
-    known |= set(columns) | set(definitions)
+    known |= set(columns) | set(loop.definitions)
+    for name in sorted(known & set(more)):
+        raise SimulationError(
+            f"'{name}' is measured, but the name is taken already",
+            f"{where} of model '{system.model.name}'",
+            f"give it another name, such as '{name.replace('.', '_')}_measured'",
+        )
+    known |= set(more)
     for name in sorted(used - known):
         raise SimulationError(
             f"expression '{text}' uses '{name}', which is not known",

@@ -10,7 +10,8 @@ import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, Same, input_plan
-from noslip.analysis.sensitivities.start_tangents import Change, check_kept, start_tangents
+from noslip.analysis.sensitivities.start_place import Change
+from noslip.analysis.sensitivities.start_tangents import check_kept, start_tangents
 from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array
