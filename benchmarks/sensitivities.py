@@ -38,7 +38,6 @@ class Case:
     duration: float
     start: dict[str, float]
     inputs: dict[str, Any] = field(default_factory=dict)
-    leave_out: tuple[str, ...] = ()
 
     def arguments(self, tolerance: float) -> dict[str, Any]:
         return {

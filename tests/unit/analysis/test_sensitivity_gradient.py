@@ -265,6 +265,16 @@ def test_what_has_no_gradient_is_refused(system_of, refuses):
         ns.gradient(ns.load("agv"), with_respect_to=["r"], duration=1.0, terminal="t")
 
 
+def test_a_derivative_that_is_not_finite_is_refused(system_of, refuses):
+    with refuses(ns.SimulationError, "by 'torque1' is not finite", "agv", "sqrt at 0"):
+        ns.gradient(
+            system_of("agv"),
+            with_respect_to=["torque1"],
+            duration=0.1,
+            terminal="sqrt(platform.x**2 + platform.y**2)",
+        )
+
+
 def test_a_run_that_fails_has_no_gradient(system_of, refuses):
     with refuses(ns.SimulationError, "singular", "rolling-disk", "end the run earlier"):
         ns.gradient(

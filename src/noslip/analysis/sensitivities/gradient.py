@@ -229,6 +229,13 @@ def _gradient(
         elif variable.kind != START:
             direct = found.parameters[code.places.index(variable.place)]
         derivatives[variable.name] = float(direct + at_start)
+    for name, x in derivatives.items():
+        if not np.all(np.isfinite(x)):
+            raise SimulationError(
+                f"the derivative by '{name}' is not finite",
+                f"gradient of model '{request.system.model.name}'",
+                "look for an expression without a derivative at this motion, such as sqrt at 0",
+            )
     results = [piece.result for piece in pieces]
     has_running = code.loop.num_states > code.loop.num_simulated
     running = float(results[-1].state[-1]) if has_running else 0.0

@@ -7,7 +7,7 @@ numbers finds it again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -40,15 +40,20 @@ class Numbers:
 
     def base_at(self, t: float) -> Array:
         """Base inputs at a time; at a jump those that hold from it on."""
-        base = self.base.copy()
-        for table in self.tables:
-            at = segment_at(table.starts, t)
-            base[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
-        return base
+        return driven(self.base, self.tables, t)
 
     def with_knots(self, times: Array) -> Numbers:
         """The same with steps that end on more times."""
         return dataclasses.replace(self, knots=np.union1d(self.knots, times))
+
+
+def driven(base: Array, tables: Sequence[InputTable], t: float) -> Array:
+    """Base inputs at a time, those that tables drive among them."""
+    result = base.copy()
+    for table in tables:
+        at = segment_at(table.starts, t)
+        result[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
+    return result
 
 
 def segment_at(starts: Array, t: float) -> int:

@@ -9,14 +9,14 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import ClosedLoop
-from noslip.analysis.sensitivities.numbers import Numbers, Same, input_plan
+from noslip.analysis.sensitivities.numbers import Numbers, Same, driven, input_plan
 from noslip.analysis.sensitivities.start_place import Change
 from noslip.analysis.sensitivities.start_tangents import check_kept, start_tangents
 from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
-from noslip.engines.llvm import NativeFunction
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import trace_program
 from noslip.engines.system import Array
 from noslip.errors import SimulationError
-from noslip.simulation.plan import InputTable
 from noslip.simulation.simulate import _begin, _state
 from noslip.simulation.start import Start, complete_start
 
@@ -95,19 +95,13 @@ def _changes(
             elif variable.kind == INPUT:
                 base[variable.place] = 1.0
             elif variable.kind == TABLE:
-                _add_basis(variable.basis(system, k), base, time)
+                base = driven(base, variable.basis(system, k), time)
             yield Change(
                 name=variable.columns[k],
                 given={variable.name: 1.0} if variable.kind == START else {},
                 params=p[:num_params],
                 speed_inputs=partial(_speed_inputs, loop, numbers, started, time, base, p),
             )
-
-
-def _add_basis(tables: Sequence[InputTable], base: Array, time: float) -> None:
-    for table in tables:
-        at = max(int(np.searchsorted(table.starts, time, side="right")) - 1, 0)
-        base[table.index] += np.polyval(table.coefficients[at], time - table.starts[at])
 
 
 def _speed_inputs(
@@ -134,9 +128,6 @@ def _speed_inputs(
 
 def _compile(loop: ClosedLoop) -> NativeFunction:
     """Native w' of (t, [x; z; their change], [b; b'], [p; p'])."""
-    from noslip.engines.llvm import compile_native
-    from noslip.engines.program import trace_program
-
     num_u, num_w = len(loop.system.model.inputs), len(loop.system.model.speed_inputs)
     w = loop.inputs[num_u : num_u + num_w]
     at = (loop.y[: loop.num_simulated], loop.base, loop.p)

@@ -140,7 +140,7 @@ class OrientationTangents:
             return turned @ now + W @ rates, pushed
         # rows of W⁻¹; (W⁻¹)' = −W⁻¹ W' W⁻¹
         places = list(held.places)
-        inverse = np.linalg.inv(W)
+        inverse = np.linalg.pinv(W, rcond=1e-12)
         change_of_rows = -(inverse @ turned @ inverse)[places]
         omega = self.start.v[o.speed : o.speed + 3]
         pushed[o.speed : o.speed + 3] = change_of_rows.T @ lam
@@ -170,7 +170,8 @@ class OrientationTangents:
         here = _quaternion(o)
         # NᵀN = 1/4 for a unit quaternion
         turned = 4.0 * _rate_map(self.start.q[here]).T @ q[here]
-        return np.asarray(np.linalg.solve(W, turned), dtype=float)
+        # least squares where the angles are singular, as in the completion
+        return np.asarray(np.linalg.pinv(W, rcond=1e-12) @ turned, dtype=float)
 
 
 def _quaternion(o: Orientation) -> slice:

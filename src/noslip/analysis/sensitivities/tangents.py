@@ -26,7 +26,7 @@ class Seeds:
     Attributes
     ----------
     base, p : (nb, n), (np, n).
-    symbols : base inputs over time per unit of a table's value, in the order of :func:`basis`.
+    symbols : base inputs over time per unit of a table's value, as :meth:`Variable.basis` has them.
     """
 
     def __init__(self, loop: ClosedLoop, variables: Sequence[Variable]) -> None:
@@ -36,7 +36,7 @@ class Seeds:
         for variable in variables:
             if variable.kind == TABLE:
                 for _ in variable.values:
-                    for k in driven(loop.system, variable):
+                    for k in driven_places(loop.system, variable):
                         symbols.append(ca.SX.sym("beta"))
                         self.base[k, column] = symbols[-1]
                     column += 1
@@ -49,7 +49,7 @@ class Seeds:
         self.symbols = ca.vertcat(*symbols) if symbols else ca.SX(0, 1)
 
 
-def driven(system: System, variable: Variable) -> list[int]:
+def driven_places(system: System, variable: Variable) -> list[int]:
     """Base inputs that a table drives: its own and, of a speed input, the rate."""
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     k = variable.place

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import ClosedLoop
-from noslip.analysis.sensitivities.numbers import Numbers
+from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation import loop as native
@@ -129,9 +129,10 @@ def travel(
             state = _jumped(jumps[-1], settings)
             looks = looks[1:]
         stop = float(looks[0]) if looks.size else end
-        plan = _plan(here, settings, t, stop, state, settings.times[done:], is_best)
-        plan = dataclasses.replace(plan, step=h, max_steps=settings.max_steps - steps)
-        result = run(plan, here)
+        left = dataclasses.replace(
+            settings, step=h, max_steps=settings.max_steps - steps, times=settings.times[done:]
+        )
+        result = run(_plan(here, left, t, stop, state, is_best), here)
         code, state = result.code, result.state
         t, h, steps = result.time, result.step, steps + result.steps
         following = None
@@ -154,10 +155,10 @@ def travel(
 
 
 def _plan(
-    code: Code, settings: Settings, t: float, stop: float, state: Array, times: Array, is_best: bool
+    code: Code, settings: Settings, t: float, stop: float, state: Array, is_best: bool
 ) -> IntegrationPlan:
     """What the native loop needs for one piece; a sample at a look is taken after it."""
-    numbers, system = settings.numbers, code.loop.system
+    numbers, system, times = settings.numbers, code.loop.system, settings.times
     return IntegrationPlan(
         rates=code.rates.address,
         parameters=numbers.p,
@@ -176,6 +177,7 @@ def _plan(
         absolute_tolerance=settings.absolute,
         step=settings.step,
         max_step=settings.max_step,
+        max_steps=settings.max_steps,
         direct_steps=400_000 // len(state) ** 2,
     )
 
@@ -185,16 +187,8 @@ def _jumped(jump: Jump, settings: Settings) -> Array:
     code = jump.code
     function = code.update if jump.there is None else code.carry(jump.there)
     assert function is not None
-    return function(jump.time, jump.state, base_at(settings, jump.time), settings.numbers.p)
-
-
-def base_at(settings: Settings, t: float) -> Array:
-    """Base inputs of the code at a time; at a jump those that hold from it on."""
-    base = settings.base.copy()
-    for table in settings.tables:
-        at = max(int(np.searchsorted(table.starts, t, side="right")) - 1, 0)
-        base[table.index] = np.polyval(table.coefficients[at], t - table.starts[at])
-    return base
+    base = driven(settings.base, settings.tables, jump.time)
+    return function(jump.time, jump.state, base, settings.numbers.p)
 
 
 def _looks(loop: ClosedLoop, start: float, end: float) -> Array:

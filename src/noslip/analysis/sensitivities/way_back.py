@@ -17,7 +17,7 @@ import numpy as np
 from noslip.analysis.sensitivities.gradient_code import GradientCode
 from noslip.analysis.sensitivities.numbers import segment_at
 from noslip.analysis.sensitivities.objective import Measurements
-from noslip.analysis.sensitivities.travel import Jump, Piece, Settings, base_at
+from noslip.analysis.sensitivities.travel import Jump, Piece, Settings
 from noslip.engines.system import Array
 from noslip.simulation.plan import InputTable
 from noslip.simulation.recorded_run import Derivatives, RecordedRun
@@ -109,7 +109,7 @@ class WayBack:
         assert isinstance(code, GradientCode)
         pull = code.pull_update if jump.there is None else code.pull_carry(jump.there)
         x = np.concatenate([jump.state, found.weights])
-        base = base_at(self._settings, jump.time)
+        base = self._settings.numbers.base_at(jump.time)
         pulled = pull(jump.time, x, base, self._settings.numbers.p)
         found.weights[:] = self._note(pulled, jump.time, from_left=False)
 
