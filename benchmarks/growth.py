@@ -1,7 +1,8 @@
 """How cost grows with size: a chain of n hinges, and a tractor with n trailers.
 
-Operations and time of one right-hand side, and the time to trace and to compile it, against n. The
-exponent is that of a straight line through the logarithms from n = 64 on.
+Operations and time of one right-hand side, and the time to trace and to compile it, against n, the
+latter by the processor's time. The exponent is that of a straight line through the logarithms from
+n = 64 on.
 """
 
 from __future__ import annotations
@@ -17,31 +18,36 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave
+from noslip.engines.interpreter import interpret
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "models"))
-from chains import chain, train  # noqa: E402
+from chains import chain, train
 
 SIZES = (4, 16, 64, 128, 256, 512, 1000)
 FITTED = 64
 TARGETS = {"operations": 1.2, "evaluation": 1.2, "compiling": 1.4}
 EVALUATIONS = 200
+TOLERANCE = 1e-9  # between native and interpreted rates, relative to the largest
 
 
 def measure_one(model: ns.Model) -> dict[str, float]:
     """Operations, and seconds to trace, to compile and to evaluate."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     equations = ns.derive(model)
     system = ns.System(equations=equations)
     program = system.program("rates", system.rates_expression)
-    traced = time.perf_counter()
+    traced = time.process_time()
     rates = ns.compile(equations).rates
-    compiled = time.perf_counter()
+    compiled = time.process_time()
     _, nx, nu, _ = rates.input_sizes
     x = np.random.default_rng(1).uniform(-0.3, 0.3, size=nx)
     table = (np.zeros(EVALUATIONS), np.tile(x, (EVALUATIONS, 1)), np.zeros((EVALUATIONS, nu)))
     parameters = system.parameters()
-    if not np.all(np.isfinite(rates(0.0, x, np.zeros(nu), parameters))):
-        raise RuntimeError(f"{model.name}: the right-hand side is not finite")
+    right = interpret(program, 0.0, x, np.zeros(nu), parameters)
+    found = rates(0.0, x, np.zeros(nu), parameters)
+    difference = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
+    if not difference <= TOLERANCE:
+        raise RuntimeError(f"{model.name}: differs from the interpreter by {difference:.1e}")
     least = np.inf
     for _ in range(20):
         start = time.perf_counter()
@@ -52,6 +58,7 @@ def measure_one(model: ns.Model) -> dict[str, float]:
         "tracing": traced - begin,
         "compiling": compiled - traced,
         "evaluation": least / EVALUATIONS,
+        "difference": difference,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
@@ -61,7 +68,9 @@ def exponent(sizes: list[int], values: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def family(name: str, build: Callable[[int], ns.Model]) -> tuple[list[Measure], dict[str, float]]:
+def family(
+    name: str, build: Callable[[int], ns.Model]
+) -> tuple[list[Measure], dict[str, float], dict[str, float]]:
     table: dict[int, dict[str, float]] = {}
     print(f"{name}: n, operations, tracing s, compiling s, evaluation µs, memory MiB")
     for n in SIZES:
@@ -87,13 +96,15 @@ def family(name: str, build: Callable[[int], ns.Model]) -> tuple[list[Measure], 
         for n, found in table.items()
         for what in ("tracing", "compiling", "evaluation")
     }
-    return measures, timings
+    checks = {f"{name}: difference at n = {n}": found["difference"] for n, found in table.items()}
+    checks |= {f"{name}: operations at n = {n}": found["operations"] for n, found in table.items()}
+    return measures, timings, checks
 
 
 def main() -> None:
-    measures, timings = family("chain of hinges", chain)
-    more, times = family("tractor with trailers", train)
-    leave("growth", measures + more, timings | times)
+    measures, timings, checks = family("chain of hinges", chain)
+    more, times, others = family("tractor with trailers", train)
+    leave("growth", measures + more, timings | times, checks=checks | others)
 
 
 if __name__ == "__main__":

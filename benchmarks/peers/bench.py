@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,9 @@ class Worker:
         return reply
 
     def close(self) -> None:
-        """End it."""
-        self.process.stdin.close()
+        """End it; it may have ended by itself."""
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait(timeout=30)
         self.log.close()
 
@@ -156,7 +158,7 @@ class Bench:
         """A line of the table: how many times as fast ours is."""
         self.measures.append(
             Measure(
-                what=f"{ours.label} against {theirs.label}",
+                what=f"{ours.label} against {theirs.label.partition(': ')[2]}",
                 value=self.cpu[theirs.label] / self.wall[ours.label],
                 at_least=at_least,
                 not_counted=wrong,

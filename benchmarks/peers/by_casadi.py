@@ -114,54 +114,63 @@ def rows_job(
 
 def bicycle_path(tolerance: float, samples: int) -> Job:
     """Ten seconds of the bicycle with CVODES."""
+    places = slice(kane_bicycle.NUM_STATES, None)
+    return path_job(_bicycle_code(), kane_bicycle.start_state(), tolerance, samples, places, -1.0)
+
+
+@cache
+def _bicycle_code() -> ca.Function:
+    """Rates of the states and of the rear contact, the parameters folded in."""
     state = ca.SX.sym("x", kane_bicycle.NUM_STATES + 2)
     inner = bicycle_rates(state[: kane_bicycle.NUM_STATES], ca.DM(_kane_bicycle().values))
     speed = kane_bicycle.contact_speed(state)
-    rates = ca.vertcat(inner, speed * ca.cos(state[0]), speed * ca.sin(state[0]))
-    places = slice(kane_bicycle.NUM_STATES, None)
-    return path_job(state, rates, kane_bicycle.start_state(), tolerance, samples, places, -1.0)
+    return _code(state, ca.vertcat(inner, speed * ca.cos(state[0]), speed * ca.sin(state[0])))
 
 
 def disk_path(start: str, tolerance: float, samples: int) -> Job:
-    """Ten seconds of a disk with CVODES, its accelerations solved for in CasADi's graph."""
-    begin, disk = DISKS[start], _kane_disk()
+    """Ten seconds of a disk with CVODES."""
+    begin = DISKS[start]
+    yaw_rate, tilt_rate, spin_rate = begin.rates
+    first = kane_disk.start_state(begin.tilt, yaw_rate, tilt_rate, spin_rate)
+    return path_job(_disk_code(), first, tolerance, samples, kane_disk.CONTACT, 1.0)
+
+
+@cache
+def _disk_code() -> ca.Function:
+    """Rates of the states, the accelerations solved for in CasADi's graph."""
+    disk = kane_disk.derive_disk()
     state = ca.SX.sym("x", len(disk.states))
     values = ca.DM([DISK[name] for name in kane_disk.PARAMETERS])
     expressions = (sm.Matrix(disk.kinematics), disk.mass, disk.forcing)
     arguments = (disk.states, disk.parameters)
     kinematics, mass, forcing = to_casadi(arguments, expressions, [state, ca.SX(values)])
-    rates = ca.vertcat(kinematics, ca.solve(mass, forcing))
-    yaw_rate, tilt_rate, spin_rate = begin.rates
-    first = kane_disk.start_state(begin.tilt, yaw_rate, tilt_rate, spin_rate)
-    return path_job(state, rates, first, tolerance, samples, kane_disk.CONTACT, 1.0)
+    return _code(state, ca.vertcat(kinematics, ca.solve(mass, forcing)))
 
 
-@cache
-def _kane_disk() -> kane_disk.KaneDisk:
-    return kane_disk.derive_disk()
+def _code(state: ca.SX, rates: ca.SX) -> ca.Function:
+    """gcc's code of a function of the state."""
+    folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
+    generator = ca.CodeGenerator("rates")
+    generator.add(ca.Function("rates", [state], [ca.densify(rates)]))
+    library = casadi_c.build(generator.dump(), folder, FLAGS["fast-math"])
+    return ca.external("rates", str(library), {"enable_fd": True})
 
 
 def path_job(
-    state: ca.SX,
-    rates: ca.SX,
+    code: ca.Function,
     first: np.ndarray,
     tolerance: float,
     samples: int,
     place: slice,
     sign: float,
 ) -> Job:
-    """Integration with CVODES (Adams, functional iteration) on gcc's code of the rates."""
-    folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
-    generator = ca.CodeGenerator("rates")
-    generator.add(ca.Function("rates", [state], [ca.densify(rates)]))
-    library = casadi_c.build(generator.dump(), folder, FLAGS["fast-math"])
-    compiled = ca.external("rates", str(library), {"enable_fd": True})
-    x = ca.MX.sym("x", state.numel())
+    """Integration with CVODES (Adams, functional iteration) on gcc's code."""
+    x = ca.MX.sym("x", len(first))
     options = {
         **{"abstol": tolerance, "reltol": tolerance, "max_num_steps": 1_000_000},
         **{"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"},
     }
-    problem, grid = {"x": x, "ode": compiled(x)}, times(samples)
+    problem, grid = {"x": x, "ode": code(x)}, times(samples)
     integrator = ca.integrator("run", "cvodes", problem, grid[0], grid[1:], options)
 
     def call() -> Any:
