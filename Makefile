@@ -38,7 +38,7 @@ test: lint chromium
 
 # the browser that the browser tests drive; without it they are left out, and say so
 chromium:
-	@command -v chromium chromium-browser >/dev/null || { \
+	@{ command -v chromium || command -v chromium-browser; } >/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "installing Chromium for the browser tests"; \
 			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium; } >/dev/null 2>&1; \
@@ -46,7 +46,7 @@ chromium:
 			echo "installing Chromium for the browser tests"; \
 			{ sudo -n apt-get -qq update && sudo -n apt-get -qq install -y chromium; } >/dev/null 2>&1; \
 		fi; \
-		command -v chromium chromium-browser >/dev/null || \
+		{ command -v chromium || command -v chromium-browser; } >/dev/null || \
 			echo "the browser tests are left out: there is no Chromium, and it could not be installed with apt"; }
 
 bench: install
