@@ -207,7 +207,7 @@ def peak_flops(lanes: int = LANES, chains: int = 12) -> float:
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
         engine.get_function_address("peak")
     )
-    memory = np.zeros((chains + 1) * lanes)
+    memory = np.zeros((chains + 1) * lanes + 8)
     aligned = memory[(-memory.ctypes.data // 8) % 8 :]
     times = 100_000
     seconds = shortest({"peak": lambda: function(times, aligned.ctypes.data)}, rounds=ROUNDS)
