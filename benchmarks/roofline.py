@@ -95,14 +95,17 @@ def measure_model(
     counts = instructions(program)
     total = sum(counts.values())
     slow = sum(n for word, n in counts.items() if re.match(r"v?(div|sqrt)", word))
+    multiplied = sum(n for word, n in counts.items() if re.match(r"v?(mul|fn?m(add|sub))", word))
     lines = {
         "operations": (program.num_operations, ""),
         "machine instructions": (total, ""),
+        "  of which multiply": (multiplied, ""),
         "  of which divisions and roots": (slow, ""),
         "time": (1e9 * seconds, "ns"),
         "time per operation": (1e9 * seconds / program.num_operations, "ns"),
         "cycles": (seconds * clock, ""),
         "instructions per cycle": (total / (seconds * clock), ""),
+        "least cycles of the multipliers": (2 * multiplied * clock / limit, ""),
         "longest chain": (longest_chain(program), "cycles"),
         "share of the scalar limit": (100 * program.num_operations / seconds / limit, "%"),
     }
