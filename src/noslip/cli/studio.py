@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import warnings
 from pathlib import Path
 
 import click
+
+#: s that work left behind has to come to its end.
+PATIENCE = 3.0
 
 
 @click.command()
@@ -46,4 +50,12 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     except KeyboardInterrupt:
         click.echo("")
     finally:
+        _end_soon()
         open_studio.close()
+
+
+def _end_soon() -> None:
+    """End the process even if work that a page left behind does not; Python would wait for it."""
+    last = threading.Timer(PATIENCE, os._exit, args=(0,))
+    last.daemon = True
+    last.start()
