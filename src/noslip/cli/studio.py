@@ -40,7 +40,9 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     else:
         open_studio = Studio(file=Path(model), port=port or 0)
     ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    # also where a shell started it in the background, with Ctrl-C ignored
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
     try:
         click.echo(f"noslip studio  {open_studio.address}  (Ctrl-C ends it)")
         if browser:
