@@ -1,6 +1,8 @@
 """Paths against closed forms: curvatures, lengths, Fresnel integrals, conics."""
 
+import cmath
 import math
+from itertools import pairwise
 
 import casadi as ca
 import mpmath
@@ -166,19 +168,58 @@ def test_clothoid_without_a_rate_is_an_arc_or_a_line():
     )
 
 
+#: A corner to the left, one to the right, one that is none, and a sharp one.
+CORNERS = ((0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (6.0, 3.0), (8.0, 3.0), (7.0, -2.0))
+
+
+def cut_of_two_clothoids(turn, radius):
+    """From where they start to the corner: their middle is on the bisector, which is its normal."""
+    way = radius * turn
+    middle = mpmath.quad(lambda s: mpmath.expj(s**2 / (2 * radius * way)), [0, way])
+    return float(middle.real + middle.imag * mpmath.tan(turn / 2))
+
+
+def stretches_by_geometry(corners, radius, blend):
+    """(length, curvature at its start, at its end) of each line and each half of a blend."""
+    sides = [complex(*b) - complex(*a) for a, b in pairwise(corners)]
+    turns = [cmath.phase(b / a) for a, b in pairwise(sides)]
+    found, used = [], 0.0
+    for side, turn in zip(sides, [*turns, 0.0], strict=True):
+        way, sharpest = radius * abs(turn), math.copysign(1 / radius, turn)
+        cut = radius * math.tan(abs(turn) / 2)
+        blended = [(way, sharpest, sharpest)]
+        if blend == "clothoid" and turn:
+            cut = cut_of_two_clothoids(abs(turn), radius)
+            blended = [(way, 0.0, sharpest), (way, sharpest, 0.0)]
+        found += [(abs(side) - used - cut, 0.0, 0.0), *(blended if turn else [])]
+        used = cut
+    return np.array(found)
+
+
 @pytest.mark.parametrize("blend", ["circle", "clothoid"])
-def test_polyline_passes_its_ends_and_keeps_the_radius(blend):
-    points = ((0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (6.0, 3.0), (8.0, 3.0), (7.0, -2.0))
-    path = Polyline(points=points, radius=0.5, blend=blend)
+def test_polyline_passes_its_ends_and_bends_as_its_blends_do(blend):
+    path = Polyline(points=CORNERS, radius=0.5, blend=blend)
     samples = sample(path, 2001)
     ends = [(samples.x[k], samples.y[k]) for k in (0, -1)]
-    np.testing.assert_allclose(ends, [points[0], points[-1]], atol=1e-13)
-    assert np.max(np.abs(samples.curvature)) == pytest.approx(2.0, rel=1e-2)
-    assert np.max(np.abs(samples.curvature)) <= 2.0 * (1 + 1e-12)
+    np.testing.assert_allclose(ends, [CORNERS[0], CORNERS[-1]], atol=1e-13)
     # it ends along the last side
     assert samples.heading[-1] == pytest.approx(math.atan2(-5, -1), abs=1e-12)
-    if blend == "clothoid":
-        assert np.max(np.abs(samples.curvature_rate)) < 10
+    lengths, first, last = stretches_by_geometry(CORNERS, 0.5, blend).T
+    breaks = np.concatenate([[0.0], np.cumsum(lengths)])
+    np.testing.assert_allclose(path.breaks, breaks, atol=1e-13)
+    # the curvature is linear in each stretch; a break belongs to either side
+    s = samples.arc_length
+    clear = np.min(np.abs(s[:, None] - breaks), axis=1) > 1e-9
+    k = np.searchsorted(breaks, s[clear]) - 1
+    rate = (last - first) / lengths
+    bend = first[k] + rate[k] * (s[clear] - breaks[k])
+    np.testing.assert_allclose(samples.curvature[clear], bend, atol=1e-12)
+    np.testing.assert_allclose(samples.curvature_rate[clear], rate[k], atol=1e-11)
+    # 1/radius is reached, to the left and to the right, and never passed
+    assert np.max(np.abs(samples.curvature)) <= 2.0 * (1 + 1e-12)
+    sharpest = breaks[1:][np.abs(last) == 2.0] - (1e-9 if blend == "circle" else 0.0)
+    found = [values(path, at)[2] for at in sharpest]
+    np.testing.assert_allclose(found, [2.0, -2.0, -2.0], rtol=1e-12)
 
 
 def test_right_angle_with_a_circular_blend():
