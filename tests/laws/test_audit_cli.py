@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from vehicle_on_a_circle import ground_forces
 
 import noslip as ns
 from noslip.analysis.audit import audit
@@ -20,29 +21,72 @@ def invoke(tmp_path, monkeypatch):
     return lambda *words: runner.invoke(main, list(words), catch_exceptions=False)
 
 
-def test_run_ends_with_the_verdict(invoke):
+def audited(system, **scenario):
+    """The same scenario in Python."""
+    run = ns.run_scenario(system, rtol=1e-9, atol=1e-9, **scenario).trajectory
+    return audit(system, run, friction=0.6)
+
+
+def test_run_ends_with_the_verdict(invoke, system_of):
     result = invoke("run", "agv", "--friction", "0.6", "-o", "out")
     assert result.exit_code == 0
-    last = result.output.splitlines()[-1]
-    assert last.startswith("  no slip              holds with friction 0.6: margin 0.59")
+    found = audited(system_of("agv"))
+    assert result.output.endswith(f"\n{found.text()}\n")
+    assert found.text() in Path("out/summary.txt").read_text()
     numbers = json.loads(Path("out/summary.json").read_text())["audit"]
+    assert numbers == found.to_json()
     assert (numbers["friction"], numbers["verdict"]) == (0.6, "holds")
-    assert numbers["wheels"]["wheel1"]["largest_demand"] == pytest.approx(0.00622, rel=1e-2)
-    assert last in Path("out/summary.txt").read_text()
+    largest = max(np.max(wheel.demand) for wheel in found.wheels)
+    last = f"  no slip              holds with friction 0.6: margin {0.6 - largest:.3g}"
+    assert result.output.splitlines()[-1] == last
     assert Path("out/friction.png").exists()
 
 
-def test_a_faster_circle_fails_and_says_where(invoke):
+@pytest.mark.parametrize("turn", [60.0, 6.0])
+def test_audit_of_a_run_is_that_of_newton_and_euler(invoke, system_of, turn):
+    changes = ("--set", f"T={turn}", "--duration", f"{turn}", "--tolerance", "1e-12")
+    result = invoke("run", "agv", *changes, "--no-plots", "--json", "-o", "out")
+    numbers = json.loads(result.output)["audit"]
+    t = np.linspace(0.0, turn, 601)
+    exact = ground_forces(t, system_of("agv").model.parameter_values(), R=1.0, T=turn)
+    for k, name in enumerate(("wheel1", "wheel2", "wheel3")):
+        expected = {
+            "largest_demand": np.max(exact.demand[:, k]),
+            "least_load": np.min(exact.normal[:, k]),
+            "largest_load": np.max(exact.normal[:, k]),
+            "largest_longitudinal": np.max(np.abs(exact.longitudinal[:, k])),
+            "largest_lateral": np.max(np.abs(exact.lateral[:, k])),
+        }
+        found = {part: numbers["wheels"][name][part] for part in expected}
+        assert found == pytest.approx(expected, rel=1e-9), name
+        at = t[np.argmax(exact.demand[:, k])]
+        assert numbers["wheels"][name]["largest_demand_time"] == pytest.approx(at, rel=1e-12)
+    assert numbers["required_friction"] == pytest.approx(np.max(exact.least_friction), rel=1e-9)
+
+
+def test_a_faster_circle_fails_and_says_where(invoke, system_of):
     fast = ("run", "agv", "--set", "T=6", "--duration", "6", "--no-plots")
     result = invoke(*fast, "--friction", "0.6", "-o", "fast")
     assert result.exit_code == 0
-    assert "fails with friction 0.6: however the wheels share, 0.636 is needed" in result.output
-    assert "wheel1 needs 0.89 at t = 3.09 s, 0.29 too much (from 2.3 to 3.91 s)" in result.output
+    t = np.linspace(0.0, 6.0, 601)
+    exact = ground_forces(t, system_of("agv").model.parameter_values(), R=1.0, T=6.0)
+    needed, demand = exact.least_friction, exact.demand[:, 0]
+    assert (
+        f"fails with friction 0.6: however the wheels share, {np.max(needed):.3g} is needed at "
+        f"t = {t[np.argmax(needed)]:.4g} s, {np.max(needed) - 0.6:.3g} too much"
+    ) in result.output
+    over = t[demand > 0.6]
+    assert (
+        f"wheel1 needs {np.max(demand):.3g} at t = {t[np.argmax(demand)]:.4g} s, "
+        f"{np.max(demand) - 0.6:.3g} too much (from {over[0]:.4g} to {over[-1]:.4g} s)"
+    ) in result.output
     # the same without a coefficient: demand, no verdict
     silent = invoke(*fast, "--json", "-o", "silent")
     numbers = json.loads(silent.output)["audit"]
     assert numbers["friction"] is None and numbers["verdict"] == "unknown"
-    assert numbers["required_friction"] == pytest.approx(0.636, abs=1e-3)
+    found = audited(system_of("agv"), changes={"T": 6.0}, duration=6.0)
+    assert numbers["wheels"] == found.to_json()["wheels"]
+    assert numbers["required_friction"] == found.to_json()["required_friction"]
 
 
 def test_models_that_do_not_roll_have_no_audit(invoke):
