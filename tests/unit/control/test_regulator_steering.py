@@ -54,7 +54,9 @@ def regulator(system, motion, begin, duration=60.0, inputs=INPUTS, **changes):
     )
 
 
-def drive(system, motion, begin, controller, off, *, limits=None, period=0.0, duration=60.0):
+def drive(
+    system, motion, begin, controller, off, *, limits=None, period=0.0, duration=60.0, **options
+):
     law = ns.Tracking(
         motion=motion,
         controller=controller,
@@ -66,7 +68,8 @@ def drive(system, motion, begin, controller, off, *, limits=None, period=0.0, du
     start |= {"tractor.vx": float(begin.eta[0])}
     for name, by in off.items():
         start[name] += by
-    run = ns.simulate(system, duration=duration, start=start, inputs=law, samples=4001)
+    options = {"samples": 4001} | options
+    run = ns.simulate(system, duration=duration, start=start, inputs=law, **options)
     ends = [abs(run[n.name][-1] - run[f"reference.{n.name}"][-1]) for n in system.coordinates]
     return run, max(ends)
 
@@ -111,13 +114,8 @@ def test_without_a_weight_the_steering_is_that_of_the_reference(tractor):
     assert abs(run["hinge.angle"][-1] - run["reference.hinge.angle"][-1]) > 0.1
 
 
-def test_the_cost_is_that_of_the_riccati_equation(tractor):
-    """xᵀP x of a small start, on a circle backwards."""
-    motion, begin = backing(tractor, PATHS["circle"])
-    controller = regulator(tractor, motion, begin, duration=90.0)
-    off = {"hinge.angle": 2e-3, "steer.angle": 3e-3}
-    run, _ = drive(tractor, motion, begin, controller, off, duration=90.0)
-    still, _ = drive(tractor, motion, begin, controller, {}, duration=90.0)
+def cost(run, still):
+    """∫ xᵀQx + cᵀRc dt of what one run is off another."""
     x, y, turned = (run[f"tractor.{k}"] - still[f"tractor.{k}"] for k in ("x", "y", "angle"))
     c, s = (f(still["tractor.angle"]) for f in (np.cos, np.sin))
     errors = {"tractor.x": c * x + s * y, "tractor.y": -s * x + c * y, "tractor.angle": turned}
@@ -125,8 +123,34 @@ def test_the_cost_is_that_of_the_riccati_equation(tractor):
         errors[name] = run[name] - still[name]
     total = sum(STATES[name] * e**2 for name, e in errors.items())
     total = total + sum(weight * (run[n] - still[n]) ** 2 for n, weight in INPUTS.items())
+    return simpson(total, x=run.t)
+
+
+def test_the_cost_is_that_of_the_riccati_equation(tractor):
+    """xᵀP x in the limit of small starts x, on a circle backwards.
+
+    The mean of the costs of x and −x, over xᵀP x, is 1 + c₂ h² + c₄ h⁴ + … for starts of size h.
+    """
+    motion, begin = backing(tractor, PATHS["circle"])
+    controller = regulator(tractor, motion, begin, duration=90.0)
     start = np.array([0.0, 0.0, 0.0, 3e-3, 2e-3, 0.0, 0.0])
-    assert simpson(total, x=run.t) == pytest.approx(start @ controller.costs[0] @ start, rel=1e-2)
+    predicted = start @ controller.costs[0] @ start
+    options = {"duration": 90.0, "samples": 16001, "rtol": 1e-12, "atol": 1e-12}
+    still, _ = drive(tractor, motion, begin, controller, {}, **options)
+
+    def mean(h):
+        both = []
+        for size in (h, -h):
+            off = {"hinge.angle": 2e-3 * size, "steer.angle": 3e-3 * size}
+            run, _ = drive(tractor, motion, begin, controller, off, **options)
+            both.append(cost(run, still) / (predicted * h**2))
+        return sum(both) / 2
+
+    far, near, nearest = (mean(h) for h in (4.0, 2.0, 1.0))
+    # errors fall to a quarter with halved starts; without h² and h⁴ nothing is left
+    assert (far - 1) / (near - 1) == pytest.approx(4.0, rel=1e-3)
+    assert (near - 1) / (nearest - 1) == pytest.approx(4.0, rel=1e-3)
+    assert (64 * nearest - 20 * near + far) / 45 == pytest.approx(1.0, rel=2e-9)
 
 
 def test_a_slow_steering_holds_until_it_is_too_slow(tractor):
