@@ -20,6 +20,7 @@ import numpy as np
 import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.engines import llvm
+from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program
 from noslip.engines.wide import Lanes, compile_wide, pack
 from noslip.simulation.batches.arrays import empty_results
@@ -143,7 +144,7 @@ def rates_calls(
     for name, s in (("kept", system), ("folded", folded)):
         programs[name] = s.program("rates", s.rates_expression)
         out = np.zeros((NUM_ROWS, programs[name].output_size))
-        scalar = llvm.CALL_ROWS(s.rates.rows_address)
+        scalar = CALL_ROWS(s.rates.rows_address)
         addresses = [table.ctypes.data for table in rows]
         calls[f"scalar, {name}"] = lambda f=scalar, a=addresses, o=out: f(
             NUM_ROWS, *a, 0, o.ctypes.data
@@ -152,7 +153,7 @@ def rates_calls(
         tables = [rows[0][:, None], rows[1], rows[2], np.tile(rows[3], (NUM_ROWS, 1))]
         packed = [pack(table, LANES) for table in tables]
         packs = np.zeros((NUM_ROWS // LANES, programs[name].output_size, LANES))
-        loop = llvm.CALL_ROWS(wide.packs_address)
+        loop = CALL_ROWS(wide.packs_address)
         calls[f"wide, {name}"] = lambda f=loop, a=packed, o=packs: f(
             NUM_ROWS // LANES, *[p.ctypes.data for p in a], 0, o.ctypes.data
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.engines import llvm
+from noslip.engines.native import CALL_ROWS
 
 DURATION, NOTHING = 10.0, 1e-9  # s
 TOLERANCE = 1e-9
@@ -43,7 +43,7 @@ def calls_of(system: ns.System, start: dict[str, float]) -> dict[str, Callable[[
     state = np.concatenate([begin.q, begin.eta, extra])
     rows = (np.zeros(ROWS), np.tile(state, (ROWS, 1)), np.zeros((ROWS, len(system.inputs))))
     out = np.zeros((ROWS, system.rates.output_size))
-    loop = llvm.CALL_ROWS(system.rates.rows_address)
+    loop = CALL_ROWS(system.rates.rows_address)
     addresses = [table.ctypes.data for table in (*rows, system.parameters())]
     return {
         "completing": lambda: ns.complete_start(system, start),

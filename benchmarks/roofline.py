@@ -22,6 +22,7 @@ from batch import peak_flops
 from measuring import Measure, leave, shortest
 from noslip.engines import llvm
 from noslip.engines.interpreter import interpret_rows
+from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program
 from right_hand_side import NUM_ROWS, generic_rows, loop_call
 
@@ -86,7 +87,7 @@ def measure_model(
     program = system.program("rates", system.rates_expression)
     rows = generic_rows(system)
     out = np.zeros((NUM_ROWS, program.output_size))
-    call = loop_call(llvm.CALL_ROWS(system.rates.rows_address), rows, out)
+    call = loop_call(CALL_ROWS(system.rates.rows_address), rows, out)
     call()
     right = interpret_rows(program, *rows)
     off = float(np.max(np.abs(out - right) / np.max(np.abs(right), axis=1, keepdims=True)))

@@ -179,13 +179,16 @@ def interpret_rows(
 
 def input_vectors(name: str, sizes: Sequence[int], *inputs: ArrayLike) -> list[Array]:
     """Inputs t, x, u, p of one evaluation as contiguous vectors of the given sizes."""
-    vectors = []
-    for letter, size, given in zip(INPUT_NAMES, sizes, inputs, strict=True):
-        vector = np.ascontiguousarray(given, dtype=np.float64)
-        if vector.size != size or vector.ndim > 1:
-            raise ValueError(f"{name}: {letter} has shape {vector.shape}, expected ({size},)")
-        vectors.append(vector)
-    return vectors
+    each = zip(INPUT_NAMES, sizes, inputs, strict=True)
+    return [input_vector(name, letter, size, given) for letter, size, given in each]
+
+
+def input_vector(name: str, letter: str, size: int, given: ArrayLike) -> Array:
+    """One of the inputs as a contiguous vector."""
+    vector = np.ascontiguousarray(given, dtype=np.float64)
+    if vector.size != size or vector.ndim > 1:
+        raise ValueError(f"{name}: {letter} has shape {vector.shape}, expected ({size},)")
+    return vector
 
 
 def input_tables(name: str, sizes: Sequence[int], *inputs: ArrayLike) -> tuple[int, list[Array]]:

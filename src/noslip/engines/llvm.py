@@ -20,19 +20,17 @@ from __future__ import annotations
 import functools
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from ctypes import CFUNCTYPE, c_int64, c_void_p
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from llvmlite import binding
-from numpy.typing import ArrayLike
 
-from noslip.engines.interpreter import INPUT_NAMES, Array, input_tables, input_vectors
+from noslip.engines.interpreter import INPUT_NAMES
+from noslip.engines.native import NativeFunction
 from noslip.engines.program import Program
 from noslip.errors import CompileError
 
@@ -102,43 +100,6 @@ done:
   ret void
 }}"""
 
-_CALL = CFUNCTYPE(None, *[c_void_p] * 5)
-CALL_ROWS = CFUNCTYPE(None, c_int64, *[c_void_p] * 4, c_int64, c_void_p)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NativeFunction:
-    """A compiled program. Any number of threads may call it at once; it runs without the GIL.
-
-    The addresses are those of the two functions in the module's docstring, for native callers;
-    they are valid as long as this object lives.
-    """
-
-    name: str
-    address: int
-    rows_address: int
-    input_sizes: tuple[int, int, int, int]
-    output_size: int
-    _engine: object = field(repr=False)
-    _call: Callable[..., None] = field(repr=False)
-    _call_rows: Callable[..., None] = field(repr=False)
-
-    def __call__(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
-        """Outputs (output_size,) for a time, a state, inputs and parameters."""
-        vectors = input_vectors(self.name, self.input_sizes, t, x, u, p)
-        out = np.empty(self.output_size)
-        self._call(*(vector.ctypes.data for vector in vectors), out.ctypes.data)
-        return out
-
-    def map(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
-        """Outputs (n, output_size) for t (n,), x (n, nx), u (n, nu) and p (np,) or (n, np)."""
-        num_rows, tables = input_tables(self.name, self.input_sizes, t, x, u, p)
-        out = np.empty((num_rows, self.output_size))
-        p_stride = self.input_sizes[3] if tables[3].ndim == 2 else 0
-        addresses = [table.ctypes.data for table in tables]
-        self._call_rows(num_rows, *addresses, p_stride, out.ctypes.data)
-        return out
-
 
 def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     """Programs with different names, compiled together for this processor, by name."""
@@ -147,17 +108,8 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     engine = compiled(programs, SCALAR, library)
     functions = {}
     for k, program in enumerate(programs):
-        address = engine.get_function_address(f"program{k}")
-        rows_address = engine.get_function_address(f"program{k}_rows")
-        functions[program.name] = NativeFunction(
-            name=program.name,
-            address=address,
-            rows_address=rows_address,
-            input_sizes=program.input_sizes,
-            output_size=program.output_size,
-            _engine=engine,
-            _call=_CALL(address),
-            _call_rows=CALL_ROWS(rows_address),
+        functions[program.name] = NativeFunction.of(
+            program.name, engine, f"program{k}", program.input_sizes, program.output_size
         )
     return functions
 

@@ -23,6 +23,7 @@ from noslip.engines import llvm
 from noslip.engines.interpreter import Array, input_tables
 from noslip.engines.lanes import TRUTH, splat, vector_type
 from noslip.engines.llvm import CALLS, Scalar
+from noslip.engines.native import CALL_ROWS, place
 from noslip.engines.program import Program
 from noslip.engines.vector_math import BODIES, vector_functions
 
@@ -102,9 +103,9 @@ class WideFunction:
         num_packs = -(-num_rows // self.lanes)
         packed = [pack(np.broadcast_to(a, (num_rows, a.shape[-1])), self.lanes) for a in tables]
         out = np.empty((num_packs, self.output_size, self.lanes))
-        addresses = [table.ctypes.data for table in packed]
         stride = self.input_sizes[3] * self.lanes
-        llvm.CALL_ROWS(self.packs_address)(num_packs, *addresses, stride, out.ctypes.data)
+        places = [place(table) for table in packed]
+        CALL_ROWS(self.packs_address)(num_packs, *places, stride, place(out))
         return out.transpose(0, 2, 1).reshape(-1, self.output_size)[:num_rows].copy()
 
 

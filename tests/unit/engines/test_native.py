@@ -1,0 +1,172 @@
+"""Compiled functions as Python calls them: all forms of arguments, and nothing that is shared."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from noslip.engines.interpreter import interpret
+from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.program import Program, trace_program
+
+EMPTY = ca.SX(0, 1)
+X = np.array([1.5, -2.0, 0.25, 8.0])
+U = np.array([3.0])
+P = np.array([0.5, -7.0])
+
+
+def program() -> Program:
+    """A function of all inputs that gives other numbers when any two of them change places."""
+    t, x = ca.SX.sym("t"), ca.SX.sym("x", 4)
+    u, p = ca.SX.sym("u"), ca.SX.sym("p", 2)
+    places = ca.DM([1, 10, 100, 1000])
+    output = ca.vertcat(t + ca.dot(places, x), u * ca.sin(x[1]), ca.dot(places[:2], p), x[::-1])
+    return trace_program("f", [t, x, u, p], output)
+
+
+@pytest.fixture(scope="module")
+def function() -> NativeFunction:
+    return compile_native([program()])["f"]
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def strided(array: np.ndarray) -> np.ndarray:
+    """The same numbers with others between them."""
+    wide = np.full((len(array), 3), np.nan)
+    wide[:, 1] = array
+    return wide[:, 1]
+
+
+class Special(np.ndarray):
+    """A kind of array of somebody else's."""
+
+
+FORMS: dict[str, Callable[[np.ndarray], object]] = {
+    "array": np.copy,
+    "list": np.ndarray.tolist,
+    "tuple": tuple,
+    "strided": strided,
+    "backward": lambda a: a[::-1].copy()[::-1],
+    "off its boundary": lambda a: np.frombuffer(b"?" + a.tobytes(), np.uint8)[1:].view(float),
+    "read-only": read_only,
+    "other byte order": lambda a: a.astype(">f8"),
+    "single precision": lambda a: a.astype(np.float32),
+    "from a file": lambda a: pickle.loads(pickle.dumps(a)),
+    "subclass": lambda a: a.view(Special),
+    "objects": lambda a: a.astype(object),
+    "memory": memoryview,
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_form_of_an_argument_and_the_interpreter(
+    function: NativeFunction, form: Callable[[np.ndarray], object]
+) -> None:
+    expected = interpret(program(), 4.0, X, U, P)
+    assert function(4.0, X, U, P) == pytest.approx(expected, rel=1e-15)
+    bits = function(4.0, X, U, P).tobytes()
+    t = np.array([4.0])
+    assert function(form(t), form(X), form(U), form(P)).tobytes() == bits
+    # one of them alone, so that the others go the short way
+    assert function(form(t), X, U, P).tobytes() == bits
+    assert function(4.0, form(X), U, P).tobytes() == bits
+    assert function(4.0, X, form(U), P).tobytes() == bits
+    assert function(4.0, X, U, form(P)).tobytes() == bits
+
+
+@pytest.mark.parametrize("one", [4.0, 4, np.float64(4.0), np.float32(4.0), np.int8(4)])
+def test_one_number_needs_no_list(function: NativeFunction, one: object) -> None:
+    bits = function([4.0], X, [4.0], P).tobytes()
+    assert function(one, X, one, P).tobytes() == bits
+    assert function(np.array(one), X, np.array([one]), P).tobytes() == bits
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "message"),
+    [
+        (0, [], r"f: t has shape \(0,\), expected \(1,\)"),
+        (0, np.zeros(2), r"f: t has shape \(2,\), expected \(1,\)"),
+        (1, X[:3], r"f: x has shape \(3,\), expected \(4,\)"),
+        (1, X.reshape(2, 2), r"f: x has shape \(2, 2\), expected \(4,\)"),
+        (1, X.reshape(4, 1), r"f: x has shape \(4, 1\), expected \(4,\)"),
+        (1, 1.0, r"f: x has shape \(1,\), expected \(4,\)"),
+        (2, U.reshape(1, 1), r"f: u has shape \(1, 1\), expected \(1,\)"),
+        (3, [*P, 0.0], r"f: p has shape \(3,\), expected \(2,\)"),
+        (3, P.astype(np.float32)[:1], r"f: p has shape \(1,\), expected \(2,\)"),
+        (1, ["a", "b", "c", "d"], "could not convert string to float"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    function: NativeFunction, place: int, given: object, message: str
+) -> None:
+    inputs: list = [0.0, X, U, P]
+    inputs[place] = given
+    with pytest.raises(ValueError, match=message):
+        function(*inputs)
+
+
+def test_a_time_is_refused_where_none_is_taken() -> None:
+    x = ca.SX.sym("x")
+    timeless = compile_native([trace_program("f", [EMPTY, x, EMPTY, EMPTY], x + 1)])["f"]
+    assert timeless([], 1.0, [], np.empty(0)).tolist() == [2.0]
+    with pytest.raises(ValueError, match=r"f: t has shape \(1,\), expected \(0,\)"):
+        timeless(0.0, 1.0, [], [])
+
+
+def test_complex_numbers_are_refused(function: NativeFunction) -> None:
+    with pytest.raises(np.exceptions.ComplexWarning):
+        function(0.0, X + 1j, U, P)
+
+
+def test_results_are_the_callers_own(function: NativeFunction) -> None:
+    inputs = [np.array([4.0]), X.copy(), U.copy(), P.copy()]
+    before = [array.copy() for array in inputs]
+    one, other = function(*inputs), function(*inputs)
+    assert one.flags.writeable
+    assert one.flags.c_contiguous
+    assert one.dtype == np.float64
+    assert not np.shares_memory(one, other)
+    one[:] = np.nan
+    assert not np.isnan(other).any()
+    assert function(*inputs).tobytes() == other.tobytes()
+    for array, was in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(array, was)
+
+
+def test_a_result_outlives_its_function() -> None:
+    x = ca.SX.sym("x", 100)
+    twice = compile_native([trace_program("f", [EMPTY, x, EMPTY, EMPTY], 2 * x)])["f"]
+    out = twice([], np.arange(100.0), [], [])
+    del twice
+    gc.collect()
+    np.testing.assert_array_equal(out, 2 * np.arange(100.0))
+
+
+def test_threads_with_arguments_of_their_own(function: NativeFunction) -> None:
+    def many(seed: int) -> bool:
+        states = np.random.default_rng(seed).normal(size=(300, 4))
+        each = [function(seed, x, U, P).tobytes() for x in states]
+        rows = function.map(np.full(300, seed), states, np.tile(U, (300, 1)), P)
+        return each == [row.tobytes() for row in rows]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(many, range(16)))
+
+
+def test_rows_may_be_read_only(function: NativeFunction) -> None:
+    tables = [np.arange(3.0), np.tile(X, (3, 1)), np.tile(U, (3, 1)), P]
+    expected = function.map(*tables)
+    assert function.map(*map(read_only, tables)).tobytes() == expected.tobytes()
+    assert function.map(tables[0], *map(read_only, tables[1:])).tobytes() == expected.tobytes()
+    assert function(1.0, X, U, P).tobytes() == expected[1].tobytes()
