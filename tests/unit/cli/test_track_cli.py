@@ -1,15 +1,19 @@
 """`noslip track`: controllers by text, limits, references, the fastest timing, and exit codes."""
 
 import json
+import math
 
 import pytest
 from click.testing import CliRunner
 
+import noslip as ns
 from noslip.cli.main import main
 
 AXLE = ("--point=0,-a,0", "--direction=0,1,0")
 STEERED = ("--steering", "steer.angle", "--wheelbase", "l1")
 TRAILER = ("--hinge", "hinge.angle", "--hitch", "c", "--trailer", "l2", "--reverse")
+HITCHED = {"hinge": "hinge.angle", "hitch": "c", "trailer": "l2"}
+RING = ("--path", "circle:12", "--timing", "constant-speed:2")
 CIRCLE = ("--path", "circle:radius=2,turns=0.5", "--timing", "quintic:20")
 WEIGHTS = "platform.x=20,platform.y=20,platform.angle=5,torque1=1,torque2=1"
 BACKING = (
@@ -57,45 +61,67 @@ AGV = {
 @pytest.mark.parametrize("controller", AGV)
 def test_controllers_of_a_vehicle_with_two_motors(track, controller):
     found = numbers(track("agv", *CIRCLE, *AXLE, "--controller", controller, *AGV[controller]))
-    assert found["path_length"] == pytest.approx(6.283185307)
+    assert found["path_length"] == pytest.approx(2 * math.pi, rel=1e-12)
     assert found["path_error_final"] < (0.02 if controller.startswith("pd") else 1e-3)
     assert found["lost"] is False
 
 
-def test_controllers_of_a_steered_vehicle(track):
-    ring = ("--path", "circle:12", "--timing", "constant-speed:2")
-    found = numbers(
-        track(
-            "tractor-trailer",
-            *ring,
-            *STEERED,
-            "--controller",
-            "steered:ky=0.1,ktheta=0.7",
-            "--set",
-            "tractor.x=12.5",
-        )
+def same_in_python(system, **options):
+    """What `track` finds for the same request, on a circle of 12 m at 2 m/s."""
+    steering = {"steering": "steer.angle", "wheelbase": "l1"}
+    circle, timing = ns.Circle(radius=12.0), ns.ConstantSpeed(2.0)
+    return ns.track(system, circle, timing=timing, **steering, **options).to_json()
+
+
+def test_a_steered_vehicle(track, system_of):
+    off = ("--controller", "steered:ky=0.1,ktheta=0.7", "--set", "tractor.x=12.5")
+    found = numbers(track("tractor-trailer", *RING, *STEERED, *off))
+    # half a meter beside the circle of 12 m, and nearer from there on
+    assert found["path_error"] == pytest.approx(12.5 - 12.0, rel=1e-15)
+    assert found["path_error_final"] < 1e-7
+    controller = ns.SteeredTracking(steering="steer.angle", wheelbase="l1", ky=0.1, ktheta=0.7)
+    same = same_in_python(
+        system_of("tractor-trailer"), controller=controller, start={"tractor.x": 12.5}
     )
-    assert found["path_error"] == pytest.approx(0.5, rel=1e-2)
-    assert found["path_error_final"] < 1e-3
-    for controller in ("trailer", f"lqr:{BACKING}"):
-        found = numbers(
-            track(
-                "tractor-trailer",
-                *ring,
-                *STEERED,
-                *TRAILER,
-                "--controller",
-                controller,
-                "--set",
-                "hinge.angle=0.3",
-                "--limit",
-                "steering_rate=0.6",
-            )
-        )
-        assert found["path_error"] > 0.2
-        assert found["path_error_final"] < 0.05
+    assert {name: found[name] for name in same} == same
+
+
+def weights(text):
+    return {name: float(value) for name, value in (pair.split("=") for pair in text.split(","))}
+
+
+FEEDBACK = {
+    "trailer": ns.TrailerTracking(steering="steer.angle", **HITCHED),
+    f"lqr:{BACKING}": ns.Regulator(weights=weights(BACKING)),
+}
+
+
+@pytest.mark.parametrize("controller", FEEDBACK, ids=["trailer", "lqr"])
+def test_a_trailer_that_is_backed_up(track, system_of, controller):
+    off = ("--set", "hinge.angle=0.3", "--limit", "steering_rate=0.6")
+    given = ("--controller", controller, *off)
+    found = numbers(track("tractor-trailer", *RING, *STEERED, *TRAILER, *given))
+    system = system_of("tractor-trailer")
+    # at the start it is off by a chord of l2, from the fold that plane geometry gives
+    p = system.model.parameter_values()
+    base = math.sqrt(12.0**2 + p["l2"] ** 2 - p["c"] ** 2)
+    fold = math.atan(p["l2"] / 12.0) + math.atan(p["c"] / base)
+    assert found["path_error"] > 2 * p["l2"] * math.sin((fold - 0.3) / 2)
+    assert found["path_error_final"] < 2e-3
+    same = same_in_python(
+        system,
+        controller=FEEDBACK[controller],
+        start={"hinge.angle": 0.3},
+        limits={"steering_rate": 0.6},
+        reverse=True,
+        **HITCHED,
+    )
+    assert {name: found[name] for name in same} == same
+
+
+def test_a_trailer_that_is_pulled(track):
     forward = "trailer:hinge=hinge.angle,hitch=c,trailer=l2"
-    found = numbers(track("tractor-trailer", *ring, *STEERED, "--controller", forward))
+    found = numbers(track("tractor-trailer", *RING, *STEERED, "--controller", forward))
     assert found["path_error_final"] < 1e-6
 
 
