@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from noslip.engines.interpreter import Array, input_tables, input_vector
@@ -95,7 +96,7 @@ class NativeFunction:
 
 def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:
     """One input as the bytes of a vector; what comes as it should is not looked at twice."""
-    if type(given) is np.ndarray and given.dtype == _DOUBLE and given.shape == (size,):
+    if type(given) is ndarray and given.dtype is _DOUBLE and given.ndim == 1 and len(given) == size:
         return given.tobytes()
     if isinstance(given, float) and size == 1:
         return _double_bytes(given)
