@@ -26,9 +26,9 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
-from noslip.simulation import loop
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
+from noslip.simulation.single import loop
 from noslip.simulation.start import complete_start
 
 

@@ -55,7 +55,8 @@ class Progress:
 
 def announce_compilation() -> None:
     """Say that the first run on a machine takes longer, and why."""
-    from noslip.simulation import loop
+    from noslip.simulation.native import is_on_disk
+    from noslip.simulation.single.loop import integrate
 
-    if not loop.is_on_disk():
+    if not is_on_disk(integrate):
         print("compiling the integrator for this machine, once: some seconds", file=sys.stderr)

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
-from noslip.simulation import loop
 from noslip.simulation.batches.arrays import UNSETTLED, Array, LaneResults, empty_results
 from noslip.simulation.batches.code import BatchCode, compile_batch
 from noslip.simulation.batches.columns import angle_columns, default_columns
@@ -32,6 +31,7 @@ from noslip.simulation.batches.starts import complete_starts
 from noslip.simulation.inputs import AbstractInputLaw
 from noslip.simulation.samples import _ENDINGS as ENDINGS
 from noslip.simulation.simulate import _check_arguments, _sample_times
+from noslip.simulation.single import loop
 from noslip.simulation.tolerances import check_settings
 
 KEPT = ("final", "minimum", "maximum", "samples")

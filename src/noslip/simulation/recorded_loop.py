@@ -24,43 +24,28 @@ Traps
 -----
 - Both functions work on the memory of a run, see `memory.py`: (1) is computed by the loop's own
   functions, so that the stages have the same bits.
-- Compiled code on disk is renewed when one of the files changes that it is made from.
 """
 
 from __future__ import annotations
 
-import hashlib
-from contextlib import suppress
-from pathlib import Path
-
 import numpy as np
-from numba import njit
 
 from noslip.simulation.dop853 import NUM_STAGES
-from noslip.simulation.loop import (
-    _EPS,
-    _RK4_END,
-    _RK4_START,
-    _ROW_COLUMNS,
-    _ROW_STARTS,
-    _ROW_WEIGHTS,
-    _TIMES,
-    DOP853,
-    PAUSED,
-    _call,
-    _combine,
-    _copy,
-    _evaluate,
-    _evaluate_stages,
-    _find_inputs,
-    _integers,
-    _native,
-    _project,
-    _vector,
-    integrate,
+from noslip.simulation.native import FUSED, cached, call_at, copy, fused, reals, words
+from noslip.simulation.rules import DOP853, EPS, PAUSED
+from noslip.simulation.single.loop import integrate
+from noslip.simulation.single.projection import project
+from noslip.simulation.single.rates import evaluate, find_inputs
+from noslip.simulation.single.stages import (
+    RK4_END,
+    RK4_START,
+    ROW_COLUMNS,
+    ROW_STARTS,
+    ROW_WEIGHTS,
+    TIMES,
+    combine,
+    evaluate_stages,
 )
-
-_FILES = ("recorded_loop", "loop", "dop853")
 
 # What the way back needs besides the setup of the run: addresses, then sizes.
 PULLS = (
@@ -76,20 +61,7 @@ PULLS = (
 PULL = np.dtype([(name, np.int64) for name in PULLS])
 
 
-def _cached(function):
-    """Compile a function and keep it on disk, if there is a folder that can be written to."""
-    compiled = njit(nogil=True, error_model="numpy", fastmath={"contract"})(function)
-    digest = hashlib.sha256()
-    for name in _FILES:
-        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
-    with suppress(RuntimeError):
-        compiled.enable_caching()
-        # by itself Numba asks for this file alone, not for those of the functions it calls
-        compiled._cache._cache_file._source_stamp = (digest.hexdigest(), 0)
-    return compiled
-
-
-@_cached
+@cached(FUSED)
 def integrate_recorded(setup, times, states):
     """Run the loop until it ends or there is no more room; how many steps were recorded.
 
@@ -109,18 +81,18 @@ def integrate_recorded(setup, times, states):
         if s.steps > before:
             times[filled] = s.time
             for i in range(s.ny):
-                states[filled, i] = _vector(s.y)[i]
+                states[filled, i] = reals(s.y)[i]
             filled += 1
         if s.code != PAUSED:
             break
     return filled
 
 
-@_native
+@fused
 def _choose_segments(s, t):
     """Choose the segment of every table that holds in a step from t on."""
-    t += 10.0 * _EPS * max(abs(t), 1e-8 * (s.end_time - s.begin))
-    segments, offsets, starts = _integers(s.segments), _integers(s.offsets), _vector(s.starts)
+    t += 10.0 * EPS * max(abs(t), 1e-8 * (s.end_time - s.begin))
+    segments, offsets, starts = words(s.segments), words(s.offsets), reals(s.starts)
     for k in range(s.num_tables):
         while segments[k] + 1 < offsets[k + 1] and starts[segments[k] + 1] <= t:
             segments[k] += 1
@@ -128,10 +100,10 @@ def _choose_segments(s, t):
             segments[k] -= 1
 
 
-@_native
+@fused
 def _is_knot(s, t):
     """Whether steps end on a time before the end of the run."""
-    knots = _vector(s.knots)
+    knots = reals(s.knots)
     low, high = 0, s.num_knots
     while low < high:
         middle = (low + high) // 2
@@ -142,83 +114,83 @@ def _is_knot(s, t):
     return low < s.num_knots and knots[low] == t and t < s.end_time
 
 
-@_native
+@fused
 def _note(s, a, t):
     """(5): add what a pull gives by base inputs, tables and parameters."""
-    pulled = _vector(a.pulled + 8 * s.ny)
-    base, coefficients = _vector(a.base), _vector(a.coefficients)
+    pulled = reals(a.pulled + 8 * s.ny)
+    base, coefficients = reals(a.base), reals(a.coefficients)
     for k in range(a.num_base):
         base[k] += pulled[k]
     if a.num_base > 0:
         for k in range(s.num_tables):
-            segment, along = _integers(s.segments)[k], pulled[_integers(s.targets)[k]]
-            r = t - _vector(s.starts)[segment]
+            segment, along = words(s.segments)[k], pulled[words(s.targets)[k]]
+            r = t - reals(s.starts)[segment]
             for power in range(3, -1, -1):
                 coefficients[4 * segment + power] += along
                 along *= r
-    by, found = _vector(a.parameters), _vector(a.pulled + 8 * (s.ny + a.num_base))
+    by, found = reals(a.parameters), reals(a.pulled + 8 * (s.ny + a.num_base))
     for k in range(a.num_parameters):
         by[k] += found[k]
 
 
-@_native
+@fused
 def _pull(s, a, function, t, state, weights):
     """Fᵀl at a stage into a.pulled, and noted."""
-    _copy(state, a.point, s.ny)
-    _copy(weights, a.point + 8 * s.ny, s.ny)
-    _find_inputs(s, t, state)
-    _call(function, t, a.point, s.base, s.parameters, a.pulled)
+    copy(state, a.point, s.ny)
+    copy(weights, a.point + 8 * s.ny, s.ny)
+    find_inputs(s, t, state)
+    call_at(function, t, a.point, s.base, s.parameters, a.pulled)
     _note(s, a, t)
 
 
-@_native
+@fused
 def _spread(s, a, row, h, source):
     """Add h a_j times a vector to the weights of the stages that a row of the method combines."""
-    vector = _vector(source)
-    for j in range(_ROW_STARTS[row], _ROW_STARTS[row + 1]):
-        stage = _vector(a.stages + 8 * _ROW_COLUMNS[j] * s.ny)
-        weight = h * _ROW_WEIGHTS[j]
+    vector = reals(source)
+    for j in range(ROW_STARTS[row], ROW_STARTS[row + 1]):
+        stage = reals(a.stages + 8 * ROW_COLUMNS[j] * s.ny)
+        weight = h * ROW_WEIGHTS[j]
         for i in range(s.ny):
             stage[i] += weight * vector[i]
 
 
-@_native
+@fused
 def _project_back(s, a, t):
     """(2) for each of the corrections that the end of a step has met."""
-    _find_inputs(s, t, s.end)
-    _copy(s.end, s.next, s.ny)
-    corrections = _project(s, t, s.next)
+    find_inputs(s, t, s.end)
+    copy(s.end, s.next, s.ny)
+    corrections = project(s, t, s.next)
     for k in range(corrections):
         state = a.corrected + 8 * k * s.ny
-        _copy(s.end if k == 0 else s.newton, state, s.ny)
-        _call(s.project, t, state, s.inputs, s.parameters, s.newton)
+        copy(s.end if k == 0 else s.newton, state, s.ny)
+        call_at(s.project, t, state, s.inputs, s.parameters, s.newton)
     for k in range(corrections - 1, -1, -1):
         _pull(s, a, a.pull_project, t, a.corrected + 8 * k * s.ny, a.weights)
-        _copy(a.pulled, a.weights, s.ny)
+        copy(a.pulled, a.weights, s.ny)
 
 
-@_native
+@fused
 def _step_back(s, a, t, t_new):
     """(1) to (5) for one step, from s.y at t."""
     h = t_new - t
     last = np.nextafter(t_new, t) if _is_knot(s, t_new) else t_new
-    first, end = (1, NUM_STAGES) if s.method == DOP853 else (_RK4_START, _RK4_END)
+    first, end = (1, NUM_STAGES) if s.method == DOP853 else (RK4_START, RK4_END)
     num_stages = end - first + 1
     _choose_segments(s, t)
-    _evaluate(s, t, s.y, s.K)
-    _evaluate_stages(s, t, h, last, first, end, 1)
+    evaluate(s, t, s.y, s.K)
+    evaluate_stages(s, t, h, last, first, end, 1)
     if a.pull_project != 0:
-        _combine(s, end, h, s.end)
+        combine(s, end, h, s.end)
         _project_back(s, a, last)
     for i in range(num_stages * s.ny):
-        _vector(a.stages)[i] = 0.0
+        reals(a.stages)[i] = 0.0
     _spread(s, a, end, h, a.weights)
-    weights, pulled = _vector(a.weights), _vector(a.pulled)
+    weights, pulled = reals(a.weights), reals(a.pulled)
     for j in range(num_stages - 1, -1, -1):
         time, state, row = t, s.y, first + j - 1
         if j > 0:
-            _combine(s, row, h, s.stage)
-            time, state = min(t + _TIMES[row] * h, last), s.stage
+            combine(s, row, h, s.stage)
+            time, state = min(t + TIMES[row] * h, last), s.stage
         _pull(s, a, a.pull, time, state, a.stages + 8 * j * s.ny)
         if j > 0:
             _spread(s, a, row, h, a.pulled)
@@ -226,7 +198,7 @@ def _step_back(s, a, t, t_new):
             weights[i] += pulled[i]
 
 
-@_cached
+@cached(FUSED)
 def step_back(setup, pulls, times, states):
     """Take recorded steps back: λ at the end of the last becomes that at the start of the first.
 
@@ -242,5 +214,5 @@ def step_back(setup, pulls, times, states):
     s, a = setup[0], pulls[0]
     for n in range(times.size - 2, -1, -1):
         for i in range(s.ny):
-            _vector(s.y)[i] = states[n, i]
+            reals(s.y)[i] = states[n, i]
         _step_back(s, a, times[n], times[n + 1])

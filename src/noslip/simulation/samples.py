@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.simulation import loop
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.runner import NativeResult
+from noslip.simulation.single import loop
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 

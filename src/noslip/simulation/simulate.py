@@ -18,7 +18,6 @@ from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.kinematics.basis import independent_columns, independent_rows
-from noslip.simulation import loop
 from noslip.simulation.guards import broken_guard
 from noslip.simulation.inputs import (
     AbstractInputLaw,
@@ -30,6 +29,7 @@ from noslip.simulation.inputs import (
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble, inputs_at
+from noslip.simulation.single import loop
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.tolerances import check_settings
 from noslip.simulation.trajectory import Ending, Trajectory

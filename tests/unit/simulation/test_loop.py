@@ -14,7 +14,7 @@ import pytest
 from numba import cfunc
 from scipy import integrate, interpolate, linalg
 
-from noslip.simulation import loop
+from noslip.simulation.single import loop
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
 
@@ -697,7 +697,7 @@ def test_one_compiled_loop_serves_all_models():
 
 ANOTHER_PROCESS = """
 import ctypes
-from noslip.simulation import loop
+from noslip.simulation.single import loop
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
 
@@ -725,10 +725,12 @@ def test_another_process_does_not_compile_the_loop_again():
 
 def test_whether_machine_code_is_on_disk(tmp_path):
     script = (
-        "from noslip.simulation import loop\nprint(loop.is_on_disk())\n"
+        "from noslip.simulation.native import is_on_disk\n"
+        "from noslip.simulation.single.loop import integrate\n"
+        "print(is_on_disk(integrate))\n"
         "import noslip as ns\n"
         "ns.simulate(ns.compile(ns.derive(ns.load('knife-edge'))), duration=0.1)\n"
-        "print(loop.is_on_disk())\n"
+        "print(is_on_disk(integrate))\n"
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(

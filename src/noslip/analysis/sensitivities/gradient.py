@@ -32,11 +32,11 @@ from noslip.analysis.sensitivities.variables import INPUT, START, TABLE
 from noslip.analysis.sensitivities.way_back import WayBack
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation import loop as native
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.samples import _ending
+from noslip.simulation.single import loop as native
 from noslip.simulation.start import Start
 
 

@@ -17,10 +17,10 @@ from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
-from noslip.simulation import loop as native
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
+from noslip.simulation.single import loop as native
 
 
 class Code(Protocol):

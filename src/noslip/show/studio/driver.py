@@ -21,12 +21,12 @@ from noslip.analysis.inverse import solve_inputs
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.show.studio.channels import FORCE, PLACE, Helm, accelerations
-from noslip.simulation import loop
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator, InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
+from noslip.simulation.single import loop
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Trajectory
 

@@ -96,7 +96,7 @@ class LaneResults:
 
     Parameters
     ----------
-    codes, which : why each ended, one of the endings in ``simulation.loop`` or UNSETTLED, and by
+    codes, which : why each ended, one of the endings in ``simulation.rules`` or UNSETTLED, and by
         which event or health value.
     times, states, steps_left : where each ended, and the step size to go on with.
     num_steps, num_rejections, num_evaluations, num_filled : what each took; samples taken.

@@ -12,7 +12,7 @@ References
 
 from __future__ import annotations
 
-from noslip.simulation.batches.native import call, copy, native, reals, unit, words
+from noslip.simulation import rules
 from noslip.simulation.batches.samples import find_rough, interpolate, partial_steps
 from noslip.simulation.batches.setup import (
     EVALUATIONS,
@@ -44,10 +44,12 @@ from noslip.simulation.batches.setup import (
     word,
     worker_at,
 )
-from noslip.simulation.batches.steps import ACCEPTED, find_inputs
-from noslip.simulation.loop import CHECKS_PER_STEP, START_FRACTION
+from noslip.simulation.batches.steps import find_inputs
+from noslip.simulation.native import call, copy, native, reals, unit, words
+from noslip.simulation.rules import ACCEPTED, CHECKS_PER_STEP, EPS, START_FRACTION
 
-EPS = 2.0**-52
+_crosses = native(rules.crosses)
+_expected_root = native(rules.expected_root)
 
 
 @native
@@ -56,17 +58,6 @@ def event_values(s, out):
     interpolate(s, s.point)
     find_inputs(s, real_at(s, TIME), s.point)
     call(s.events, (real_at(s, TIME), s.point, s.inputs, s.parameters, out))
-
-
-@native
-def expected_root(a, f_a, b, f_b, c, f_c):
-    """Where between a (0) and b (1) the root is expected; 1/2 where interpolation is unsafe."""
-    xi = (a - b) / (c - b)
-    phi = (f_a - f_b) / (f_c - f_b)
-    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
-        return 0.5
-    from_c = (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-    return f_a / (f_b - f_a) * f_c / (f_b - f_c) + from_c
 
 
 @native
@@ -117,7 +108,7 @@ def locate(s, event, right):
             else:
                 c[j], f_c[j], b[j], f_b[j] = b[j], f_b[j], a[j], f_a[j]
             a[j], f_a[j] = x, f_x
-            expected[j] = expected_root(x, f_x, b[j], f_b[j], c[j], f_c[j])
+            expected[j] = _expected_root(x, f_x, b[j], f_b[j], c[j], f_c[j])
             root[j] = max(x, b[j])
             if abs(b[j] - x) <= 2.0 * resolution(s, j):
                 mask[j] = 0
@@ -174,14 +165,6 @@ def find_roots(here):
     locate(s, s.event, s.right)
     find_rough(s)
     refine(s, s.event)
-
-
-@native
-def crosses(before, after, direction):
-    """Whether a value left its sign, in the direction asked for (0: both)."""
-    if before < 0.0:
-        return direction >= 0.0 and after >= 0.0
-    return before > 0.0 and direction <= 0.0 and after <= 0.0
 
 
 @unit
@@ -244,7 +227,7 @@ def find_crossings(s, right):
         for j in range(lanes):
             at = k * lanes + j
             is_looking = verdict[j] == ACCEPTED and event[j] < 0
-            select[j] = -1 if is_looking and crosses(before[at], after[at], directions[k]) else 0
+            select[j] = -1 if is_looking and _crosses(before[at], after[at], directions[k]) else 0
             roots[at] = 2.0
             is_here = is_here or select[j] != 0
         if not is_here:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noslip.engines.system import System
-from noslip.simulation import loop
+from noslip.simulation import rules
 from noslip.simulation.batches.arrays import Array, LaneResults
 from noslip.simulation.batches.code import BatchCode
 from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
@@ -58,7 +58,7 @@ def finish_in_scalar_code(
     places: dict[int, Place] = {}
     written = {code.system: code}
     scalar: dict[System, BatchCode] = {}
-    given_up = (loop.SINGULAR, loop.PROJECTION_FAILED)
+    given_up = (rules.SINGULAR, rules.PROJECTION_FAILED)
     waiting = np.flatnonzero(np.isin(results.codes, given_up)).tolist()
     is_wide = True
     while waiting:
@@ -82,16 +82,16 @@ def finish_in_scalar_code(
                 filled=results.num_filled.copy(),
             )
             # whoever is not reached by then was cancelled
-            results.codes[trajectories] = loop.CANCELLED
+            results.codes[trajectories] = rules.CANCELLED
             plan = lane_plan(
                 scalar[place.system], settings, stretch, lanes=1, is_best=place.is_best
             )
             if run_lanes(plan, results, threads=threads, cancel=cancel):
                 for others in groups.values():
                     still = [k for k in others if results.codes[k] in given_up]
-                    results.codes[still] = loop.CANCELLED
+                    results.codes[still] = rules.CANCELLED
                 return {k: place.system for k, place in places.items()}
-            waiting += [k for k in trajectories if results.codes[k] == loop.SINGULAR]
+            waiting += [k for k in trajectories if results.codes[k] == rules.SINGULAR]
     return {k: place.system for k, place in places.items()}
 
 
@@ -99,7 +99,7 @@ def _next_place(
     code: BatchCode, here: Place, results: LaneResults, k: int, is_wide: bool
 ) -> Place | None:
     """Where a trajectory goes on, or None if it has ended for good."""
-    if results.codes[k] == loop.PROJECTION_FAILED:
+    if results.codes[k] == rules.PROJECTION_FAILED:
         return here if is_wide else None
     ended: Any = SimpleNamespace(
         index=int(results.which[k]), time=float(results.times[k]), state=results.states[k]

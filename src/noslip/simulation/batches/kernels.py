@@ -19,15 +19,7 @@ from noslip.engines.lanes import Value
 from noslip.engines.row_kernels import RowKernel, compile_kernels
 from noslip.simulation import dop853
 from noslip.simulation.dop853 import NUM_DENSE_TERMS, NUM_STAGES, NUM_STAGES_DENSE
-
-#: Stages of RK4 after the first by their weights, and the end of its step; their times.
-RK4_ROWS: tuple[dict[int, float], ...] = (
-    {0: 1 / 2},
-    {1: 1 / 2},
-    {2: 1.0},
-    {0: 1 / 6, 1: 1 / 3, 2: 1 / 3, 3: 1 / 6},
-)
-RK4_TIMES = (1 / 2, 1 / 2, 1.0, 1.0)
+from noslip.simulation.rules import RK4_ROWS, RK4_TIMES
 
 RELATIVE, COUNT = range(2)  # rows of "settings": the relative tolerance, the number of states
 

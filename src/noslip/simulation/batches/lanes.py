@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-from noslip.simulation.batches.native import call, native, reals, take, words
 from noslip.simulation.batches.setup import (
     BEGIN,
     CODE,
@@ -51,6 +50,7 @@ from noslip.simulation.batches.steps import (
     first_unhealthy,
     is_finite,
 )
+from noslip.simulation.native import call, native, reals, take, words
 
 UNSETTLED = -1  # code of a lane that goes on
 EPS = 2.0**-52
@@ -187,7 +187,7 @@ def start(s):
 
 @native
 def _first_steps(s):
-    """First steps by Hairer's rule in the lanes of SELECT, as in ``loop``."""
+    """First steps by Hairer's rule in the lanes of SELECT, as in ``single.steps``."""
     lanes, select, h, guess = s.lanes, word(s, SELECT), real(s, H), real(s, THETA)
     state, rate, second = real(s, A), real(s, F_A), real(s, B)
     call(s.norms, (s.y, s.k, s.absolute, s.settings, real_at(s, A), s.ny, 0))

@@ -7,7 +7,7 @@ own error. A lane whose trajectory has ended takes the next one from the queue t
 share. No number of one lane ever enters another's, so a trajectory's bits depend neither on its
 neighbors nor on the order or the number of workers.
 
-What happens in a step is what happens in ``simulation.loop``, with its constants and endings:
+What happens in a step is what happens in ``single.loop``, with the same constants and endings:
 stages, error, projection, health, events, dense output, samples. What differs: values of columns
 are kept or reduced instead of states, and a trajectory that cannot go on in this code says so by
 its ending and is finished elsewhere.
@@ -32,9 +32,8 @@ import math
 
 import numpy as np
 
-from noslip.simulation import loop
+from noslip.simulation import dop853, rules
 from noslip.simulation.batches.lanes import UNSETTLED, look_ahead, refill, start
-from noslip.simulation.batches.native import cached, call, native, reals, words
 from noslip.simulation.batches.samples import UNKNOWN, find_columns, is_wanted, record
 from noslip.simulation.batches.setup import (
     CODE,
@@ -73,16 +72,17 @@ from noslip.simulation.batches.setup import (
     word_at,
 )
 from noslip.simulation.batches.steps import (
-    ACCEPTED,
     IDLE,
-    RETRY,
     any_of,
     blend,
     find_inputs,
-    next_step,
     try_step,
 )
-from noslip.simulation.loop import END_ROW, PROJECTED_ROW, RK4
+from noslip.simulation.dop853 import SAFETY
+from noslip.simulation.native import PLAIN, cached, call, native, reals, words
+from noslip.simulation.rules import ACCEPTED, END_ROW, PROJECTED_ROW, RETRY, RK4
+
+_limited_step = native(dop853.next_step)
 
 
 @native
@@ -115,17 +115,17 @@ def _ending(s, j):
         return word(s, CODE)[j]
     if word(s, UNHEALTHY)[j] >= 0:
         word(s, WHICH)[j] = word(s, UNHEALTHY)[j]
-        return loop.SINGULAR
+        return rules.SINGULAR
     if word(s, FINITE)[j] == 0:
-        return loop.NON_FINITE
+        return rules.NON_FINITE
     if real(s, T)[j] >= s.end_time:
-        return loop.FINISHED
+        return rules.FINISHED
     if words(s.status)[0] != 0:
-        return loop.CANCELLED
+        return rules.CANCELLED
     if word(s, STEPS)[j] >= s.max_steps:
-        return loop.MAX_STEPS
+        return rules.MAX_STEPS
     if real(s, H)[j] < real(s, SMALLEST)[j]:
-        return loop.STEP_TOO_SMALL if math.isfinite(real(s, ERROR)[j]) else loop.NON_FINITE
+        return rules.STEP_TOO_SMALL if math.isfinite(real(s, ERROR)[j]) else rules.NON_FINITE
     return UNSETTLED
 
 
@@ -217,15 +217,22 @@ def _go_on(s):
 
 
 @native
+def _next_step(h, error, may_grow):
+    """Step size after a step with an error norm; the root by square roots."""
+    factor = SAFETY / math.sqrt(math.sqrt(math.sqrt(error)))
+    return _limited_step(h, error, factor, may_grow)
+
+
+@native
 def _accept(s, j):
     lands, h_try = word(s, LANDS)[j] != 0, real(s, H_TRY)[j]
     real(s, T)[j] = real(s, T_END)[j]
     word(s, STEPS)[j] += 1
     word(s, FIRST)[j] = 0
     if word(s, EVENT)[j] >= 0:
-        word(s, CODE)[j], word(s, WHICH)[j] = loop.EVENT, word(s, EVENT)[j]
+        word(s, CODE)[j], word(s, WHICH)[j] = rules.EVENT, word(s, EVENT)[j]
         return
-    following = next_step(h_try, real(s, ERROR)[j], word(s, MAY_GROW)[j] != 0)
+    following = _next_step(h_try, real(s, ERROR)[j], word(s, MAY_GROW)[j] != 0)
     real(s, H)[j] = max(real(s, H)[j], following) if lands else following
     word(s, MAY_GROW)[j] = -1
     word(s, STALE)[j] = -1 if lands and real(s, T)[j] < s.end_time else 0
@@ -235,18 +242,18 @@ def _accept(s, j):
 def _reject(s, j):
     word(s, REJECTIONS)[j] += 1
     if s.method == RK4:
-        word(s, CODE)[j] = loop.NON_FINITE
+        word(s, CODE)[j] = rules.NON_FINITE
         return
     # a step that was accepted and then found wanting is as good as one with no error known
     error = real(s, ERROR)[j]
     if error <= 1.0:
         error = math.inf
         real(s, ERROR)[j] = error
-    real(s, H)[j] = next_step(real(s, H_TRY)[j], error, False)
+    real(s, H)[j] = _next_step(real(s, H_TRY)[j], error, False)
     word(s, MAY_GROW)[j] = 0
 
 
-@cached
+@cached(PLAIN)
 def integrate_lanes(worker):
     """Integrate trajectories from the queue until it is empty, or until a cancel is requested.
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from noslip.simulation import loop
+from noslip.simulation import rules
 from noslip.simulation.batches.arrays import Array, LanePlan, LaneResults
 from noslip.simulation.batches.kernels import dense_names, kernels, stage_names
 from noslip.simulation.batches.setup import REAL_ROWS, WORD_ROWS, WORKER
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
 
-METHODS = {"dop853": loop.DOP853, "rk4": loop.RK4}
+METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 
 
 class Shared:
@@ -72,8 +72,8 @@ class Shared:
 def _units(plan: LanePlan) -> dict[str, int]:
     """Addresses of the parts of the loop that this run needs; they are compiled when first used."""
     from noslip.simulation.batches.loop import integrate_lanes
-    from noslip.simulation.batches.native import is_on_disk
     from noslip.simulation.batches.steps import close_step, make_inputs
+    from noslip.simulation.native import is_on_disk
 
     units: dict[str, Any] = {"close_step": close_step}
     if plan.tables.targets.size or plan.functions.get("generator"):
@@ -131,7 +131,7 @@ class Worker:
         ny, num_events = sizes["ny"], sizes["num_events"]
         rows = {"reals": len(REAL_ROWS), "words": len(WORD_ROWS), "segments": sizes["num_tables"]}
         rows |= dict.fromkeys(("y", "stage", "end_state", "next", "point", "other", "absolute"), ny)
-        rows |= {"k": loop.NUM_ROWS * sizes["row"], "f": NUM_DENSE_TERMS * ny}
+        rows |= {"k": rules.NUM_ROWS * sizes["row"], "f": NUM_DENSE_TERMS * ny}
         rows |= {"base": sizes["num_base"], "inputs": sizes["num_inputs"] + sizes["nz"]}
         rows |= {"parameters": sizes["num_parameters"], "newton": sizes["nx"] + 1}
         rows |= dict.fromkeys(("before", "after", "at_end", "probe", "roots"), num_events)
@@ -149,8 +149,8 @@ class Worker:
         places["absolute"][:] = plan.absolute_tolerance[:, None]
         places["settings"][0], places["settings"][1] = plan.relative_tolerance, ny
         places["floors"][:] = plan.health_floors[:, None]
-        places["stage_floors"][:] = loop.STAGE_FLOOR * plan.health_floors[:, None]
-        places["near_floors"][:] = loop.NEAR_FLOOR * plan.health_floors[:, None]
+        places["stage_floors"][:] = rules.STAGE_FLOOR * plan.health_floors[:, None]
+        places["near_floors"][:] = rules.NEAR_FLOOR * plan.health_floors[:, None]
         places["words"].view(np.int64)[WORD_ROWS.index("INDEX")] = -1
         if not sizes.get("generator"):
             places["inputs"] = places["base"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.simulation import loop
-from noslip.simulation.batches.native import call, native, reals, unit
+from noslip.simulation import rules
 from noslip.simulation.batches.setup import (
     BOUND,
     CORRECTIONS,
@@ -34,12 +33,12 @@ from noslip.simulation.batches.setup import (
     worker_at,
 )
 from noslip.simulation.batches.steps import (
-    ACCEPTED,
     blend,
     evaluate_stages,
     settle,
 )
-from noslip.simulation.loop import RK4
+from noslip.simulation.native import call, native, reals, unit
+from noslip.simulation.rules import ACCEPTED, RK4
 
 UNKNOWN = 1  # besides −1 and 0: whether a step's dense output is rough was not asked yet
 
@@ -162,7 +161,7 @@ def settle_selected(s):
     settle(s, real_at(s, TIME), s.point)
     for j in range(s.lanes):
         if mask[j] != 0 and word(s, CORRECTIONS)[j] < 0:
-            verdict[j], mask[j] = loop.PROJECTION_FAILED, 0
+            verdict[j], mask[j] = rules.PROJECTION_FAILED, 0
         word(s, MASK)[j] = mask[j]
 
 

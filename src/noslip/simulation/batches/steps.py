@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from noslip.simulation import loop
-from noslip.simulation.batches.native import call, copy, native, reals, unit, words
+from noslip.simulation import rules
 from noslip.simulation.batches.setup import (
     BEGIN,
     BOUND,
@@ -33,9 +32,10 @@ from noslip.simulation.batches.setup import (
     worker_at,
 )
 from noslip.simulation.dop853 import NUM_DENSE_TERMS, NUM_STAGES, NUM_STAGES_DENSE
-from noslip.simulation.loop import DOP853, END_ROW, PROJECTED_ROW, RK4
+from noslip.simulation.native import call, copy, native, reals, unit, words
+from noslip.simulation.rules import ACCEPTED, DOP853, END_ROW, PROJECTED_ROW, RETRY, RK4
 
-IDLE, ACCEPTED, RETRY = -3, -2, -1  # besides the endings, what may be said of a lane's step
+IDLE = -3  # besides the endings, ACCEPTED and RETRY, what may be said of a lane's step
 NUM_DENSE = NUM_STAGES_DENSE - NUM_STAGES - 1  # stages that only dense output needs
 
 
@@ -121,7 +121,7 @@ def evaluate_stages(s, kernels, first, count):
 def is_long(s, j):
     """Whether a lane's step may still be tried shorter, to come nearer to a singular place."""
     span = s.end_time - real(s, BEGIN)[j]
-    return s.method == DOP853 and real(s, H_TRY)[j] > loop.APPROACH * span
+    return s.method == DOP853 and real(s, H_TRY)[j] > rules.APPROACH * span
 
 
 @native
@@ -144,7 +144,7 @@ def try_step(s):
         if s.method == RK4:
             error[j] = 0.0
         elif healthy[j] == 0 and is_long(s, j):
-            error[j] = loop.TOO_FAR
+            error[j] = rules.TOO_FAR
 
 
 @native
@@ -158,7 +158,7 @@ def project(s, time, x):
     for j in range(lanes):
         corrections[j] = -1 if select[j] != 0 else 0
         before[j] = math.inf
-    for correction in range(loop.MAX_PROJECTIONS):
+    for correction in range(rules.MAX_PROJECTIONS):
         call(s.project, (time, x, s.inputs, s.parameters, s.newton))
         moves, goes_on = False, False
         for j in range(lanes):
@@ -170,7 +170,7 @@ def project(s, time, x):
                 corrections[j], select[j] = correction, 0
                 continue
             before[j], mask[j], moves = residual, -1, True
-            if residual * residual <= loop.SURELY * s.projection:
+            if residual * residual <= rules.SURELY * s.projection:
                 corrections[j], select[j] = correction + 1, 0
             else:
                 goes_on = True
@@ -188,7 +188,7 @@ def is_stuck(s, x, j, correction, before, residual):
     largest = 1.0
     for i in range(s.nx):
         largest = max(largest, abs(reals(x)[i * s.lanes + j]))
-    return 2.0 * residual <= loop.ROUNDING * largest
+    return 2.0 * residual <= rules.ROUNDING * largest
 
 
 @native
@@ -270,7 +270,7 @@ def project_ends(s):
     for j in range(lanes):
         if verdict[j] == ACCEPTED:
             if corrections[j] < 0:
-                verdict[j] = loop.PROJECTION_FAILED
+                verdict[j] = rules.PROJECTION_FAILED
             elif corrections[j] > 0 or dense[j] == 0:
                 projected[j], is_needed = -1, True
                 word(s, EVALUATIONS)[j] += 1
@@ -309,14 +309,3 @@ def prepare_dense(s):
         given = (s.y, s.end_state, h, s.k, s.absolute, s.settings)
         call(s.dense, (*given, s.f, real_at(s, BOUND), s.ny, s.row))
     retry_unless_finite(s, s.f, NUM_DENSE_TERMS * s.ny, DENSE)
-
-
-@native
-def next_step(h, error, may_grow):
-    """Step size after a step with an error norm, as in ``dop853``; the root by square roots."""
-    if not math.isfinite(error):
-        return 0.1 * h
-    largest = 6.0 if may_grow else 1.0
-    if error == 0.0:
-        return largest * h
-    return h * min(largest, max(1.0 / 3.0, 0.9 / math.sqrt(math.sqrt(math.sqrt(error)))))

@@ -1,0 +1,71 @@
+"""What both native loops keep to: methods, endings, when a step is good enough, roots of events.
+
+The loop of one run is in ``single``, that of a batch in ``batches``. Functions here are written
+once and compiled by each loop with its own flags.
+
+References
+----------
+[Chandrupatla1997] for the roots of events, without equation numbers.
+"""
+
+from __future__ import annotations
+
+from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
+
+DOP853, RK4 = range(2)
+
+FINISHED = 0  # the end time is reached
+EVENT = 1  # an event's value crossed zero; index says which
+CANCELLED = 2  # the status word asked for it
+STEP_TOO_SMALL = 3  # the tolerances ask for steps that time cannot resolve
+SINGULAR = 4  # a health value is below its floor or NaN; index says which
+NON_FINITE = 5  # the rates at the state, or just ahead of it, are not finite
+MAX_STEPS = 6  # the allowed number of steps is spent
+PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
+PAUSED = 8  # the steps asked for are done; the next call goes on as if there had been no pause
+
+ACCEPTED, RETRY = -2, -1  # besides the endings, what may be said of a step
+
+MAX_PROJECTIONS = 8
+SURELY = 1e-4  # a residual whose square is below this share of the tolerance needs no second look
+ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
+STAGE_FLOOR = 0.1  # stages of a step must not have health below this share of its floor
+TOO_FAR = 1e3  # error norm of a step with such a stage
+NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
+APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
+CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
+START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
+EPS = 2.0**-52
+
+# Stages of RK4 after the first by their weights, and the end of its step; their times.
+RK4_ROWS: tuple[dict[int, float], ...] = (
+    {0: 1 / 2},
+    {1: 1 / 2},
+    {2: 1.0},
+    {0: 1 / 6, 1: 1 / 3, 2: 1 / 3, 3: 1 / 6},
+)
+RK4_TIMES = (1 / 2, 1 / 2, 1.0, 1.0)
+
+# Rows of K besides the stages: the rates at a step's end, and there after a projection.
+END_ROW, PROJECTED_ROW, NUM_ROWS = NUM_STAGES, NUM_STAGES_DENSE, NUM_STAGES_DENSE + 1
+
+
+def crosses(before, after, direction):
+    """Whether a value left its sign, in the direction asked for (0: both)."""
+    if before < 0.0:
+        return direction >= 0.0 and after >= 0.0
+    return before > 0.0 and direction <= 0.0 and after <= 0.0
+
+
+def expected_root(a, f_a, b, f_b, c, f_c):
+    """Where between a (0) and b (1) the root is expected; 1/2 where interpolation is unsafe.
+
+    Chandrupatla's method: inverse quadratic interpolation where it is safe, else bisection. The
+    root lies between a, the newest point, and b; c is the point before.
+    """
+    xi = (a - b) / (c - b)
+    phi = (f_a - f_b) / (f_c - f_b)
+    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
+        return 0.5
+    from_c = (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+    return f_a / (f_b - f_a) * f_c / (f_b - f_c) + from_c

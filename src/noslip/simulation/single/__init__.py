@@ -1,0 +1,1 @@
+"""One trajectory: the native loop of `simulate`."""

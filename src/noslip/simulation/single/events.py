@@ -1,0 +1,132 @@
+"""Events in an accepted step: where their values cross zero, and which crossing ends the run.
+
+They are looked at in the end and at the quarters of a step. A crossing is located on the dense
+output; where that misses the tolerance, on steps of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noslip.simulation import rules
+from noslip.simulation.native import call_at, copy, fused, reals
+from noslip.simulation.rules import CHECKS_PER_STEP, EPS, START_FRACTION
+from noslip.simulation.single.dense import dense_is_rough, interpolate, partial_step, state_within
+from noslip.simulation.single.projection import settle
+from noslip.simulation.single.rates import find_inputs
+
+_crosses = fused(rules.crosses)
+_expected_root = fused(rules.expected_root)
+
+
+@fused
+def event_values(s, t, h, theta, out):
+    """Values of all events on the dense output at t + θh."""
+    interpolate(s, theta, s.point)
+    find_inputs(s, t + theta * h, s.point)
+    call_at(s.events, t + theta * h, s.point, s.inputs, s.event_parameters, out)
+
+
+@fused
+def locate(s, t, h, event, left, right):
+    """Root θ of one event between two fractions of a step, on its far side.
+
+    Chandrupatla's method: inverse quadratic interpolation where it is safe, else bisection. The
+    root lies between a, the newest point, and b; c is the point before.
+    """
+    a, f_a, b, f_b = right, reals(s.right)[event], left, reals(s.left)[event]
+    if f_a == 0.0:
+        return right
+    fraction = 0.5
+    tolerance = 2.0 * EPS * max(1.0, abs(t) / h)
+    for _ in range(200):
+        if abs(b - a) <= tolerance:
+            break
+        least = 0.5 * tolerance / abs(b - a)
+        x = a + min(max(fraction, least), 1.0 - least) * (b - a)
+        event_values(s, t, h, x, s.probe)
+        f_x = reals(s.probe)[event]
+        if f_x == 0.0:
+            return x
+        if (f_x > 0.0) == (f_a > 0.0):
+            c, f_c = a, f_a
+        else:
+            c, f_c, b, f_b = b, f_b, a, f_a
+        a, f_a = x, f_x
+        fraction = _expected_root(a, f_a, b, f_b, c, f_c)
+    return max(a, b)
+
+
+@fused
+def refine(s, t, h, event, theta):
+    """Root θ of an event on steps of their own, by secants from the root on dense output."""
+    a, b = theta, theta - 1e-4 if theta > 0.5 else theta + 1e-4
+    f_a = f_b = np.nan
+    for attempt in range(10):
+        partial_step(s, t, h, a)
+        find_inputs(s, t + a * h, s.point)
+        call_at(s.events, t + a * h, s.point, s.inputs, s.event_parameters, s.probe)
+        f = reals(s.probe)[event]
+        if attempt == 0:
+            f_a, a, b = f, b, a
+            continue
+        f_b, f_a = f_a, f
+        if f_a == f_b or abs(a - b) <= 4.0 * EPS * max(1.0, abs(t) / h):
+            break
+        a, b = min(max(a - f_a * (a - b) / (f_a - f_b), 0.0), 1.0), a
+    return a
+
+
+@fused
+def note_crossing(s, t, h, event, theta, is_rough):
+    """Note an event that does not end the run: which, when, and the state; False: no projection."""
+    if is_rough:
+        theta = refine(s, t, h, event, theta)
+    time = t + theta * h
+    state_within(s, t, h, theta, is_rough)
+    is_settled = settle(s, time, s.point)
+    place = s.crossings + 8 * s.num_crossings * (s.ny + 2)
+    reals(place)[0], reals(place)[1] = event, time
+    copy(s.point, place + 16, s.ny)
+    s.num_crossings += 1
+    return is_settled
+
+
+@fused
+def find_event(s, t, h, is_first):
+    """First event of a step that ends the run, or −1, its fraction θ, and whether all went well.
+
+    The others before it are noted. Leaves the last signs in s.left.
+    """
+    before, after, directions = reals(s.left), reals(s.right), reals(s.directions)
+    left, rough = 0.0, -1
+    if is_first:
+        left = START_FRACTION
+        event_values(s, t, h, left, s.left)
+    for check in range(1, CHECKS_PER_STEP + 1):
+        right = check / CHECKS_PER_STEP
+        if check == CHECKS_PER_STEP:
+            copy(s.at_end, s.right, s.num_events)
+        else:
+            event_values(s, t, h, right, s.right)
+        # those that end the run come first, so that no later crossing is noted
+        found, theta = -1, 2.0
+        for k in range(s.num_events):
+            if _crosses(before[k], after[k], directions[k]):
+                root = locate(s, t, h, k, left, right)
+                if k < s.num_endings:
+                    if root < theta:
+                        found, theta = k, root
+                elif root <= theta:
+                    if rough < 0:
+                        rough = 1 if dense_is_rough(s, t, h) else 0
+                    if not note_crossing(s, t, h, k, root, rough == 1):
+                        return found, theta, False
+        if found >= 0:
+            return found, theta, True
+        # A value of zero or NaN leaves the sign before it in place.
+        for k in range(s.num_events):
+            if after[k] * after[k] > 0.0:
+                before[k] = after[k]
+        left = right
+    return -1, 1.0, True

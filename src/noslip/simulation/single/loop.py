@@ -1,0 +1,208 @@
+"""The loop of one run: a whole integration in compiled code, from addresses of compiled functions.
+
+Every function it calls has the signature
+
+    void f(const double* t, const double* x, const double* u, const double* p, double* out)
+
+and is given as an integer address, so that the loop is compiled once for all models and kept on
+disk. The state is y = [x; z]: x is the mechanism's, z belongs to the generator of inputs.
+
+    rates      f(t, x, inputs, p)          → [ẋ; health]
+    generator  f(t, y, base inputs, p_gen) → [inputs; ż]; without it inputs are the base inputs
+    project    f(t, x, inputs, p)          → [x after one Newton step; residual before it]
+    events     f(t, x, inputs, p_ev)       → one value per event, those that end the run first
+
+Round by round, and where it is written:
+
+    setup       the record of all that the loop is told and leaves
+    rates       inputs, rates and health at a time and state
+    stages      states within a trial step, and the rates there
+    steps       the first step's size; a trial step and its error; its end, projected and checked
+    projection  a state brought back on the constraints
+    dense       states between the ends of an accepted step
+    events      crossings in it
+    samples     what it reports: samples, and the event that ends the run
+
+Methods: DOP853 with its authors' step control, and RK4 with a fixed step and a cubic dense output.
+
+Traps
+-----
+- Vectors are known by the addresses in a ``SETUP``; nothing here owns or checks them.
+- Times of stages never reach a knot at which the step ends: they stop one rounding before it, so
+  that inputs written as "if t ≥ knot" are seen from the left within that step. The next step sees
+  them from the right, hence its first stage is evaluated anew.
+
+References
+----------
+[HairerNorsettWanner1993] for the method, its step control and first step; [Chandrupatla1997] for
+the roots of events. Both without equation numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from noslip.simulation import dop853
+from noslip.simulation.dop853 import NUM_STAGES, SAFETY
+from noslip.simulation.native import FUSED, cached, copy, fused, reals
+from noslip.simulation.rules import (
+    ACCEPTED,
+    CANCELLED,
+    CHECKS_PER_STEP,
+    DOP853,
+    END_ROW,
+    EPS,
+    EVENT,
+    FINISHED,
+    MAX_PROJECTIONS,
+    MAX_STEPS,
+    NON_FINITE,
+    NUM_ROWS,
+    PAUSED,
+    PROJECTION_FAILED,
+    RETRY,
+    RK4,
+    SINGULAR,
+    STEP_TOO_SMALL,
+)
+from noslip.simulation.single.rates import (
+    all_finite,
+    enter_segments,
+    evaluate,
+    first_unhealthy,
+    rates_at,
+    update_generator,
+)
+from noslip.simulation.single.samples import is_wanted, record_samples_at, report_step
+from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
+from noslip.simulation.single.steps import close_step, first_step, try_step
+
+#: What those who run the loop need to know of it.
+__all__ = [
+    "CANCELLED",
+    "CHECKS_PER_STEP",
+    "DOP853",
+    "EVENT",
+    "FINISHED",
+    "INTEGERS",
+    "MAX_PROJECTIONS",
+    "MAX_STEPS",
+    "NON_FINITE",
+    "NUM_ROWS",
+    "NUM_STAGES",
+    "OUTCOME",
+    "PAUSED",
+    "PROJECTION_FAILED",
+    "REALS",
+    "RK4",
+    "SETUP",
+    "SINGULAR",
+    "STEP_TOO_SMALL",
+    "integrate",
+    "padded",
+]
+
+_next_step = fused(dop853.next_step)
+
+
+@fused
+def _ending(s, t, unhealthy, is_finite, is_stuck, error):
+    """Reason to end before the next step, the most telling first; accepted if there is none."""
+    if unhealthy >= 0:
+        s.index = unhealthy
+        return SINGULAR
+    if not is_finite:
+        return NON_FINITE
+    if t >= s.end_time:
+        return FINISHED
+    if reals(s.status)[0] != 0.0:
+        return CANCELLED
+    if s.steps >= s.max_steps:
+        return MAX_STEPS
+    if is_stuck:
+        return STEP_TOO_SMALL if math.isfinite(error) else NON_FINITE
+    if 0 < s.pause <= s.steps or s.num_crossings > s.most_crossings:
+        return PAUSED
+    return ACCEPTED
+
+
+@cached(FUSED)
+def integrate(setup):
+    """Integrate from the setup's time to its end time, or to the first reason to end earlier.
+
+    The setup's ``time``, ``y`` and ``step`` are left where the run ended, so that a second call,
+    with the same or other functions, continues it. Inputs recorded at a knot are those that hold
+    from it on, but at the end of the run those that held before it.
+
+    Parameters
+    ----------
+    setup : (1,) array of SETUP
+        The caller keeps alive the vectors and functions it points to.
+    """
+    s = setup[0]
+    t, end_time, h, error = s.time, s.end_time, s.step, 0.0
+    max_step = s.step if s.method == RK4 else s.max_step
+    knots, status = reals(s.knots), reals(s.status)
+    if s.is_paused == 0:
+        s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
+        s.begin, s.knot, s.updates, s.may_grow, s.num_crossings = t, 0, 0, 1, 0
+    is_stale, is_finite, unhealthy = s.is_paused == 0, True, -1
+    s.is_paused = 0
+    knot, updates, may_grow = s.knot, s.updates, s.may_grow != 0
+    while True:
+        # Time resolves no steps below this.
+        smallest = 10.0 * EPS * max(abs(t), 1e-8 * (end_time - s.begin))
+        while knot < s.num_knots and knots[knot] <= t + smallest:
+            knot += 1
+        stop = min(end_time, knots[knot]) if knot < s.num_knots else end_time
+        # At the start and at knots the inputs may jump.
+        if is_stale:
+            enter_segments(s, t + smallest)
+            updates = update_generator(s, t + smallest, updates)
+            evaluate(s, t, s.y, s.K)
+            is_stale, is_finite, unhealthy = False, all_finite(s.K, s.ny), first_unhealthy(s, 1.0)
+            if is_finite and unhealthy < 0:
+                h = max(h if h > 0.0 else first_step(s, t, min(max_step, stop - t)), smallest)
+        record_samples_at(s, t)
+        code = _ending(s, t, unhealthy, is_finite, h < smallest, error)
+        if code != ACCEPTED:
+            break
+
+        # Try a step; it ends on the next stop if that is near.
+        h = min(h, max_step)
+        lands = stop - t <= min(1.01 * h, max_step * (1.0 + 1e-9))
+        t_new = stop if lands else t + h
+        last = np.nextafter(t_new, t) if lands and stop < end_time else t_new
+        h_try = t_new - t
+        error = try_step(s, t, h_try, last)
+        code, row = RETRY, END_ROW
+        if error <= 1.0:
+            is_dense = s.events != 0 or is_wanted(s, t_new)
+            code, row, unhealthy = close_step(s, t, h_try, last, is_dense)
+            error = np.inf if code == RETRY else error
+        if code == RETRY:
+            s.rejections += 1
+            if s.method == RK4:
+                code = NON_FINITE
+                break
+            h, may_grow = _next_step(h_try, error, SAFETY * error**-0.125, False), False
+            continue
+
+        # Report it and make its end the new state.
+        if code == ACCEPTED:
+            code, t_new = report_step(s, t, h_try, t_new)
+        if code == PROJECTION_FAILED or code == NON_FINITE:
+            break
+        t, s.steps = t_new, s.steps + 1
+        copy(s.next, s.y, s.ny)
+        copy(rates_at(s, row), s.K, s.ny)
+        status[1], status[2] = t, s.steps
+        if code == EVENT:
+            break
+        h_next = _next_step(h_try, error, SAFETY * error**-0.125, may_grow)
+        h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
+    if code == PAUSED:
+        s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0
+    s.code, s.time, s.step = code, t, min(h, max_step)

@@ -1,0 +1,62 @@
+"""What the loop of one run is told: a record of addresses, sizes, times and tolerances.
+
+Vectors are known by their addresses alone; nothing in the loop owns or checks them. The first part
+is given, the rest is left by the loop: why and where it ended, and what it knows while it pauses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_ADDRESSES = (
+    # functions, 0 where there is none, and their parameters
+    *("rates", "generator", "update", "project", "events"),
+    *("parameters", "generator_parameters", "event_parameters"),
+    # base inputs; [inputs; ż], the same as the base inputs where there is no generator
+    *("base", "inputs"),
+    # table k drives base input targets[k] by segments offsets[k] up to offsets[k + 1]; a segment
+    # is c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − start; segments[k] is the one in use
+    *("targets", "offsets", "starts", "coefficients", "segments"),
+    # sorted times on which steps end, among them all starts; sorted times of samples
+    *("knots", "sample_times", "update_times"),
+    # per state, per health value, per event (−1, 0, +1)
+    *("absolute", "floors", "directions"),
+    # cancel request, time reached, steps taken: shared with Python while the loop runs
+    "status",
+    # state at the start, then where the loop ended
+    "y",
+    # one row for each sample, and one more for an event
+    *("recorded_times", "recorded_states", "recorded_inputs"),
+    # rows of event, time and state: events that did not end the run
+    "crossings",
+    # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values; where
+    # the health values are
+    *("K", "F", "stage", "end", "next", "point", "newton"),
+    *("left", "right", "at_end", "probe", "health"),
+)
+_NUMBERS = (
+    *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
+    "num_updates",
+    # the first num_endings events end the run; a pause is due when more crossings than
+    # most_crossings are noted, or after so many steps; 0: never
+    *("num_health", "num_events", "num_endings", "most_crossings", "max_steps", "pause"),
+)
+# outcome: why, which event or health value, and what it took
+_OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
+# what the loop knows besides while it pauses
+_PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings")
+INTEGERS = (*_ADDRESSES, *_NUMBERS, *_OUTCOME, *_PAUSE)
+OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
+REALS = (
+    # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
+    *("time", "step"),
+    *("end_time", "max_step", "relative", "projection", "begin"),
+)
+SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
+
+LANES = 4  # values combined at a time; the rows of K and the states are padded to a multiple
+
+
+def padded(size: int) -> int:
+    """The next multiple of LANES."""
+    return -(-size // LANES) * LANES
