@@ -15,9 +15,9 @@ import pytest
 from numba import cfunc
 
 from noslip.errors import SimulationError
-from noslip.simulation import loop
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
+from noslip.simulation.single import loop
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
