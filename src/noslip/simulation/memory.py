@@ -1,140 +1,230 @@
-"""Where the vectors of a native run lie: one block of memory, and the setup with its addresses."""
+"""The memory of a native run: one block of 64-bit words, and the setup at its head.
+
+    [setup | given anew | the same in every run | work | samples]
+
+A `Mold` is a plan laid out: where everything lies, which functions are called, and all numbers that
+runs of the same code share. It is made once; `cast` makes the memory of one run from it, with the
+numbers that differ from run to run. Molds may be shared by threads, memories may not.
+"""
 
 from __future__ import annotations
 
+from ctypes import addressof, c_char
+
 import numpy as np
 
-from noslip.simulation import loop
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
-from noslip.simulation.plan import EMPTY, IntegrationPlan
+from noslip.simulation.plan import EMPTY, IntegrationPlan, Numbers
+from noslip.simulation.rules import CHECKS_PER_STEP, NUM_ROWS, PAUSED
+from noslip.simulation.single import loop
+from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
 
 Array = np.ndarray
 
 CROSSINGS = 256  # events that do not end the run for which there is room before the loop pauses
-_PAUSE, _NUM_CROSSINGS, _MOST_CROSSINGS = (
-    loop.INTEGERS.index(name) for name in ("pause", "num_crossings", "most_crossings")
+
+_PLACES = {name: k for k, name in enumerate((*INTEGERS, *REALS))}
+_PAUSE, _MAX_STEPS, _NUM_CROSSINGS, _MOST_CROSSINGS = (
+    _PLACES[name] for name in ("pause", "max_steps", "num_crossings", "most_crossings")
 )
+_NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
+    _PLACES[name]
+    for name in ("num_samples", "recorded_times", "recorded_states", "recorded_inputs")
+)
+_TIME, _STEP = _PLACES["time"], _PLACES["step"]
+_HEAD = len(_PLACES)  # words of the setup
+_REALS = slice(len(INTEGERS), _HEAD)
+_VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
 
 
-class Memory:
-    """The vectors of one run, side by side, and the setup that tells the loop where they are."""
+class Mold:
+    """A plan laid out in memory, for any number of runs."""
 
     __slots__ = (
-        "_crossings",
-        "_integers",
-        "_kept",
-        "_reals",
-        "crossings",
-        "inputs",
-        "setup",
-        "state",
-        "states",
-        "status",
-        "times",
+        "_given",
+        "_image",
+        "_room",
+        "_samples",
+        "_status",
+        "_y",
+        "begins_here",
+        "num_inputs",
+        "num_states",
     )
 
     def __init__(self, plan: IntegrationPlan) -> None:
-        tables = plan.tables
-        offsets, starts = np.zeros(1, np.int64), EMPTY
-        if tables:
-            starts = np.concatenate([table.starts for table in tables])
-            offsets = np.cumsum([0, *(table.starts.size for table in tables)])
-        knots = EMPTY
-        if starts.size or plan.knots.size or plan.update_times.size:
-            knots = np.unique(np.concatenate([plan.knots, plan.update_times, starts]))
+        self.num_states, self.num_inputs = plan.start_state.size, plan.num_inputs
+        self.begins_here = plan.direct_steps > 0
         # a step leaves at most CHECKS_PER_STEP crossings of each event
-        in_a_step = loop.CHECKS_PER_STEP * plan.event_directions.size
-        room = 2 * in_a_step + CROSSINGS if plan.num_endings < plan.event_directions.size else 0
-        numbers = _numbers(plan)
-        numbers |= {"num_knots": knots.size, "most_crossings": max(room - in_a_step, 0)}
-        given = {
-            "parameters": plan.parameters,
-            "generator_parameters": plan.generator_parameters,
-            "event_parameters": plan.event_parameters,
-            "base": plan.base_inputs,
-            "starts": starts,
-            "knots": knots,
-            "sample_times": plan.sample_times,
-            "update_times": plan.update_times,
-            "absolute": plan.absolute_tolerance,
-            "floors": plan.health_floors,
-            "directions": plan.event_directions,
-            "status": np.array([0.0, plan.start_time, 0.0]),
-            "y": plan.start_state,
+        in_a_step = CHECKS_PER_STEP * plan.event_directions.size
+        self._room = 2 * in_a_step + CROSSINGS
+        if plan.num_endings == plan.event_directions.size:
+            self._room = 0
+        shared, integers = _shared(plan)
+        sizes = {
+            "parameters": plan.parameters.size,
+            "generator_parameters": plan.generator_parameters.size,
+            "event_parameters": plan.event_parameters.size,
+            "base": plan.base_inputs.size,
+            "absolute": plan.absolute_tolerance.size,
+            "y": self.num_states,
         }
-        count, ny, num_inputs = plan.sample_times.size + 1, plan.start_state.size, plan.num_inputs
-        sizes = {name: vector.size for name, vector in given.items()}
-        sizes |= _work_sizes(plan, numbers["row"])
-        sizes |= {
-            "coefficients": 4 * starts.size,
-            "recorded_times": count,
-            "recorded_states": count * ny,
-            "recorded_inputs": count * num_inputs,
-            "crossings": room * (ny + 2),
-        }
-        block = np.zeros(sum(sizes.values()))
-        address, at = block.ctypes.data, 0
-        places: dict[str, slice] = {}
+        sizes |= {name: vector.size for name, vector in (shared | integers).items()}
+        sizes |= _work_sizes(plan) | {"crossings": self._room * (self.num_states + 2)}
+        places, at = {}, _HEAD
         for name, size in sizes.items():
             places[name] = slice(at, at + size)
-            numbers[name] = address + 8 * at
             at += size
-        for name, vector in given.items():
-            block[places[name]] = vector
-        if tables:
-            rows = np.concatenate([table.coefficients for table in tables])
-            block[places["coefficients"]] = rows.ravel()
+        self._samples = at  # here begin the samples, as many as a run has
+        self._given = slice(places["parameters"].start, places["y"].stop)
+        self._y, self._status = places["y"], places["status"]
+        image = np.zeros(places["segments"].stop, np.int64)
+        for name, vector in shared.items():
+            image.view(np.float64)[places[name]] = vector
+        for name, vector in integers.items():
+            image[places[name]] = vector
+        numbers = _numbers(plan) | {name: 8 * place.start for name, place in places.items()}
+        numbers |= {"num_knots": shared["knots"].size, "sample_times": 8 * at}
+        numbers["most_crossings"] = max(self._room - in_a_step, 0)
         if plan.generator == 0:
             numbers["inputs"] = numbers["base"]
-        targets = np.array([table.index for table in tables], np.int64)
-        segments = offsets[:-1].copy()
-        integers = {"targets": targets, "offsets": offsets, "segments": segments}
-        numbers |= {name: vector.ctypes.data for name, vector in integers.items()}
-        self._kept = (block, *integers.values())
-        self.status, self.state = block[places["status"]], block[places["y"]]
-        self._crossings = block[places["crossings"]].reshape(room, ny + 2)
+        image[: len(INTEGERS)] = [numbers.get(name, 0) for name in INTEGERS]
+        self._image = image
+
+    def cast(self, numbers: Numbers) -> Memory:
+        """The memory of a run with these numbers."""
+        count, ny = numbers.sample_times.size, self.num_states
+        times = self._samples + count
+        states = times + count + 1
+        inputs = states + (count + 1) * ny
+        words = np.zeros(inputs + (count + 1) * self.num_inputs, np.int64)
+        reals = words.view(np.float64)
+        words[: self._image.size] = self._image
+        words[_NUM_SAMPLES], words[_MAX_STEPS] = count, numbers.max_steps
+        words[_TIMES], words[_STATES], words[_INPUTS] = 8 * times, 8 * states, 8 * inputs
+        words[_VECTORS] += addressof(c_char.from_buffer(words))
+        reals[_REALS] = numbers.settings
+        np.concatenate(numbers.vectors, out=reals[self._given])
+        reals[self._samples : times] = numbers.sample_times
+        reals[self._status.start + 1] = numbers.start_time
+        return Memory(
+            mold=self,
+            words=words,
+            status=reals[self._status],
+            state=reals[self._y],
+            times=reals[times:states],
+            states=reals[states:inputs].reshape(count + 1, ny),
+            inputs=reals[inputs:].reshape(count + 1, self.num_inputs),
+        )
+
+    def crossings(self, reals: Array) -> Array:
+        """(room, 2 + ny) of a block: event, time and state of the events that go on."""
+        width = self.num_states + 2
+        return reals[self._samples - self._room * width : self._samples].reshape(-1, width)
+
+
+class Memory:
+    """The words of one run, and what Python looks at in them.
+
+    Parameters
+    ----------
+    mold : it was cast from.
+    words : all of it.
+    status : (3,) cancel request, time reached, steps taken.
+    state : (ny,) at the start, then where the loop ended.
+    times, states, inputs : room for the samples, and one more for an event.
+    """
+
+    __slots__ = (
+        *("_reals", "crossings", "inputs", "mold", "setup"),
+        *("state", "states", "status", "times", "words"),
+    )
+
+    def __init__(
+        self,
+        *,
+        mold: Mold,
+        words: Array,
+        status: Array,
+        state: Array,
+        times: Array,
+        states: Array,
+        inputs: Array,
+    ) -> None:
+        self.mold, self.words, self.status, self.state = mold, words, status, state
+        self.times, self.states, self.inputs = times, states, inputs
+        self._reals = words.view(np.float64)
+        self.setup = words[:_HEAD].view(SETUP)
         self.crossings: list[Array] = []
-        self.times = block[places["recorded_times"]]
-        self.states = block[places["recorded_states"]].reshape(count, ny)
-        self.inputs = block[places["recorded_inputs"]].reshape(count, num_inputs)
-        self.setup = np.zeros(1, loop.SETUP)
-        whole = self.setup.view(np.int64)
-        self._integers = whole[: len(loop.INTEGERS)]
-        self._reals = whole[len(loop.INTEGERS) :].view(np.float64)
-        self._integers[:] = [numbers.get(name, 0) for name in loop.INTEGERS]
-        self._reals[:] = _reals(plan)
+
+    @classmethod
+    def of(cls, plan: IntegrationPlan) -> Memory:
+        """The memory of a single run."""
+        return Mold(plan).cast(plan.numbers)
 
     @property
     def time(self) -> float:
         """Where the loop ended."""
-        return float(self._reals[0])
+        return self._reals.item(_TIME)
 
     @property
     def step(self) -> float:
         """The step size to continue with."""
-        return float(self._reals[1])
+        return self._reals.item(_STEP)
 
     def integrate(self) -> int:
         """Run the loop until it ends or pauses for something else than room; the code."""
+        words = self.words
         while True:
             loop.integrate(self.setup)
-            number = int(self._integers[_NUM_CROSSINGS])
+            number = words.item(_NUM_CROSSINGS)
             if number:
-                self.crossings.append(self._crossings[:number].copy())
-                self._integers[_NUM_CROSSINGS] = 0
+                self.crossings.append(self.mold.crossings(self._reals)[:number].copy())
+                words[_NUM_CROSSINGS] = 0
             code = self.outcome()[0]
-            is_full = number > self._integers[_MOST_CROSSINGS]
-            if code != loop.PAUSED or not is_full:
+            is_full = number > words.item(_MOST_CROSSINGS)
+            if code != PAUSED or not is_full:
                 return code
 
     def run_on(self) -> None:
         """Let the next call of the loop go to the end."""
-        self._integers[_PAUSE] = 0
+        self.words[_PAUSE] = 0
 
     def outcome(self) -> list[int]:
         """Code, index, steps, rejections, evaluations and number of samples."""
-        outcome: list[int] = self._integers[loop.OUTCOME].tolist()
+        outcome: list[int] = self.words[OUTCOME].tolist()
         return outcome
+
+    def noted(self) -> Array:
+        """(k, 2 + ny) event, time and state of the events that did not end the run."""
+        none = np.zeros((0, 2 + self.mold.num_states))
+        return np.concatenate(self.crossings) if self.crossings else none
+
+
+def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Numbers and integers that are the same in every run: tables, knots, floors, directions."""
+    tables = plan.tables
+    offsets, starts, rows = np.zeros(1, np.int64), EMPTY, EMPTY
+    if tables:
+        starts = np.concatenate([table.starts for table in tables])
+        rows = np.concatenate([table.coefficients for table in tables]).ravel()
+        offsets = np.cumsum([0, *(table.starts.size for table in tables)])
+    knots = EMPTY
+    if starts.size or plan.knots.size or plan.update_times.size:
+        knots = np.unique(np.concatenate([plan.knots, plan.update_times, starts]))
+    return {
+        "starts": starts,
+        "coefficients": rows,
+        "knots": knots,
+        "update_times": plan.update_times,
+        "floors": plan.health_floors,
+        "directions": plan.event_directions,
+        "status": np.zeros(3),
+    }, {
+        "targets": np.array([table.index for table in tables], np.int64),
+        "offsets": offsets,
+        "segments": offsets[:-1],
+    }
 
 
 def _numbers(plan: IntegrationPlan) -> dict[str, int]:
@@ -150,40 +240,31 @@ def _numbers(plan: IntegrationPlan) -> dict[str, int]:
         "nx": ny - nz,
         "nz": nz,
         "ny": ny,
-        "row": loop.padded(ny - nz + max(nz, num_health)),
+        "row": _row(plan),
         "num_inputs": plan.num_inputs,
         "num_tables": len(plan.tables),
-        "num_samples": plan.sample_times.size,
         "num_updates": plan.update_times.size if plan.update else 0,
         "num_health": num_health,
         "num_events": plan.event_directions.size,
         "num_endings": plan.num_endings,
-        "max_steps": plan.max_steps,
         "pause": plan.direct_steps,
     }
 
 
-def _work_sizes(plan: IntegrationPlan, row: int) -> dict[str, int]:
+def _row(plan: IntegrationPlan) -> int:
+    """Length of a row of K."""
+    nz = plan.num_generator_states
+    return padded(plan.start_state.size - nz + max(nz, plan.health_floors.size))
+
+
+def _work_sizes(plan: IntegrationPlan) -> dict[str, int]:
     """Sizes of the vectors the loop works in."""
     ny, nz, num_events = (
         plan.start_state.size,
         plan.num_generator_states,
         plan.event_directions.size,
     )
-    sizes = {"K": loop.NUM_ROWS * row, "F": NUM_DENSE_TERMS * ny, "newton": ny - nz + 1}
-    sizes |= dict.fromkeys(("stage", "end", "next", "point"), loop.padded(ny))
+    sizes = {"K": NUM_ROWS * _row(plan), "F": NUM_DENSE_TERMS * ny, "newton": ny - nz + 1}
+    sizes |= dict.fromkeys(("stage", "end", "next", "point"), padded(ny))
     sizes |= dict.fromkeys(("left", "right", "at_end", "probe"), num_events)
     return sizes | {"health": plan.health_floors.size, "inputs": plan.num_inputs + nz}
-
-
-def _reals(plan: IntegrationPlan) -> tuple[float, ...]:
-    """Times and tolerances, in the order of ``loop.REALS``."""
-    return (
-        plan.start_time,
-        plan.step,
-        plan.end_time,
-        plan.max_step,
-        plan.relative_tolerance,
-        plan.projection_tolerance,
-        plan.start_time,
-    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from noslip.errors import SimulationError
-from noslip.simulation import loop
+from noslip.simulation.single import loop
 
 Array = np.ndarray
 _Rule = tuple[str, bool, str, str]  # field, whether it is as it must be, what and fix if not
@@ -56,6 +57,54 @@ class InputTable:
             ),
         )
         _check(self, rules)
+
+
+class Numbers(NamedTuple):
+    """What differs between runs of the same code; the fields are those of `IntegrationPlan`."""
+
+    start_time: float
+    end_time: float
+    start_state: Array
+    sample_times: Array
+    parameters: Array
+    generator_parameters: Array
+    event_parameters: Array
+    base_inputs: Array
+    absolute_tolerance: Array
+    relative_tolerance: float
+    projection_tolerance: float
+    step: float
+    max_step: float
+    max_steps: int
+
+    @property
+    def vectors(self) -> tuple[Array, ...]:
+        """The vectors of fixed size, in the order in which memory holds them."""
+        return (
+            self.parameters,
+            self.generator_parameters,
+            self.event_parameters,
+            self.base_inputs,
+            self.absolute_tolerance,
+            self.start_state,
+        )
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Times and tolerances, in the order of ``loop.REALS``."""
+        return (
+            self.start_time,
+            self.step,
+            self.end_time,
+            self.max_step,
+            self.relative_tolerance,
+            self.projection_tolerance,
+            self.start_time,
+        )
+
+    def check(self) -> None:
+        """Refuse times and a start that no run could use."""
+        _check(self, _rules_of_numbers(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,18 +185,15 @@ class IntegrationPlan:
             object.__setattr__(self, "num_endings", self.event_directions.size)
         _check(self, self._rules())
 
+    @property
+    def numbers(self) -> Numbers:
+        """Those of its numbers that may differ in another run of the same code."""
+        return Numbers(*[getattr(self, name) for name in Numbers._fields])
+
     def _rules(self) -> Iterator[_Rule]:
-        ny, times, directions = self.start_state.size, self.sample_times, self.event_directions
+        ny, directions = self.start_state.size, self.event_directions
         yield "rates", self.rates != 0, "there is no function for the rates", "give its address"
-        is_met = ny > 0 and bool(np.isfinite(self.start_state).all())
-        yield "start_state", is_met, "the start state is empty or not finite", "give finite numbers"
-        is_met = -np.inf < self.start_time <= self.end_time < np.inf
-        what = "the run goes from t = {p.start_time} to {p.end_time}"
-        yield "end_time", is_met, what, "give finite times, the end last"
-        is_met = times.size == 0 or bool(self.start_time <= times[0] <= times[-1] <= self.end_time)
-        is_met = is_met and bool((times[1:] >= times[:-1]).all())
-        what = "sample times are not sorted or not within t = {p.start_time} to {p.end_time}"
-        yield "sample_times", is_met, what, "sort them, and sample within the run"
+        yield from _rules_of_numbers(self)
         is_met = bool(np.isfinite(self.knots).all())
         yield "knots", is_met, "a knot is not finite", "give finite times"
 
@@ -192,6 +238,20 @@ class IntegrationPlan:
         yield "projection_tolerance", is_met, what, "give a small number, such as 1e-12"
 
 
+def _rules_of_numbers(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
+    """What must hold of the start and of the times of every run."""
+    is_met = p.start_state.size > 0 and bool(np.isfinite(p.start_state).all())
+    yield "start_state", is_met, "the start state is empty or not finite", "give finite numbers"
+    is_met = -np.inf < p.start_time <= p.end_time < np.inf
+    what = "the run goes from t = {p.start_time} to {p.end_time}"
+    yield "end_time", is_met, what, "give finite times, the end last"
+    times = p.sample_times
+    is_met = times.size == 0 or bool(p.start_time <= times[0] <= times[-1] <= p.end_time)
+    is_met = is_met and (times.size < 3 or bool((times[1:] >= times[:-1]).all()))
+    what = "sample times are not sorted or not within t = {p.start_time} to {p.end_time}"
+    yield "sample_times", is_met, what, "sort them, and sample within the run"
+
+
 def _take_vectors(target: object, *names: str) -> None:
     """Make fields of a frozen object contiguous arrays of float64."""
     for name in names:
@@ -209,4 +269,5 @@ def _check(owner: object, rules: Iterable[_Rule]) -> None:
     """Raise the first rule that is not met; `p` in its words is the owner."""
     for name, is_met, what, fix in rules:
         if not is_met:
-            raise SimulationError(what.format(p=owner), f"{type(owner).__name__}.{name}", fix)
+            kind = InputTable if isinstance(owner, InputTable) else IntegrationPlan
+            raise SimulationError(what.format(p=owner), f"{kind.__name__}.{name}", fix)

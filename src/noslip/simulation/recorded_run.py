@@ -7,17 +7,18 @@ when they are needed. They are the same to the last bit. Between two chunks Ctrl
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from noslip.engines.llvm import NativeFunction
-from noslip.simulation import loop
 from noslip.simulation.memory import Memory
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_loop import PULL, PULLS, integrate_recorded, step_back
-from noslip.simulation.runner import NativeResult
+from noslip.simulation.runner import NativeResult, result_of
+from noslip.simulation.single import loop
 
 Array = np.ndarray
 
@@ -46,9 +47,7 @@ class Derivatives:
 class _Chunk:
     """Where a chunk begins, and its steps as long as they are kept."""
 
-    block: Array
-    segments: Array
-    setup: Array
+    words: Array
     times: Array | None = None
     states: Array | None = None
 
@@ -60,19 +59,13 @@ class RecordedRun:
         self, plan: IntegrationPlan, *, chunk: int = CHUNK, most: int = MOST_NUMBERS
     ) -> None:
         self._plan, self._size, self._most = plan, chunk, most
-        self._memory = Memory(plan)
+        self._memory = Memory.of(plan)
         self._chunks: list[_Chunk] = []
-
-    @property
-    def _vectors(self) -> tuple[Array, Array, Array]:
-        block, _, _, segments = self._memory._kept
-        return block, segments, self._memory.setup
 
     def forward(self) -> NativeResult:
         """Run to the end."""
         while True:
-            block, segments, setup = self._vectors
-            chunk = _Chunk(block.copy(), segments.copy(), setup.copy())
+            chunk = _Chunk(self._memory.words.copy())
             self._chunks.append(chunk)
             self._take(chunk)
             room = max(1, self._most // max(1, self._size * self._plan.start_state.size))
@@ -90,22 +83,14 @@ class RecordedRun:
         chunk.times, chunk.states = times[: count + 1].copy(), states[: count + 1].copy()
 
     def _result(self) -> NativeResult:
-        memory, ny = self._memory, self._plan.start_state.size
-        code, index, steps, rejections, evaluations, filled = memory.outcome()
-        return NativeResult(
-            code=code,
-            index=index,
-            steps=steps,
-            rejections=rejections,
-            evaluations=evaluations,
-            time=memory.time,
-            step=memory.step,
-            state=memory.state.copy(),
-            times=memory.times[:filled].copy(),
-            states=memory.states[:filled].copy(),
-            inputs=memory.inputs[:filled].copy(),
-            crossings=np.zeros((0, 2 + ny)),
-            is_interrupted=False,
+        """What the run left, apart from its memory, which is written again on the way back."""
+        result = result_of(self._memory)
+        return dataclasses.replace(
+            result,
+            state=result.state.copy(),
+            times=result.times.copy(),
+            states=result.states.copy(),
+            inputs=result.inputs.copy(),
         )
 
     def back(
@@ -133,7 +118,7 @@ class RecordedRun:
             pulls[name] = numbers[name]
         waiting = list(added)
         for chunk in reversed(self._chunks):
-            self._restore(chunk)
+            self._memory.words[:] = chunk.words
             if chunk.times is None:
                 self._take(chunk)
             self._chunk_back(chunk, pulls, vectors["weights"], waiting)
@@ -159,10 +144,6 @@ class RecordedRun:
             "stages": np.zeros(loop.NUM_STAGES * ny),
             "corrected": np.zeros(loop.MAX_PROJECTIONS * ny),
         }
-
-    def _restore(self, chunk: _Chunk) -> None:
-        block, segments, setup = self._vectors
-        block[:], segments[:], setup[:] = chunk.block, chunk.segments, chunk.setup
 
     def _chunk_back(
         self, chunk: _Chunk, pulls: Array, weights: Array, waiting: list[tuple[float, Array]]

@@ -17,9 +17,9 @@ from typing import Protocol
 
 import numpy as np
 
-from noslip.simulation import loop
 from noslip.simulation.memory import Memory
 from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.single import loop
 
 POLL_INTERVAL = 0.02  # s between looks at the cancel request
 PROGRESS_INTERVAL = 0.2  # s between calls of progress
@@ -84,15 +84,37 @@ def run_native(
     cancel : CancelRequest, optional
         Looked at every 0.02 s; once it is set, the run ends with ``loop.CANCELLED``.
     """
-    memory = Memory(plan)
+    return run_memory(Memory.of(plan), plan.start_time, plan.end_time, progress, cancel)
+
+
+def run_memory(
+    memory: Memory,
+    start_time: float,
+    end_time: float,
+    progress: Callable[[float], object] | None = None,
+    cancel: CancelRequest | None = None,
+) -> NativeResult:
+    """The same of a run that is laid out already, from a time to another, s."""
+
+    def fraction() -> float:
+        """How much of the time is covered."""
+        span = end_time - start_time
+        return float((memory.status[1] - start_time) / span) if span > 0.0 else 1.0
+
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
     is_interrupted = False
-    if plan.direct_steps > 0 and memory.integrate() != loop.PAUSED:
+    if memory.mold.begins_here and memory.integrate() != loop.PAUSED:
         if progress is not None:
-            progress(_fraction(plan, memory.status))
+            progress(fraction())
     else:
-        is_interrupted = _work(plan, memory, progress, cancel)
+        report = None if progress is None else lambda: progress(fraction())
+        is_interrupted = _work(memory, report, cancel)
+    return result_of(memory, is_interrupted=is_interrupted)
+
+
+def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
+    """What a run has left in its memory, as views of it."""
     code, index, steps, rejections, evaluations, filled = memory.outcome()
     return NativeResult(
         code=code,
@@ -106,15 +128,14 @@ def run_native(
         times=memory.times[:filled],
         states=memory.states[:filled],
         inputs=memory.inputs[:filled],
-        crossings=np.concatenate([np.zeros((0, 2 + len(memory.state))), *memory.crossings]),
+        crossings=memory.noted(),
         is_interrupted=is_interrupted,
     )
 
 
 def _work(
-    plan: IntegrationPlan,
     memory: Memory,
-    progress: Callable[[float], object] | None,
+    report: Callable[[], object] | None,
     cancel: CancelRequest | None,
 ) -> bool:
     """Run the loop to its end on a thread of its own; whether Ctrl-C was pressed meanwhile."""
@@ -132,7 +153,7 @@ def _work(
 
     try:
         threading.Thread(target=work, name="noslip native loop", daemon=True).start()
-        is_interrupted = _watch(done, plan, memory.status, progress, cancel)
+        is_interrupted = _watch(done, memory.status, report, cancel)
     except BaseException:
         memory.status[0] = 1.0
         raise
@@ -141,17 +162,10 @@ def _work(
     return is_interrupted
 
 
-def _fraction(plan: IntegrationPlan, status: Array) -> float:
-    """How much of the time is covered."""
-    span = plan.end_time - plan.start_time
-    return float((status[1] - plan.start_time) / span) if span > 0.0 else 1.0
-
-
 def _watch(
     done: threading.Event,
-    plan: IntegrationPlan,
     status: Array,
-    progress: Callable[[float], object] | None,
+    report: Callable[[], object] | None,
     cancel: CancelRequest | None,
 ) -> bool:
     """Wait for the worker, pass requests and progress on; whether Ctrl-C was pressed.
@@ -160,19 +174,15 @@ def _watch(
     as ended although it still runs.
     """
     reported = time.monotonic()
-
-    def report() -> None:
-        if progress is not None:
-            progress(_fraction(plan, status))
-
     try:
         while not done.wait(POLL_INTERVAL):
             if cancel is not None and cancel.is_set():
                 status[0] = 1.0
-            if time.monotonic() - reported >= PROGRESS_INTERVAL:
+            if report is not None and time.monotonic() - reported >= PROGRESS_INTERVAL:
                 report()
                 reported = time.monotonic()
-        report()
+        if report is not None:
+            report()
     except KeyboardInterrupt:
         status[0] = 1.0
         done.wait()
