@@ -44,8 +44,7 @@ import math
 
 import numpy as np
 
-from noslip.simulation import dop853
-from noslip.simulation.dop853 import NUM_STAGES, SAFETY
+from noslip.simulation.dop853 import NUM_STAGES
 from noslip.simulation.native import FUSED, cached, copy, fused, reals
 from noslip.simulation.rules import (
     ACCEPTED,
@@ -77,7 +76,7 @@ from noslip.simulation.single.rates import (
 )
 from noslip.simulation.single.samples import is_wanted, record_samples_at, report_step
 from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
-from noslip.simulation.single.steps import close_step, first_step, try_step
+from noslip.simulation.single.steps import close_step, first_step, next_step, try_step
 
 #: What those who run the loop need to know of it.
 __all__ = [
@@ -104,8 +103,6 @@ __all__ = [
     "padded",
 ]
 
-_next_step = fused(dop853.next_step)
-
 
 @fused
 def _ending(s, t, unhealthy, is_finite, is_stuck, error):
@@ -128,6 +125,26 @@ def _ending(s, t, unhealthy, is_finite, is_stuck, error):
     return ACCEPTED
 
 
+@fused
+def _next_stop(s, t, knot):
+    """First knot after a time, and when the next step ends at the latest."""
+    knots = reals(s.knots)
+    while knot < s.num_knots and knots[knot] <= t:
+        knot += 1
+    return knot, min(s.end_time, knots[knot]) if knot < s.num_knots else s.end_time
+
+
+@fused
+def _aim(s, t, h, max_step, stop):
+    """Where a step from t ends, the latest time of its stages, and whether it ends on the stop.
+
+    It does if that is near. Stages do not see inputs that jump there.
+    """
+    lands = stop - t <= min(1.01 * h, max_step * (1.0 + 1e-9))
+    t_new = stop if lands else t + h
+    return t_new, np.nextafter(t_new, t) if lands and stop < s.end_time else t_new, lands
+
+
 @cached(FUSED)
 def integrate(setup):
     """Integrate from the setup's time to its end time, or to the first reason to end earlier.
@@ -144,7 +161,6 @@ def integrate(setup):
     s = setup[0]
     t, end_time, h, error = s.time, s.end_time, s.step, 0.0
     max_step = s.step if s.method == RK4 else s.max_step
-    knots, status = reals(s.knots), reals(s.status)
     if s.is_paused == 0:
         s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
         s.begin, s.knot, s.updates, s.may_grow, s.num_crossings = t, 0, 0, 1, 0
@@ -154,9 +170,7 @@ def integrate(setup):
     while True:
         # Time resolves no steps below this.
         smallest = 10.0 * EPS * max(abs(t), 1e-8 * (end_time - s.begin))
-        while knot < s.num_knots and knots[knot] <= t + smallest:
-            knot += 1
-        stop = min(end_time, knots[knot]) if knot < s.num_knots else end_time
+        knot, stop = _next_stop(s, t + smallest, knot)
         # At the start and at knots the inputs may jump.
         if is_stale:
             enter_segments(s, t + smallest)
@@ -170,11 +184,9 @@ def integrate(setup):
         if code != ACCEPTED:
             break
 
-        # Try a step; it ends on the next stop if that is near.
+        # Try a step; if its error is small enough, look at its end.
         h = min(h, max_step)
-        lands = stop - t <= min(1.01 * h, max_step * (1.0 + 1e-9))
-        t_new = stop if lands else t + h
-        last = np.nextafter(t_new, t) if lands and stop < end_time else t_new
+        t_new, last, lands = _aim(s, t, h, max_step, stop)
         h_try = t_new - t
         error = try_step(s, t, h_try, last)
         code, row = RETRY, END_ROW
@@ -182,12 +194,13 @@ def integrate(setup):
             is_dense = s.events != 0 or is_wanted(s, t_new)
             code, row, unhealthy = close_step(s, t, h_try, last, is_dense)
             error = np.inf if code == RETRY else error
+        # Or try a shorter one.
         if code == RETRY:
             s.rejections += 1
             if s.method == RK4:
                 code = NON_FINITE
                 break
-            h, may_grow = _next_step(h_try, error, SAFETY * error**-0.125, False), False
+            h, may_grow = next_step(h_try, error, False), False
             continue
 
         # Report it and make its end the new state.
@@ -198,10 +211,10 @@ def integrate(setup):
         t, s.steps = t_new, s.steps + 1
         copy(s.next, s.y, s.ny)
         copy(rates_at(s, row), s.K, s.ny)
-        status[1], status[2] = t, s.steps
+        reals(s.status)[1], reals(s.status)[2] = t, s.steps
         if code == EVENT:
             break
-        h_next = _next_step(h_try, error, SAFETY * error**-0.125, may_grow)
+        h_next = next_step(h_try, error, may_grow)
         h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
     if code == PAUSED:
         s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0

@@ -1,11 +1,11 @@
-"""One step: how long the first is, how a step is tried, and what is known at its end."""
+"""One step: how long it is, how it is tried, and what is known at its end."""
 
 from __future__ import annotations
 
 import math
 
 from noslip.simulation import dop853
-from noslip.simulation.dop853 import NUM_STAGES
+from noslip.simulation.dop853 import NUM_STAGES, SAFETY
 from noslip.simulation.native import call_at, copy, fused, reals
 from noslip.simulation.rules import (
     ACCEPTED,
@@ -31,6 +31,8 @@ from noslip.simulation.single.rates import (
 )
 from noslip.simulation.single.stages import RK4_END, RK4_START, combine, evaluate_stages
 
+_limited_step = fused(dop853.next_step)
+
 
 @fused
 def first_step(s, t, longest):
@@ -55,6 +57,12 @@ def first_step(s, t, longest):
         return h
     limit = max(1e-6, 1e-3 * h) if fastest <= 1e-15 else (0.01 / fastest) ** 0.125
     return min(100.0 * h, limit, longest)
+
+
+@fused
+def next_step(h, error, may_grow):
+    """Step size after a step of size h with an error norm."""
+    return _limited_step(h, error, SAFETY * error**-0.125, may_grow)
 
 
 @fused
