@@ -100,8 +100,11 @@ def test_models_that_do_not_roll_have_no_audit(invoke):
     assert not Path("carriage/friction.png").exists()
 
 
-def test_friction_is_not_negative(invoke):
-    result = invoke("run", "agv", "--friction", "-0.1")
+@pytest.mark.parametrize(
+    "words", [("run", "agv"), ("track", "agv", "--path", "circle:2", "--timing", "quintic:20")]
+)
+def test_friction_is_not_negative(invoke, words):
+    result = invoke(*words, "--friction", "-0.1")
     assert result.exit_code == 2 and "--friction" in result.output
 
 

@@ -19,14 +19,10 @@ set_option = click.option(
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
     "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
 )
-plots_option = click.option(
-    "--plots/--no-plots",
-    default=True,
-    show_default=True,
-    help="Draw the figures; without them there is no report either, unless it is asked for.",
-)
-report_option = click.option(
-    "--report/--no-report", default=None, help="Write the report, one page for people."
+friction_option = click.option(
+    "--friction",
+    type=click.FloatRange(min=0.0),
+    help="Friction coefficient of the ground: says whether and where a wheel would slip.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 

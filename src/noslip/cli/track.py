@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import shlex
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noslip.cli.options import (
-    json_option,
-    plots_option,
+    friction_option,
     read_changes,
     read_numbers,
     read_triple,
-    report_option,
     set_option,
 )
+from noslip.cli.output import Output, leave, output_options
 from noslip.cli.progress import Progress, announce_compilation
 
 if TYPE_CHECKING:
@@ -68,15 +64,11 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
 )
-@click.option("--friction", type=float, help="Friction coefficient of the ground, for a verdict.")
+@friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make.")
-@click.option("--force", is_flag=True, help="Replace an earlier run in that folder.")
-@plots_option
-@report_option
-@json_option
+@output_options
 def track(
     model: str,
     path_text: str,
@@ -99,22 +91,14 @@ def track(
     friction: float | None,
     changes: tuple[str, ...],
     tolerance: float,
-    output: Path | None,
-    force: bool,
-    plots: bool,
-    report: bool | None,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
     from noslip.library import load
-    from noslip.show.folder import check_target, free_folder, summary, summary_text, write_run
-    from noslip.show.json_text import json_text
 
     loaded = load(model)
-    target = output if output is not None else free_folder(Path("runs"), f"{loaded.name}-track")
-    check_target(target, force=force)
+    target = output.target(f"{loaded.name}-track")
 
-    from noslip.analysis.audit import audit
     from noslip.analysis.scenario import split_changes
     from noslip.control.controllers.text import parse_controller
     from noslip.control.paths.text import parse_path
@@ -171,31 +155,18 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        command = "noslip " + shlex.join(sys.argv[1:])
-        as_run = result.as_scenario_run()
-        rolls = bool(loaded.contacts)
-        found = audit(system, result.trajectory, friction) if rolls else None
         facts = {"path": path_text, "timing": timing_text, "controller": controller}
-        write_run(
-            as_run,
+        text = leave(
+            system,
+            result.as_scenario_run(),
             target,
-            command=command,
-            plots=plots,
-            force=force,
-            audit=found,
-            system=system if (plots if report is None else report) else None,
-            facts=facts | {"tracking": result.summary()},
+            output,
+            friction=friction,
             tell=bar.tell,
+            tracked=result,
+            facts=facts | {"tracking": result.summary()},
         )
-    if as_json:
-        numbers = summary(as_run, command, found) | result.to_json() | {"folder": str(target)}
-        click.echo(json_text(numbers))
-    else:
-        click.echo(summary_text(as_run))
-        click.echo(f"  tracking             {result.summary()}")
-        click.echo(f"  folder               {target}")
-        if found is not None:
-            click.echo(found.text())
+    click.echo(text)
     if result.trajectory.success and result.lost:
         click.echo(_lost(result, period, controller), err=True)
     if not result.trajectory.success or result.lost:
