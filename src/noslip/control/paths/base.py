@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -186,6 +186,12 @@ def place(at: Iterable[float]) -> str:
     """A point in words: (1, 2) m."""
     x, y = at
     return f"({x:.6g}, {y:.6g}) m"
+
+
+def check_fields(target: object, **kinds: Callable[[Any, str, str], Any]) -> None:
+    """Check and convert fields of a frozen dataclass: check_fields(self, radius=positive)."""
+    where = type(target).__name__
+    assign(target, **{n: kind(getattr(target, n), n, where) for n, kind in kinds.items()})
 
 
 def assign(target: object, **fields: Any) -> None:

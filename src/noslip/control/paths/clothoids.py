@@ -30,7 +30,7 @@ from noslip.control.paths.base import (
     AbstractPath,
     Array,
     Point,
-    assign,
+    check_fields,
     distinct,
     number,
     place,
@@ -62,13 +62,13 @@ class Clothoid(AbstractPath):
     start_heading: float = 0.0
 
     def __post_init__(self) -> None:
-        assign(
+        check_fields(
             self,
-            start_curvature=number(self.start_curvature, "start_curvature", "Clothoid"),
-            end_curvature=number(self.end_curvature, "end_curvature", "Clothoid"),
-            length=positive(self.length, "length", "Clothoid"),
-            start=point(self.start, "start", "Clothoid"),
-            start_heading=number(self.start_heading, "start_heading", "Clothoid"),
+            start_curvature=number,
+            end_curvature=number,
+            length=positive,
+            start=point,
+            start_heading=number,
         )
 
     def position(self, p: ca.SX) -> ca.SX:
@@ -102,16 +102,15 @@ class Polyline(AbstractPath):
     blend: str = "circle"
 
     def __post_init__(self) -> None:
-        corners = points(self.points, "points", "Polyline")
-        distinct(corners, "points", "Polyline")
-        assign(self, points=corners, radius=positive(self.radius, "radius", "Polyline"))
+        check_fields(self, points=points, radius=positive)
+        distinct(self.points, "points", "Polyline")
         if self.blend not in ("circle", "clothoid"):
             raise SimulationError(
                 f"a corner cannot be blended by '{self.blend}'",
                 "Polyline(blend=…)",
                 nearest(self.blend, ("circle", "clothoid")),
             )
-        _stretches(corners, self.radius, self.blend)
+        _stretches(self.points, self.radius, self.blend)
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the arc length p."""

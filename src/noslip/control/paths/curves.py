@@ -1,4 +1,9 @@
-"""Paths in closed form: line, circle, arc, ellipse, figure eight, catenary, sine."""
+"""Paths in closed form: line, circle, arc, ellipse, figure eight, catenary, sine.
+
+Their fields have one meaning everywhere: points and sizes in m, angles in rad from the x axis. What
+is closed lies about its `center`, begins at its `start_angle` and goes `turns` times round,
+counter-clockwise, to the left, unless `clockwise`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,15 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.control.paths.base import AbstractPath, Point, assign, number, place, point, positive
+from noslip.control.paths.base import (
+    AbstractPath,
+    Point,
+    check_fields,
+    number,
+    place,
+    point,
+    positive,
+)
 from noslip.errors import SimulationError
 
 
@@ -19,12 +32,13 @@ class Line(AbstractPath):
     end: Point
 
     def __post_init__(self) -> None:
-        start, end = point(self.start, "start", "Line"), point(self.end, "end", "Line")
-        if start == end:
+        check_fields(self, start=point, end=point)
+        if self.start == self.end:
             raise SimulationError(
-                f"the line starts and ends at {place(start)}", "Line", "give two different points"
+                f"the line starts and ends at {place(self.start)}",
+                "Line",
+                "give two different points",
             )
-        assign(self, start=start, end=end)
 
     def position(self, p: ca.SX) -> ca.SX:
         """Start + p (end − start)/|end − start|."""
@@ -41,8 +55,7 @@ class Line(AbstractPath):
 class Circle(AbstractPath):
     """A circle about `center`, from `start_angle`, `turns` times round; the parameter is the angle.
 
-    It starts at center + radius (cos start_angle, sin start_angle) and runs counter-clockwise, to
-    the left, unless `clockwise`.
+    It starts at center + radius (cos start_angle, sin start_angle), to the left unless `clockwise`.
     """
 
     radius: float
@@ -52,17 +65,11 @@ class Circle(AbstractPath):
     clockwise: bool = False
 
     def __post_init__(self) -> None:
-        assign(
-            self,
-            radius=positive(self.radius, "radius", "Circle"),
-            center=point(self.center, "center", "Circle"),
-            start_angle=number(self.start_angle, "start_angle", "Circle"),
-            turns=positive(self.turns, "turns", "Circle"),
-        )
+        check_fields(self, radius=positive, center=point, start_angle=number, turns=positive)
 
     def position(self, p: ca.SX) -> ca.SX:
         """Center + R (cos, sin) of the angle turned."""
-        angle = self.start_angle - p if self.clockwise else self.start_angle + p
+        angle = _turned(self.start_angle, p, self.clockwise)
         return _around(self.center, self.radius, self.radius, angle)
 
     @property
@@ -81,13 +88,7 @@ class Arc(AbstractPath):
     angle: float
 
     def __post_init__(self) -> None:
-        assign(
-            self,
-            center=point(self.center, "center", "Arc"),
-            radius=positive(self.radius, "radius", "Arc"),
-            start_angle=number(self.start_angle, "start_angle", "Arc"),
-            angle=number(self.angle, "angle", "Arc"),
-        )
+        check_fields(self, center=point, radius=positive, start_angle=number, angle=number)
         if self.angle == 0:
             raise SimulationError(
                 "angle is 0, so the arc is a point", "Arc", "give an angle in rad: angle=1.57"
@@ -106,7 +107,11 @@ class Arc(AbstractPath):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ellipse(AbstractPath):
-    """An ellipse with half axes along x and y; the parameter is the eccentric anomaly."""
+    """An ellipse about `center`, `turns` times round; the parameter is the eccentric anomaly.
+
+    It starts at center + (half_width cos start_angle, half_height sin start_angle), to the left
+    unless `clockwise`.
+    """
 
     half_width: float
     half_height: float
@@ -116,18 +121,18 @@ class Ellipse(AbstractPath):
     clockwise: bool = False
 
     def __post_init__(self) -> None:
-        assign(
+        check_fields(
             self,
-            half_width=positive(self.half_width, "half_width", "Ellipse"),
-            half_height=positive(self.half_height, "half_height", "Ellipse"),
-            center=point(self.center, "center", "Ellipse"),
-            start_angle=number(self.start_angle, "start_angle", "Ellipse"),
-            turns=positive(self.turns, "turns", "Ellipse"),
+            half_width=positive,
+            half_height=positive,
+            center=point,
+            start_angle=number,
+            turns=positive,
         )
 
     def position(self, p: ca.SX) -> ca.SX:
         """Center + (a cos, b sin) of the anomaly."""
-        angle = self.start_angle - p if self.clockwise else self.start_angle + p
+        angle = _turned(self.start_angle, p, self.clockwise)
         return _around(self.center, self.half_width, self.half_height, angle)
 
     @property
@@ -150,13 +155,7 @@ class FigureEight(AbstractPath):
     turns: float = 1.0
 
     def __post_init__(self) -> None:
-        assign(
-            self,
-            half_width=positive(self.half_width, "half_width", "FigureEight"),
-            half_height=number(self.half_height, "half_height", "FigureEight"),
-            center=point(self.center, "center", "FigureEight"),
-            turns=positive(self.turns, "turns", "FigureEight"),
-        )
+        check_fields(self, half_width=positive, half_height=number, center=point, turns=positive)
         if self.half_height == 0:
             raise SimulationError(
                 "half_height is 0, so the path turns back on itself at its ends",
@@ -186,11 +185,7 @@ class Catenary(AbstractPath):
     extent: float
 
     def __post_init__(self) -> None:
-        assign(
-            self,
-            x0=positive(self.x0, "x0", "Catenary"),
-            extent=positive(self.extent, "extent", "Catenary"),
-        )
+        check_fields(self, x0=positive, extent=positive)
 
     def position(self, p: ca.SX) -> ca.SX:
         """(√(s² + x0²), x0 asinh(s/x0))."""
@@ -211,12 +206,7 @@ class Sine(AbstractPath):
     extent: float
 
     def __post_init__(self) -> None:
-        assign(
-            self,
-            amplitude=number(self.amplitude, "amplitude", "Sine"),
-            wave_number=number(self.wave_number, "wave_number", "Sine"),
-            extent=positive(self.extent, "extent", "Sine"),
-        )
+        check_fields(self, amplitude=number, wave_number=number, extent=positive)
 
     def position(self, p: ca.SX) -> ca.SX:
         """(x, A sin kx)."""
@@ -226,6 +216,10 @@ class Sine(AbstractPath):
     def breaks(self) -> tuple[float, ...]:
         """The start and the end."""
         return 0.0, self.extent
+
+
+def _turned(start: float, p: ca.SX, clockwise: bool) -> ca.SX:
+    return start - p if clockwise else start + p
 
 
 def _around(center: Point, a: float, b: float, angle: ca.SX) -> ca.SX:
