@@ -1,0 +1,131 @@
+"""What the functions of a `System` give, as expressions of t, x, inputs and parameters.
+
+To add a function: give its expression here, and a property of its name to `System`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import casadi as ca
+
+from noslip.formulations.base import Equations
+from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.reactions import joint_wrenches
+from noslip.kinematics.health import Health
+from noslip.kinematics.kinematics import Kinematics
+
+
+def rates(equations: Equations, work_rate: ca.SX, health: Iterable[Health]) -> ca.SX:
+    """[q̇; η̇; μ̇; Ẇ; health]; the work's rate is empty where W is left out."""
+    kin = equations.kinematics
+    return ca.vertcat(
+        ca.mtimes(kin.N, kin.v),
+        equations.accelerations,
+        equations.costate_rates,
+        work_rate,
+        *[h.value for h in health],
+    )
+
+
+def power(equations: Equations) -> ca.SX:
+    """Power of everything that has no potential, at the solved accelerations.
+
+    Constraints at rest do no work, vᵀAᵀλ = −λᵀa; where they move, their share is vᵀ(Aᵀλ).
+    """
+    eq, kin = equations, equations.kinematics
+    shares = eq.forces.shares
+    f = sum((share for name, share in shares.items() if name not in (GRAVITY, SPRING)), ca.SX(0))
+    f = f + ca.mtimes(eq.forces.B, kin.symbols.u)
+    if not ca.sparsify(kin.a).is_zero():
+        f = f + ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
+    return ca.dot(kin.v, ca.densify(f)) if kin.num_speeds else ca.SX(0)
+
+
+def motion(equations: Equations) -> ca.SX:
+    """[v; v̇]."""
+    return ca.vertcat(equations.kinematics.v, equations.speed_rates)
+
+
+def energies(equations: Equations) -> ca.SX:
+    """[K; U]."""
+    return ca.vertcat(equations.kinetic_energy, equations.forces.potential_energy)
+
+
+def residuals(kin: Kinematics) -> ca.SX:
+    """[A v + a; g] of all rows."""
+    return ca.vertcat(kin.row_values, kin.g)
+
+
+def contact_axes(kin: Kinematics) -> ca.SX:
+    """For each contact: its point, then its directions."""
+    parts = []
+    for contact in kin.contacts:
+        parts += [contact.point, *contact.directions.values()]
+    return kin.at_speeds(_stacked(parts))
+
+
+def samples(equations: Equations) -> ca.SX:
+    """[motion; energies; residuals; contact axes]."""
+    kin = equations.kinematics
+    parts = (motion(equations), energies(equations), residuals(kin), contact_axes(kin))
+    return ca.vertcat(*parts)
+
+
+def wrenches(equations: Equations) -> ca.SX:
+    """For each joint (tree, then loops): point, force and moment on the child."""
+    parts: list[ca.SX] = []
+    for wrench in joint_wrenches(equations):
+        parts += [wrench.point, wrench.force, wrench.moment]
+    return _stacked(parts)
+
+
+def poses(kin: Kinematics) -> ca.SX:
+    """For each body: R_WB by rows (9) and p_WB (3)."""
+    parts = []
+    for node in kin.tree.nodes:
+        parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB]
+    return _stacked(parts)
+
+
+def blocks(equations: Equations) -> ca.SX:
+    """[SᵀMS by rows; bias; SᵀQ; SᵀB by rows]."""
+    return ca.vertcat(
+        ca.vec(equations.reduced_mass.T),
+        equations.reduced_bias,
+        equations.reduced_forces,
+        ca.vec(ca.densify(equations.reduced_inputs).T),
+    )
+
+
+def mass_health(equations: Equations) -> tuple[Health, ...]:
+    """Least pivot of the reduced mass matrix relative to its diagonal, where it can change."""
+    kin = equations.kinematics
+    # a recursion forms no mass matrix; should a joint lose its inertia, its rates are not finite
+    if equations.solve is not None:
+        return ()
+    pivots = equations.mass_pivots
+    ratios = [
+        d / equations.reduced_mass[k, k]
+        for k, d in enumerate(pivots)
+        if k > 0 and ca.depends_on(d, kin.symbols.q)
+    ]
+    if not ratios:
+        return ()
+    least = ratios[0]
+    for ratio in ratios[1:]:
+        least = ca.fmin(least, ratio)
+    return (
+        Health(
+            name="mass matrix",
+            kind="mass",
+            value=least,
+            floor=1e-12,
+            limit=1e-12,
+            sentence="the reduced mass matrix is singular here: a freedom has no inertia",
+        ),
+    )
+
+
+def _stacked(parts: list[ca.SX]) -> ca.SX:
+    return ca.vertcat(*parts) if parts else ca.SX(0, 1)

@@ -1,0 +1,74 @@
+"""The step that brings a state back onto the constraints on positions, as an expression.
+
+    δ = M⁻¹Gᵀ (G M⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
+
+One Gauss–Newton step onto the kept holonomic rows g = 0, in the metric of the mass matrix: of all
+ways back it takes the one that moves the least mass.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from noslip.formulations.tree import mass_matrix
+from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.linear import symmetric_solve
+
+
+def is_projected(kin: Kinematics) -> bool:
+    """Whether there is anything to project on: holonomic rows or unit quaternions."""
+    return bool(kin.probe.quaternions) or bool(_holonomic_rows(kin))
+
+
+def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
+    """[x on the constraints; residual before].
+
+    The tree speeds are carried over and η is read from them at the new place.
+    """
+    symbols = kin.symbols
+    # the rows are taken at unit quaternions, so that one step squares what is left of them
+    unit, q = _normalized(kin, symbols.q), symbols.q
+    rows = _holonomic_rows(kin)
+    residual = ca.SX(0)
+    if rows:
+        G = ca.densify(kin.A[rows, :])
+        g = ca.vertcat(*[g for k in rows if (g := kin.rows[k].position) is not None])
+        X, _ = symmetric_solve(_metric(kin), G.T)
+        y, _ = symmetric_solve(ca.mtimes(G, X), g)
+        q = q - ca.mtimes(kin.N, ca.mtimes(X, y))
+        for entry in ca.vertsplit(g):
+            residual = ca.fmax(residual, ca.fabs(entry))
+    q, residual = ca.substitute([_normalized(kin, q), residual], [symbols.q], [unit])
+    for k in kin.probe.quaternions:
+        residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
+    E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
+    eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
+    rest = state[kin.num_coordinates + kin.num_independent_speeds :]
+    return ca.vertcat(q, eta, rest, residual)
+
+
+def _holonomic_rows(kin: Kinematics) -> list[int]:
+    return [k for k in kin.kept if kin.rows[k].is_holonomic]
+
+
+def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:
+    """Coordinates with quaternions of unit length."""
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        norm = ca.norm_2(q[k : k + 4])
+        for j in range(k, k + 4):
+            parts[j] = q[j] / norm
+    return ca.vertcat(*parts) if parts else q
+
+
+def _metric(kin: Kinematics) -> ca.SX:
+    """Mass matrix on the tree speeds, or lengths where a tree speed moves no mass."""
+    M = mass_matrix(kin)
+    mass = ca.Function("M", [kin.symbols.q, kin.symbols.params], [M])
+    for _, q in kin.probe.configurations(2):
+        values = np.linalg.eigvalsh(np.array(mass(q, kin.probe.params)))
+        if values[0] <= 1e-9 * values[-1]:
+            lengths = [kin.length**2 if angular else 1.0 for angular in kin.probe.is_angular]
+            return ca.SX(ca.diag(ca.DM(lengths)))
+    return M
