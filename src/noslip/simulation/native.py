@@ -120,8 +120,11 @@ def _imported(text: str) -> Iterator[Path]:
     """Files that a text imports from this package: a module, or modules of a folder."""
     for module, names in _IMPORT.findall(text):
         place = _PACKAGE.joinpath(*module.split(".")[1:])
-        files = [place.with_suffix(".py"), *(place / f"{n}.py" for n in re.findall(r"\w+", names))]
-        yield from (file for file in files if file.is_file())
+        if place.is_dir():
+            files = (place / f"{name}.py" for name in re.findall(r"\w+", names))
+            yield from (file for file in files if file.is_file())
+        else:
+            yield place.with_suffix(".py")
 
 
 @intrinsic
