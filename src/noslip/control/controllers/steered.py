@@ -1,9 +1,8 @@
 """Tracking for vehicles that steer, forward and in reverse.
 
-The law is kinematic: the errors give the speed of the base and the rate of the steering angle, as
-functions of the place and the reference only. How the vehicle comes to have them is in
-``steering.py``. All gains but k_v and k_δ count by distance driven, so that errors decay over the
-same way at any speed.
+The errors give the speed of the base and the rate of the steering angle; how the vehicle comes to
+have them is in ``steering.py``. All gains but k_v and k_δ count by distance driven, so that errors
+decay over the same way at any speed.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractSteeringController, check_gains
+from noslip.control.controllers.base import check_gains
 from noslip.control.controllers.feedback_rates import along_motion
 from noslip.control.controllers.steering import (
+    AHEAD,
+    AbstractSteeringLaw,
     at_reference,
-    follow,
-    independent,
+    in_axes,
     moved,
+    speed_rows,
     steering_coordinate,
-    steering_speed,
-    with_steering,
 )
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
@@ -33,7 +32,7 @@ LEAST_COSINE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteeredTracking(AbstractSteeringController):
+class SteeredTracking(AbstractSteeringLaw):
     """Pose tracking of a vehicle with a steered wheel, forward and in reverse.
 
     With e_x, e_y, e_θ the reference's pose as the base sees it and σ the sign of v_r,
@@ -63,7 +62,7 @@ class SteeredTracking(AbstractSteeringController):
     steering: str
     wheelbase: Scalar
     point: Vector3 = ZERO
-    direction: Vector3 = (1.0, 0.0, 0.0)
+    direction: Vector3 = AHEAD
     kx: float = 0.5
     ky: float = 0.25
     ktheta: float = 1.0
@@ -74,25 +73,13 @@ class SteeredTracking(AbstractSteeringController):
     def __post_init__(self) -> None:
         check_gains(self, "kx", "ky", "ktheta", "kdelta", "kv", "largest")
 
-    def forces(self, system: System, reference: Reference) -> ca.SX:
-        """u that makes the speeds those of the kinematic law."""
-        v, w = self._command(system, reference)
-        return follow(system, reference, self._rows(system), [v, w], self.steering, self.kv)
-
-    def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
-        """The rate of the steering angle (3), if it is an input; the others as on the reference."""
-        _, w = self._command(system, reference)
-        return with_steering(system, reference, self.steering, w)
-
     def _command(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX]:
-        """Speed of the frame and rate of the steering angle, both of the place alone."""
+        """(1) and (3)."""
         kin = system.kinematics
         q = kin.symbols.q
         k = steering_coordinate(system, self.steering)
         (p_r, theta_r), (p, theta) = self._frame(system, reference.q), self._frame(system, q)
-        gap, e_theta = p_r - p, theta_r - theta
-        e_x = ca.cos(theta) * gap[0] + ca.sin(theta) * gap[1]
-        e_y = -ca.sin(theta) * gap[0] + ca.cos(theta) * gap[1]
+        (e_x, e_y), e_theta = in_axes(theta, p_r - p), theta_r - theta
         wheelbase = kin.reader.scalar(self.wheelbase)
         v_r = at_reference(system, reference, self._rows(system)[0])
         sign = ca.if_else(v_r < 0, -1.0, 1.0)
@@ -106,13 +93,7 @@ class SteeredTracking(AbstractSteeringController):
         delta_d = ca.atan(wheelbase * bend)
         delta_d = ca.fmin(ca.fmax(delta_d, -self.largest), self.largest)
         # (3), the rate of δ_d where the base moves at v_d with the steering it has
-        rows = self._rows(system)
-        at_speed = independent(system, rows, [v_d, ca.SX(0)], self.steering)
-        rate = ca.substitute(
-            [along_motion(system, reference, delta_d)],
-            [kin.eta, kin.symbols.w],
-            [ca.densify(at_speed), ca.SX.zeros(kin.symbols.w.shape)],
-        )[0]
+        rate = self._at_speed(system, along_motion(system, reference, delta_d), v_d)
         return v_d, rate + self.kdelta * (delta_d - q[k])
 
     def _frame(self, system: System, q: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -125,11 +106,4 @@ class SteeredTracking(AbstractSteeringController):
 
     def _rows(self, system: System) -> list[ca.SX]:
         """Speed of the frame along its heading, and rate of the steering angle."""
-        kin = system.kinematics
-        at = planar_base(system).speeds.start
-        vx, vy, rate = (kin.v[at + k] for k in range(3))
-        x, y = (kin.reader.scalar(e) for e in self.point[:2])
-        ahead, across = (kin.reader.scalar(e) for e in self.direction[:2])
-        along = ahead * (vx - rate * y) + across * (vy + rate * x)
-        steer = kin.v[steering_speed(system, self.steering)]
-        return [along / ca.sqrt(ahead**2 + across**2), steer]
+        return speed_rows(system, self.steering, self.point, self.direction)

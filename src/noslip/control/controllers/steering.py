@@ -1,4 +1,7 @@
-"""How a steered vehicle comes to have the speed and the steering rate that a law asks for.
+"""Laws for steered vehicles: how one comes to have the speed and the steering rate it asks for.
+
+A law is kinematic: it gives the speed of the base and the rate of the steering angle from the place
+and the reference only. To add one: a final class of :class:`AbstractSteeringLaw`.
 
 A steering rate that is a speed input is given with its exact rate; one that a motor turns follows
 through inverse dynamics, as the speed does:
@@ -8,14 +11,79 @@ through inverse dynamics, as the speed does:
 
 from __future__ import annotations
 
+import abc
+
 import casadi as ca
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import accelerate
+from noslip.control.controllers.base import AbstractSteeringController, accelerate
 from noslip.control.controllers.feedback_rates import along_motion
+from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve
+from noslip.model.quantities import ZERO, Vector3
+
+#: Along the x axis of the base.
+AHEAD: Vector3 = (1.0, 0.0, 0.0)
+
+
+class AbstractSteeringLaw(AbstractSteeringController):
+    """A law that gives the speed of the base and the rate of the steering angle.
+
+    Parameters
+    ----------
+    steering : name of the steering coordinate, driven by a motor or a speed input.
+    kv : 1/s, of the speeds.
+    """
+
+    __slots__ = ()
+
+    steering: str
+    kv: float
+
+    @abc.abstractmethod
+    def _rows(self, system: System) -> list[ca.SX]:
+        """The speed that the law gives and the rate of the steering angle, of the speeds."""
+
+    @abc.abstractmethod
+    def _command(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX]:
+        """What the two should be, both of the place alone."""
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """u that makes the speeds those of the law."""
+        rows, wanted = self._rows(system), self._command(system, reference)
+        eta_d = independent(system, rows, wanted, self.steering)
+        rate = along_motion(system, reference, eta_d)
+        return accelerate(system, rate + self.kv * (eta_d - system.kinematics.eta))
+
+    def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
+        """The rate of the steering angle, if it is an input; the others as on the reference."""
+        parts = ca.vertsplit(reference.speed_inputs) if system.model.speed_inputs else []
+        k = _input_index(system, self.steering)
+        if k is not None:
+            _, parts[k] = self._command(system, reference)
+        return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+
+    def _at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
+        """An expression where the vehicle moves at the speed v, with the steering at rest."""
+        kin = system.kinematics
+        eta = independent(system, self._rows(system), (v, ca.SX(0)), self.steering)
+        given = [ca.densify(eta), ca.SX.zeros(kin.symbols.w.shape)]
+        return ca.substitute([expression], [kin.eta, kin.symbols.w], given)[0]
+
+
+def speed_rows(
+    system: System, steering: str, point: Vector3 = ZERO, direction: Vector3 = AHEAD
+) -> list[ca.SX]:
+    """Speed of a frame of the base along its heading, and rate of the steering angle."""
+    kin = system.kinematics
+    at = planar_base(system).speeds.start
+    vx, vy, rate = (kin.v[at + k] for k in range(3))
+    x, y = (kin.reader.scalar(e) for e in point[:2])
+    ahead, across = (kin.reader.scalar(e) for e in direction[:2])
+    along = ahead * (vx - rate * y) + across * (vy + rate * x)
+    return [along / ca.sqrt(ahead**2 + across**2), kin.v[steering_speed(system, steering)]]
 
 
 def steering_coordinate(system: System, name: str) -> int:
@@ -52,6 +120,12 @@ def moved(place: ca.SX, angle: ca.SX, x: ca.SX, y: ca.SX) -> ca.SX:
     return place + ca.vertcat(cos * x - sin * y, sin * x + cos * y)
 
 
+def in_axes(angle: ca.SX, gap: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """A vector along and across a heading."""
+    cos, sin = ca.cos(angle), ca.sin(angle)
+    return cos * gap[0] + sin * gap[1], -sin * gap[0] + cos * gap[1]
+
+
 def _input_index(system: System, steering: str) -> int | None:
     """Which speed input drives the steering, if one does."""
     name = system.speeds[steering_speed(system, steering)].name
@@ -59,16 +133,9 @@ def _input_index(system: System, steering: str) -> int | None:
     return driven.index(name) if name in driven else None
 
 
-def with_steering(system: System, reference: Reference, steering: str, w: ca.SX) -> ca.SX:
-    """The reference's speed inputs with that of the steering replaced."""
-    parts = ca.vertsplit(reference.speed_inputs) if system.model.speed_inputs else []
-    k = _input_index(system, steering)
-    if k is not None:
-        parts[k] = w
-    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
-
-
-def independent(system: System, rows: list[ca.SX], values: list[ca.SX], steering: str) -> ca.SX:
+def independent(
+    system: System, rows: list[ca.SX], values: tuple[ca.SX, ca.SX], steering: str
+) -> ca.SX:
     """η of a speed of the base and, where a motor steers, a rate of the steering angle."""
     kin = system.kinematics
     num = 1 if _input_index(system, steering) is not None else 2
@@ -84,17 +151,3 @@ def independent(system: System, rows: list[ca.SX], values: list[ca.SX], steering
     still = [ca.SX.zeros(kin.eta.shape), ca.SX.zeros(kin.symbols.w.shape)]
     offset = ca.substitute([speeds], [kin.eta, kin.symbols.w], still)[0]
     return orthogonal_solve(J, ca.vertcat(*values[:num]) - offset)[0]
-
-
-def follow(
-    system: System,
-    reference: Reference,
-    rows: list[ca.SX],
-    values: list[ca.SX],
-    steering: str,
-    kv: float,
-) -> ca.SX:
-    """u with which the speeds go to those of the law."""
-    eta_d = independent(system, rows, values, steering)
-    rate = along_motion(system, reference, eta_d)
-    return accelerate(system, rate + kv * (eta_d - system.kinematics.eta))

@@ -22,15 +22,14 @@ import numpy as np
 from scipy.linalg import solve_continuous_are
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractSteeringController, check_gains
+from noslip.control.controllers.base import check_gains
 from noslip.control.controllers.steering import (
+    AbstractSteeringLaw,
     at_reference,
-    follow,
-    independent,
+    in_axes,
     moved,
+    speed_rows,
     steering_coordinate,
-    steering_speed,
-    with_steering,
 )
 from noslip.control.motions.path import planar_base
 from noslip.control.paths.selection import clamp, polynomial
@@ -51,7 +50,7 @@ class SteadyTurn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrailerTracking(AbstractSteeringController):
+class TrailerTracking(AbstractSteeringLaw):
     """Tracking of a vehicle with a trailer, forward and backing up.
 
         (2)  w = w_r − |v_r| K_σ(κ_r) x,     (3)  v_d = v_r − ½ |v_r| tanh(2 k_x e_x)
@@ -92,19 +91,6 @@ class TrailerTracking(AbstractSteeringController):
 
     def __post_init__(self) -> None:
         check_gains(self, "weights", "kx", "kv", "kdelta", "largest", "effort")
-
-    def forces(self, system: System, reference: Reference) -> ca.SX:
-        """u that makes the speed that of the law."""
-        x = self._errors(system, reference.q)
-        v_r = at_reference(system, reference, self._rows(system)[0])
-        w = self._steering_rate(system, reference)
-        rows = self._rows(system)
-        return follow(system, reference, rows, [self._speed(v_r, x), w], self.steering, self.kv)
-
-    def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
-        """The steering rate (2), if it is an input; the others as on the reference."""
-        w = self._steering_rate(system, reference)
-        return with_steering(system, reference, self.steering, w)
 
     def gains(self, system: System, sign: float, curvature: float = 0.0) -> Array:
         """K_σ(κ) (5,): rate of the steering angle over the way driven, for each error.
@@ -171,13 +157,12 @@ class TrailerTracking(AbstractSteeringController):
         """(3)."""
         return v_r - 0.5 * ca.fabs(v_r) * ca.tanh(2 * self.kx * x[0])
 
-    def _steering_rate(self, system: System, reference: Reference) -> ca.SX:
-        """(2), of the place alone."""
+    def _command(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX]:
+        """(3) and (2)."""
         q = system.kinematics.symbols.q
         k = steering_coordinate(system, self.steering)
         x = self._errors(system, reference.q)
-        v_r = at_reference(system, reference, self._rows(system)[0])
-        w_r = at_reference(system, reference, self._rows(system)[1])
+        v_r, w_r = (at_reference(system, reference, row) for row in self._rows(system))
         ahead, turning = self._axle_speeds(system, reference.q)
         length = system.kinematics.reader.scalar(self.trailer)
         schedule = _schedule(self, system)
@@ -187,7 +172,7 @@ class TrailerTracking(AbstractSteeringController):
         K = ca.vertcat(*[polynomial(bend, ca.horzsplit(table[k, :])) for k in range(5)])
         w = w_r - ca.fabs(v_r) * ca.dot(K, x)
         w = ca.fmin(w, self.kdelta * (self.largest - q[k]))
-        return ca.fmax(w, -self.kdelta * (self.largest + q[k]))
+        return self._speed(v_r, x), ca.fmax(w, -self.kdelta * (self.largest + q[k]))
 
     def _configuration(self, system: System, turn: SteadyTurn) -> Array:
         """(nq,) at rest but for the two joints."""
@@ -209,17 +194,14 @@ class TrailerTracking(AbstractSteeringController):
         """x."""
         q = system.kinematics.symbols.q
         (p, theta), (p_r, theta_r) = self._axle(system, q), self._axle(system, q_r)
-        cos, sin, gap = ca.cos(theta_r), ca.sin(theta_r), p - p_r
         joints = [steering_coordinate(system, name) for name in (self.hinge, self.steering)]
-        along, across = cos * gap[0] + sin * gap[1], -sin * gap[0] + cos * gap[1]
+        along, across = in_axes(theta_r, p - p_r)
         return ca.vertcat(along, across, theta - theta_r, (q - q_r)[joints])
 
     def _rates(self, system: System, q: ca.SX, v: ca.SX) -> ca.SX:
         """q̇ at a speed of the base, with the steering at rest."""
         kin = system.kinematics
-        eta = independent(system, self._rows(system), [v, ca.SX(0)], self.steering)
-        still = ca.SX.zeros(kin.symbols.w.shape)
-        rates = ca.substitute([ca.mtimes(kin.N, kin.v)], [kin.eta, kin.symbols.w], [eta, still])[0]
+        rates = self._at_speed(system, ca.mtimes(kin.N, kin.v), v)
         return ca.substitute([rates], [kin.symbols.q], [q])[0]
 
     def _axle_speeds(self, system: System, q: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -228,16 +210,13 @@ class TrailerTracking(AbstractSteeringController):
         place, heading = self._axle(system, free)
         rates = self._rates(system, free, ca.SX(1))
         velocity = ca.jtimes(place, free, rates)
-        ahead = ca.cos(heading) * velocity[0] + ca.sin(heading) * velocity[1]
-        both = ca.vertcat(ahead, ca.jtimes(heading, free, rates))
+        both = ca.vertcat(in_axes(heading, velocity)[0], ca.jtimes(heading, free, rates))
         both = ca.substitute([both], [free], [q])[0]
         return both[0], both[1]
 
     def _rows(self, system: System) -> list[ca.SX]:
         """Speed of the base ahead, and rate of the steering angle."""
-        v = system.kinematics.v
-        at = planar_base(system).speeds.start
-        return [v[at], v[steering_speed(system, self.steering)]]
+        return speed_rows(system, self.steering)
 
 
 class _Traced(NamedTuple):
