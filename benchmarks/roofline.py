@@ -2,10 +2,10 @@
 
 Measured here: the clock, by a chain of whole-number operations that take one cycle each; the limit,
 by independent fused multiplications and additions; and the time of a right-hand side. Counted:
-operations of the program, instructions of its machine code (straight-line code runs each once;
-those inside the C library's functions are not counted), and the longest chain of operations that
-wait for each other, by the latencies below. The share of the limit takes an operation as one of the
-two in a fused one.
+operations of the program as it is compiled, instructions of its machine code (straight-line code
+runs each once; those inside the C library's functions are not counted), and the longest chain of
+operations that wait for each other, by the latencies of `noslip.engines.arrange`. The share of the
+limit takes an operation as one of the two in a fused one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import re
 from collections import Counter
 
 import numpy as np
-from llvmlite import binding
 
 import noslip as ns
 from batch import peak_flops
 from measuring import Measure, leave, shortest
 from noslip.engines import llvm
+from noslip.engines.arrange import CYCLES, FUSED
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program
@@ -30,10 +30,6 @@ MODELS = ("rolling-disk", "agv", "whipple-bicycle", "manipulator-6r")
 ROUNDS = 25
 TOLERANCE = 1e-9
 CHAIN, TIMES = 200, 20_000
-#: Cycles until a result can be used, typical of today's processors; all others take FUSED.
-FUSED = 4
-LATENCIES = {"div": 13, "sqrt": 20, "sin": 40, "cos": 40, "tan": 50, "atan2": 60}
-FREE = ("neg", "abs")
 
 
 def clock_rate() -> float:
@@ -55,13 +51,7 @@ def clock_rate() -> float:
 
 def instructions(program: Program) -> Counter[str]:
     """Machine instructions of one evaluation by their names, as the engine compiles it."""
-    target, cpu, features = llvm.host()
-    module = binding.parse_assembly(llvm.print_llvm([program]))
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    passes = binding.create_new_module_pass_manager()
-    passes.add_instruction_combine_pass()
-    passes.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
+    module, machine = llvm.combined(llvm.print_llvm([program]))
     text = machine.emit_assembly(module)
     counts: Counter[str] = Counter()
     for name, body in re.findall(r"^(program0\w*):(.*?)^\.Lfunc_end", text, re.M | re.S):
@@ -74,7 +64,7 @@ def longest_chain(program: Program) -> int:
     """Cycles that operations which wait for each other take at the least."""
     ready = [0] * program.num_given
     for kind, operands in program.operations:
-        takes = 0 if kind in FREE else LATENCIES.get(kind, FUSED)
+        takes = CYCLES.get(kind, FUSED)
         ready.append(takes + max((ready[value] for value in operands), default=0))
     return max(ready[value] for value in program.outputs)
 
@@ -84,7 +74,7 @@ def measure_model(
 ) -> tuple[list[Measure], dict[str, float], float]:
     """Measures, seconds of a row, and how far native code is from the interpreter."""
     system = ns.compile(ns.derive(ns.load(name)))
-    program = system.program("rates", system.rates_expression)
+    program = llvm.arranged(system.program("rates", system.rates_expression))
     rows = generic_rows(system)
     out = np.zeros((NUM_ROWS, program.output_size))
     call = loop_call(CALL_ROWS(system.rates.rows_address), rows, out)

@@ -1,8 +1,9 @@
 """LLVM text of functions on vectors of lanes, written as Python arithmetic.
 
 A :class:`Writer` holds the lines of one function; a :class:`Value` is a vector in it, a number for
-each lane. ``a * b + 1`` writes two instructions, without any flag that would let LLVM change them:
-every lane is rounded as IEEE 754 says, whatever the other lanes hold.
+each lane; in one lane it is a plain number. ``a * b + 1`` writes two instructions, without any flag
+that would let LLVM change them: every lane is rounded as IEEE 754 says, whatever the other lanes
+hold.
 
     writer = Writer(8)
     x = writer.argument("x")
@@ -25,12 +26,17 @@ def literal(number: float) -> str:
 
 def vector_type(lanes: int, kind: str = REAL) -> str:
     """LLVM's type of one number for each lane."""
-    return f"<{lanes} x {kind}>"
+    return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
-def splat(number: float) -> str:
-    """The same double in all lanes."""
-    return f"splat (double {literal(number)})"
+def splat(lanes: int, number: str, kind: str = REAL) -> str:
+    """The same number in all lanes."""
+    return number if lanes == 1 else f"splat ({kind} {number})"
+
+
+def intrinsic(word: str, lanes: int) -> str:
+    """LLVM's own function of this name on doubles."""
+    return f"llvm.{word}.f64" if lanes == 1 else f"llvm.{word}.v{lanes}f64"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +141,8 @@ class Writer:
         """An operand as a vector: a Python number stands in all lanes."""
         if isinstance(operand, Value):
             return operand
-        if kind == REAL:
-            return Value(self, splat(operand))
-        return Value(self, f"splat ({kind} {operand})", kind)
+        number = literal(operand) if kind == REAL else str(operand)
+        return Value(self, splat(self.lanes, number, kind), kind)
 
     def emit(self, text: str, kind: str) -> Value:
         """A line, and the value it makes."""
@@ -202,14 +207,11 @@ class Writer:
         The function returns as many vectors as there are values, and is called only if the
         condition holds in some lane.
         """
-        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        self.declared.add(f"declare i1 @{name}({vector_type(self.lanes, TRUTH)})")
         before, mending, after = self.block, f"mend{self.count}", f"mended{self.count}"
         types = [vector_type(self.lanes, value.kind) for value in values]
         returned = f"{{ {', '.join(types)} }}"
         self.lines += [
-            f"  %{mending}_any = call i1 @{name}({condition.typed})",
-            f"  br i1 %{mending}_any, label %{mending}, label %{after}",
+            f"  br i1 {self._any(condition)}, label %{mending}, label %{after}",
             f"{mending}:",
             f"  %{mending}_all = call {returned} @{function}({argument.typed})",
         ]
@@ -251,7 +253,7 @@ class Writer:
             first = self.emit(f"insertvalue {returned} poison, {results[0].typed}, 0", REAL)
             ending = [f"  %both = insertvalue {returned} {first.name}, {results[1].typed}, 1"]
             ending += [f"  ret {returned} %both"]
-        head = f"define internal {returned} @{name}({listed}) nounwind {{"
+        head = f"define internal {returned} @{name}({listed}) nounwind alwaysinline {{"
         return "\n".join([head, "start:", *self.lines, *ending, "}"])
 
     def _horner(self, coefficients: Sequence[float], z: Value) -> Value:
@@ -260,8 +262,16 @@ class Writer:
             total = self.fma(total, z, c)
         return total
 
+    def _any(self, condition: Value) -> str:
+        """Whether a condition holds in some lane."""
+        if self.lanes == 1:
+            return condition.name
+        name = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.declared.add(f"declare i1 @{name}({vector_type(self.lanes, TRUTH)})")
+        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH).name
+
     def _intrinsic(self, word: str, *operands: Operand) -> Value:
-        name = f"llvm.{word}.v{self.lanes}f64"
+        name = intrinsic(word, self.lanes)
         vector = vector_type(self.lanes)
         listed = ", ".join([vector] * len(operands))
         self.declared.add(f"declare {vector} @{name}({listed})")

@@ -10,28 +10,29 @@ distance between the rows of p, so that with 0 all rows share one vector of para
     void rows(int64 n, const double* t, ..., const double* p, int64 p_stride, double* out)
 
 Sums may be regrouped, products and sums fused, quotients taken by reciprocals; nan and ∞ are kept.
-Programs repeat nothing, so LLVM is asked to combine instructions and no more: its O3 pipeline takes
-a third longer and changes the speed by less than 7 %, up or down. One function compiles slower than
-in proportion to its length, so a long program is cut into parts that share a workspace.
+Programs repeat nothing and are arranged beforehand (`engines.arrange`), so LLVM is asked to combine
+instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
+7 %, up or down. One function compiles slower than in proportion to its length, so a long program is
+cut into parts that share a workspace.
 """
 
 from __future__ import annotations
 
 import functools
-import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
 from llvmlite import binding
 
+from noslip.engines.arrange import arrange
 from noslip.engines.interpreter import INPUT_NAMES
 from noslip.engines.native import NativeFunction
 from noslip.engines.program import Program
+from noslip.engines.width import CALLS, SCALAR, Lanes
 from noslip.errors import CompileError
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
@@ -63,17 +64,6 @@ INSTRUCTIONS: dict[str, str] = {
         "  {v} = select {truth} {v}p, {real} {one}, {real} {v}z"
     ),
 }
-# Functions of the C library. LLVM itself joins sine and cosine of one angle to one call.
-_LIBRARY = (
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("exp", "expm1", "log", "log1p", "pow", "hypot", "erf", "fmod", "remainder"),
-)
-CALLS = {
-    **{kind: f"llvm.{kind}.f64" for kind in ("sqrt", "floor", "ceil", "copysign")},
-    **{"abs": "llvm.fabs.f64", "min": "llvm.minnum.f64", "max": "llvm.maxnum.f64"},
-    **{kind: kind for kind in _LIBRARY},
-}
 
 _INPUTS = ", ".join(f"ptr noalias nocapture readonly %{name}" for name in INPUT_NAMES)
 _POINTERS = f"{_INPUTS}, ptr noalias nocapture writeonly %out"
@@ -104,8 +94,7 @@ done:
 def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     """Programs with different names, compiled together for this processor, by name."""
     programs = list(programs)
-    library = {kind for program in programs for kind in program.count() if kind in _LIBRARY}
-    engine = compiled(programs, SCALAR, library)
+    engine = compiled(programs, SCALAR)
     functions = {}
     for k, program in enumerate(programs):
         functions[program.name] = NativeFunction.of(
@@ -114,29 +103,40 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     return functions
 
 
-def compiled(programs: list[Program], width: Scalar, library: Iterable[str]) -> Any:
-    """Machine code of programs with different names, which call these library functions."""
+def compiled(programs: list[Program], width: Lanes) -> Any:
+    """Machine code of programs with different names: functions program0, program1, ..."""
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
         raise ValueError(f"programs need different names, got {', '.join(names)}")
     host()
-    require_symbols(library)
-    return machine_code(print_llvm(programs, width))
+    require_symbols(width.library(programs))
+    return machine_code(print_llvm([arranged(program) for program in programs], width))
+
+
+def arranged(program: Program) -> Program:
+    """A program as it is compiled."""
+    return arrange(program, order=program.num_operations <= LONGEST_WHOLE)
 
 
 @functools.lru_cache(maxsize=64)
 def machine_code(text: str) -> Any:
     """Machine code of a module. A law with other numbers has the same text: it is kept."""
+    engine = binding.create_mcjit_compiler(*combined(text))
+    engine.finalize_object()
+    return engine
+
+
+def combined(text: str) -> tuple[Any, Any]:
+    """A module with its instructions combined, and the machine it is meant for."""
     target, cpu, features = host()
     module = binding.parse_assembly(text)
     machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
     passes.add_instruction_combine_pass()
     passes.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine
+    return module, machine
 
 
 @functools.cache
@@ -162,48 +162,7 @@ def require_symbols(names: Iterable[str]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """How a printer writes numbers: here one at a time. :class:`noslip.engines.wide.Lanes` writes
-    vectors; both say types, constants and calls in their own way.
-    """
-
-    real: str = "double"
-    truth: str = "i1"
-    lanes: int = 1
-
-    def number(self, value: float) -> str:
-        """A constant."""
-        return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"
-
-    def words(self) -> dict[str, str]:
-        """What the texts of INSTRUCTIONS leave open besides operands."""
-        numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
-        return {name: self.number(value) for name, value in numbers.items()} | {
-            "real": self.real,
-            "truth": self.truth,
-        }
-
-    def call(self, kind: str, name: str, operands: list[str], known: set[str]) -> str:
-        """A function of operands; what is known already is not made again in the same part."""
-        arguments = ", ".join(f"double {operand}" for operand in operands)
-        return f"{name} = call double @{CALLS[kind]}({arguments})"
-
-    def definitions(self, programs: list[Program]) -> Iterator[str]:
-        """Declarations of what the calls of some programs need."""
-        num_operands: dict[str, int] = {}
-        for program in programs:
-            calls = (operation for operation in program.operations if operation.kind in CALLS)
-            num_operands.update((CALLS[kind], len(operands)) for kind, operands in calls)
-        for name, number in sorted(num_operands.items()):
-            types = ", ".join(["double"] * number)
-            yield f"declare double @{name}({types}) readnone nounwind willreturn"
-
-
-SCALAR = Scalar()
-
-
-def print_llvm(programs: Iterable[Program], width: Scalar = SCALAR) -> str:
+def print_llvm(programs: Iterable[Program], width: Lanes = SCALAR) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
     programs = list(programs)
@@ -217,7 +176,7 @@ def print_llvm(programs: Iterable[Program], width: Scalar = SCALAR) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, symbol: str, width: Scalar) -> Iterator[str]:
+def _function(program: Program, symbol: str, width: Lanes) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
     is_whole = program.num_operations <= LONGEST_WHOLE
     num_parts = 1 if is_whole else -(-program.num_operations // LONGEST_PART)
@@ -266,7 +225,7 @@ def _workspace(program: Program, parts: list[range]) -> tuple[dict[int, int], in
 
 
 def _operations(
-    program: Program, part: range, slots: dict[int, int], width: Scalar
+    program: Program, part: range, slots: dict[int, int], width: Lanes
 ) -> Iterator[str]:
     """The lines of some operations; a value from outside is loaded before its first use."""
     given = program.num_given

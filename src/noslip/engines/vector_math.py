@@ -2,7 +2,8 @@
 
 Every lane is computed alike and for itself, so its bits do not depend on the other lanes. The
 errors are those of the table, in units in the last place (ulp) of the true value; the tests find
-them with many digits. Signs of zeros, infinities and nan are those of the C library.
+them with many digits. Signs of zeros, infinities and nan are those of the C library, which also
+gives sine, cosine and tangent of angles beyond FAR.
 
     sin, cos, tan, exp, expm1, log, atan, atan2, tanh     below 1 ulp
     asin, acos, sinh, cosh                                below 1.5 ulp
@@ -21,14 +22,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from noslip.engines.far_angles import HALF_PI, far_remainder
 from noslip.engines.lanes import Value, Writer, vector_type
 
+# π/2 in three parts: each is the double nearest to what the ones before it leave.
+HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 # ln 2 in two parts, the first with 21 zeros at its end, so that it times an exponent is exact.
 LOG_2 = (0.6931471803691238, 1.9082149292705877e-10)
 # Added to a number below 2⁵¹, this leaves the nearest whole number in the last bits.
 ROUND = 1.5 * 2.0**52
-FAR = 2.0**40  # reduction by HALF_PI is exact enough up to here
+FAR = 2.0**40  # in radian: the remainder by HALF_PI has digits enough up to here
 
 # sin r = r + r z P(z) and cos r = 1 − z/2 + z² P(z) with z = r², |r| ≤ π/4
 SIN = (
@@ -62,18 +64,21 @@ ONE_BITS = 1023 << 52
 
 
 def _reduce(w: Writer, x: Value) -> tuple[Value, Value, Value]:
-    """Remainder r + low = x − n π/2 for x ≥ 0, and n in the last bits of a whole number."""
+    """Remainder r + low = x − n π/2 for 0 ≤ x ≤ FAR, and n in the last bits of a whole number."""
     shifted = w.fma(x, 2.0 / math.pi, ROUND)
     n = shifted - ROUND
     # the first difference is exact; what the second loses is kept
     a = w.fma(-n, HALF_PI[0], x)
     b = n * HALF_PI[1]
-    total, low = w.two_sum(a, -b)
+    r, low = w.two_sum(a, -b)
     low = w.fma(-n, HALF_PI[2], low - w.fma(n, HALF_PI[1], -b))
-    r = total + low
-    near = (r, low - (r - total), w.bits(shifted))
-    r, low, n = w.mend((x > FAR) & (x < math.inf), near, "far_remainder", x)
-    return r, low, n
+    return r, low, w.bits(shifted)
+
+
+def _is_far(w: Writer, x: Value) -> Value:
+    """Whether an angle is so large that the C library is asked."""
+    size = w.abs(x)
+    return (size > FAR) & (size < math.inf)
 
 
 def _quadrant(w: Writer, x: Value) -> tuple[tuple[Value, Value], tuple[Value, Value], Value]:
@@ -96,7 +101,7 @@ def _sincos(w: Writer, x: Value) -> list[Value]:
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 2) << 62)
     sin = w.from_bits(w.bits(w.where(is_odd, c, s)) ^ sign)
     cos = w.from_bits(w.bits(w.where(is_odd, s, c)) ^ (((n + 1) & 2) << 62))
-    return [sin, cos]
+    return w.mend(_is_far(w, x), [sin, cos], "far_sincos", x)
 
 
 def _tan(w: Writer, x: Value) -> list[Value]:
@@ -111,7 +116,8 @@ def _tan(w: Writer, x: Value) -> list[Value]:
     b, b_low = (w.where(is_odd, s, c) for s, c in zip(*parts, strict=True))
     quotient, low = _divide(w, a, a_low, b, b_low)
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 1) << 63)
-    return [w.from_bits(w.bits(quotient + low) ^ sign)]
+    near = w.from_bits(w.bits(quotient + low) ^ sign)
+    return w.mend(_is_far(w, x), [near], "far_tan", x)
 
 
 def _divide(w: Writer, a: Value, a_low: Value, b: Value, b_low: Value) -> tuple[Value, Value]:
@@ -290,7 +296,8 @@ BODIES: dict[str, tuple[Body, int]] = {
     "cosh": (_cosh, 1),
     "tanh": (_tanh, 1),
 }
-PERIODIC = frozenset({"sincos", "tan"})  # these need far_remainder
+#: Functions that ask the C library for far angles, and what they ask for.
+FAR_ANGLES = {"sincos": ("sin", "cos"), "tan": ("tan",)}
 
 
 def vector_functions(
@@ -307,7 +314,9 @@ def vector_functions(
     declared : what the caller declares besides; each line is written once.
     """
     own, lines = sorted(set(own)), set(declared)
-    text = far_remainder(lanes) if PERIODIC & set(own) else []
+    far = {name: FAR_ANGLES[name] for name in own if name in FAR_ANGLES}
+    library = library | {asked: 1 for names in far.values() for asked in names}
+    text = [_far(name, asked, lanes) for name, asked in far.items()]
     for name in own:
         body, count = BODIES[name]
         writer = Writer(lanes)
@@ -322,11 +331,28 @@ def vector_functions(
     return [*text, *sorted(lines)]
 
 
+def _far(name: str, asked: tuple[str, ...], lanes: int) -> str:
+    """What a function of far angles returns, by the C library."""
+    vector = vector_type(lanes)
+    returned = f"{{ {', '.join([vector] * len(asked))} }}"
+    lines = [f"define internal {returned} @far_{name}({vector} %a) nounwind noinline cold {{"]
+    result = "poison"
+    for k, library in enumerate(asked):
+        lines.append(f"  %y{k} = call {vector} @each_{library}({vector} %a)")
+        lines.append(f"  %r{k} = insertvalue {returned} {result}, {vector} %y{k}, {k}")
+        result = f"%r{k}"
+    return "\n".join([*lines, f"  ret {returned} {result}", "}"])
+
+
 def _each(name: str, count: int, lanes: int) -> str:
     """A library function called for every lane."""
     vector, letters = vector_type(lanes), "ab"[:count]
-    lines = []
-    result = "poison"
+    arguments = ", ".join(f"{vector} %{letter}" for letter in letters)
+    head = f"define internal {vector} @each_{name}({arguments}) nounwind"
+    if lanes == 1:
+        body = f"  %y = call double @{name}({arguments})\n  ret double %y"
+        return f"{head} alwaysinline {{\n{body}\n}}"
+    lines, result = [f"{head} noinline {{"], "poison"
     for k in range(lanes):
         for letter in letters:
             lines.append(f"  %{letter}{k} = extractelement {vector} %{letter}, i64 {k}")
@@ -334,6 +360,4 @@ def _each(name: str, count: int, lanes: int) -> str:
         lines.append(f"  %y{k} = call double @{name}({listed})")
         lines.append(f"  %r{k} = insertelement {vector} {result}, double %y{k}, i64 {k}")
         result = f"%r{k}"
-    arguments = ", ".join(f"{vector} %{letter}" for letter in letters)
-    head = f"define internal {vector} @each_{name}({arguments}) nounwind noinline {{"
-    return "\n".join([head, *lines, f"  ret {vector} {result}", "}"])
+    return "\n".join([*lines, f"  ret {vector} {result}", "}"])

@@ -12,7 +12,7 @@ that lane's inputs, to the last bit. Elementary functions are those of ``vector_
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,64 +21,9 @@ from numpy.typing import ArrayLike
 
 from noslip.engines import llvm
 from noslip.engines.interpreter import Array, input_tables
-from noslip.engines.lanes import TRUTH, splat, vector_type
-from noslip.engines.llvm import CALLS, Scalar
 from noslip.engines.native import CALL_ROWS, place
 from noslip.engines.program import Program
-from noslip.engines.vector_math import BODIES, vector_functions
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes(Scalar):
-    """How wide code is written: the same operations on vectors."""
-
-    @classmethod
-    def of(cls, lanes: int) -> Lanes:
-        """Vectors of this many lanes."""
-        return cls(real=vector_type(lanes), truth=vector_type(lanes, TRUTH), lanes=lanes)
-
-    def number(self, value: float) -> str:
-        """A constant, the same in all lanes."""
-        return splat(value)
-
-    def call(self, kind: str, name: str, operands: list[str], known: set[str]) -> str:
-        """A function of vectors; sine and cosine of one angle are found together."""
-        arguments = ", ".join(f"{self.real} {operand}" for operand in operands)
-        if kind in ("sin", "cos"):
-            both = f"%both_{operands[0].strip('%')}"
-            pair = f"{{ {self.real}, {self.real} }}"
-            line = f"{name} = extractvalue {pair} {both}, {('sin', 'cos').index(kind)}"
-            if both in known:
-                return line
-            known.add(both)
-            return f"{both} = call {pair} @lanes_sincos({arguments})\n  {line}"
-        return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
-
-    def definitions(self, programs: list[Program]) -> Iterator[str]:
-        """Bodies and declarations of what the calls of some programs need."""
-        counts = {
-            operation.kind: len(operation.operands)
-            for program in programs
-            for operation in program.operations
-            if operation.kind in CALLS
-        }
-        intrinsic = {kind: n for kind, n in counts.items() if CALLS[kind].startswith("llvm.")}
-        own = {"sincos" if kind in ("sin", "cos") else kind for kind in counts}
-        library = counts.keys() - intrinsic.keys() - BODIES.keys() - {"sin", "cos"}
-        yield from vector_functions(
-            own & BODIES.keys(),
-            {kind: counts[kind] for kind in library},
-            self.lanes,
-            declared=[
-                f"declare {self.real} @{self._symbol(kind)}({', '.join([self.real] * n)})"
-                for kind, n in intrinsic.items()
-            ],
-        )
-
-    def _symbol(self, kind: str) -> str:
-        if CALLS[kind].startswith("llvm."):
-            return CALLS[kind].replace(".f64", f".v{self.lanes}f64")
-        return f"lanes_{kind}" if kind in BODIES else f"each_{kind}"
+from noslip.engines.width import Lanes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +70,7 @@ def native_lanes() -> int:
 def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunction]:
     """Programs with different names, compiled together for vectors of lanes, by name."""
     programs = list(programs)
-    engine: Any = llvm.compiled(programs, Lanes.of(lanes), _library(programs))
+    engine: Any = llvm.compiled(programs, Lanes(lanes))
     functions = {}
     for k, program in enumerate(programs):
         functions[program.name] = WideFunction(
@@ -138,10 +83,3 @@ def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunct
             _engine=engine,
         )
     return functions
-
-
-def _library(programs: list[Program]) -> set[str]:
-    """Functions of the C library that wide code of these programs may call."""
-    kinds = {kind for program in programs for kind in program.count() if kind in CALLS}
-    kinds -= BODIES.keys() | {"sin", "cos"}
-    return {kind for kind in kinds if not CALLS[kind].startswith("llvm.")}
