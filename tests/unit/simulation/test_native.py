@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from native_runs import KEPLER_START, growing, kepler, run
 
 import noslip
 from noslip.simulation.native import sources
+from noslip.simulation.single import loop
 
 PACKAGE = Path(noslip.__file__).parent
 LOOPS = ("single.loop", "batches.loop", "batches.events", "recorded_loop")
@@ -110,3 +113,53 @@ def test_a_loop_is_made_from_the_files_that_its_import_loads(name):
     loaded = {Path(line) for line in done.stdout.splitlines()}
     path = PACKAGE.joinpath("simulation", *name.split(".")).with_suffix(".py")
     assert set(sources(path)) == {file for file in loaded if file.name != "__init__.py"}
+
+
+def test_one_compiled_loop_serves_all_models():
+    run(growing, [1.0], 1.0)
+    run(kepler, KEPLER_START, 1.0, sample_times=np.linspace(0.0, 1.0, 3))
+    assert len(loop.integrate.signatures) == 1
+
+
+ANOTHER_PROCESS = """
+import ctypes
+from noslip.simulation.single import loop
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import run_native
+
+@ctypes.CFUNCTYPE(None, *[ctypes.POINTER(ctypes.c_double)] * 5)
+def rates(t, x, u, p, out):
+    out[0] = 2.0
+
+plan = IntegrationPlan(
+    rates=ctypes.cast(rates, ctypes.c_void_p).value, parameters=(), start_time=0.0, end_time=1.0,
+    start_state=[1.0], absolute_tolerance=[1e-9],
+)
+print(run_native(plan).state[0], sum(loop.integrate.stats.cache_misses.values()))
+"""
+
+
+def test_another_process_does_not_compile_the_loop_again():
+    run(growing, [1.0], 1.0)
+    printed = subprocess.run(
+        [sys.executable, "-c", ANOTHER_PROCESS], check=True, capture_output=True, text=True
+    ).stdout
+    state, misses = printed.split()
+    assert float(state) == pytest.approx(3.0)
+    assert misses == "0"
+
+
+def test_whether_machine_code_is_on_disk(tmp_path):
+    script = (
+        "from noslip.simulation.native import is_on_disk\n"
+        "from noslip.simulation.single.loop import integrate\n"
+        "print(is_on_disk(integrate))\n"
+        "import noslip as ns\n"
+        "ns.simulate(ns.compile(ns.derive(ns.load('knife-edge'))), duration=0.1)\n"
+        "print(is_on_disk(integrate))\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "True"]

@@ -1,0 +1,103 @@
+"""Functions for the native loop to integrate, and a run of it without a model."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+
+import numpy as np
+from numba import cfunc
+
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import run_native
+
+native = cfunc("void({})".format(", ".join(["CPointer(float64)"] * 5)))
+
+
+# Errors of a few hundred roundings of numbers near 1.
+ROUNDING = 1e-13
+
+
+def run(rates, state, end_time, **fields):
+    """What the loop leaves, from a state at time 0 unless the fields of its plan say otherwise."""
+    state = np.array(state, dtype=float)
+    fields = {
+        "parameters": np.zeros(1),
+        "start_time": 0.0,
+        "absolute_tolerance": np.full(state.size, fields.get("relative_tolerance", 1e-8)),
+    } | fields
+    plan = IntegrationPlan(rates=rates.address, start_state=state, end_time=end_time, **fields)
+    return run_native(plan)
+
+
+@native
+def kepler(t, x, u, p, out):
+    cubed = (x[0] ** 2 + x[1] ** 2) ** 1.5
+    out[0] = x[2]
+    out[1] = x[3]
+    out[2] = -x[0] / cubed
+    out[3] = -x[1] / cubed
+
+
+@native
+def van_der_pol(t, x, u, p, out):
+    out[0] = x[1]
+    out[1] = p[0] * (1.0 - x[0] ** 2) * x[1] - x[0]
+
+
+@native
+def growing(t, x, u, p, out):
+    out[0] = x[0] * math.cos(t[0])
+
+
+@native
+def double_integrator(t, x, u, p, out):
+    out[0] = x[1]
+    out[1] = u[0]
+
+
+@native
+def falling(t, x, u, p, out):
+    out[0] = x[1]
+    out[1] = -1.0
+
+
+@native
+def first_state(t, x, u, p, out):
+    out[0] = x[0]
+
+
+KEPLER_START = [0.5, 0.0, 0.0, math.sqrt(3.0)]  # eccentricity 1/2, period 2π
+
+
+def python_rates(rates, n, parameters=(0.0,)):
+    """The same rates as a function of (t, y), for SciPy."""
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(rates.address)
+    p, u = np.array(parameters), np.zeros(1)
+
+    def f(t, y):
+        time, x, out = np.array([t]), np.ascontiguousarray(y), np.zeros(n)
+        call(*(a.ctypes.data for a in (time, x, u, p, out)))
+        return out
+
+    return f
+
+
+@native
+def pendulum(t, x, u, p, out):
+    # A point on the unit circle under gravity, in Cartesian coordinates.
+    pull = x[2] ** 2 + x[3] ** 2 - x[1]
+    out[0] = x[2]
+    out[1] = x[3]
+    out[2] = -pull * x[0]
+    out[3] = -pull * x[1] - 1.0
+
+
+@native
+def onto_circle(t, x, u, p, out):
+    length = math.sqrt(x[0] ** 2 + x[1] ** 2)
+    along = x[0] * x[2] + x[1] * x[3]
+    for i in range(2):
+        out[i] = x[i] * (1.5 - 0.5 * length**2)
+        out[2 + i] = x[2 + i] - along * x[i] / length**2
+    out[4] = max(abs(length - 1.0), abs(along))
