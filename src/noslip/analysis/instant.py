@@ -11,8 +11,8 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
+from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.inputs import plan_inputs
-from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start import Start, complete_start, start_names
 
 

@@ -17,7 +17,7 @@ from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
 from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
-from noslip.simulation.inputs import InputSpec
+from noslip.simulation.input_kinds import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory

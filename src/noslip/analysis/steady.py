@@ -34,7 +34,7 @@ from noslip.analysis.steady_search import (
 )
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.simulate import check_redundant_rows
+from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles
 

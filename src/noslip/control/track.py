@@ -30,7 +30,7 @@ from noslip.control.tracked import TrackResult as TrackResult
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.simulation.inputs import AbstractInputLaw
+from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start
 from noslip.simulation.trajectory import Trajectory

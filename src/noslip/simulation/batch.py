@@ -28,11 +28,10 @@ from noslip.simulation.batches.request import BatchInput, Request, read_request
 from noslip.simulation.batches.result import Batch
 from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.batches.starts import complete_starts
-from noslip.simulation.inputs import AbstractInputLaw
-from noslip.simulation.samples import _ENDINGS as ENDINGS
-from noslip.simulation.simulate import _check_arguments, _sample_times
+from noslip.simulation.checks import check_run, sample_times
+from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.samples import ENDINGS
 from noslip.simulation.single import loop
-from noslip.simulation.tolerances import check_settings
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
@@ -109,22 +108,19 @@ def simulate_batch(
     ------
     SimulationError : for inconsistent arguments.
     """
-    if not isinstance(system, System):
-        raise TypeError(
-            f"simulate_batch takes a System, got {type(system).__name__}: compile the equations "
-            "first"
-        )
-    check_settings(
-        system.model.name,
+    check_run(
+        "simulate_batch",
+        system,
+        duration=duration,
+        samples=samples,
+        method=method,
         rtol=rtol,
         atol=atol,
         step=step,
         max_step=max_step,
         max_steps=max_steps,
         start_time=start_time,
-        samples=samples,
     )
-    _check_arguments(system, duration, method, step, "return")
     lanes = native_lanes() if lanes is None else lanes
     threads = _num_cores() if threads is None else threads
     _check_choices(system, keep, lanes, threads, max_events)
@@ -132,7 +128,7 @@ def simulate_batch(
         columns=tuple(default_columns(system) if columns is None else columns),
         events=_all_events(system, events, stop),
         terminal=frozenset(stop or {}),
-        sample_times=_sample_times(samples, start_time, duration, system)
+        sample_times=sample_times(samples, start_time, duration, system)
         if set(keep) - {"final"}
         else np.zeros(0),
         start_time=start_time,

@@ -15,7 +15,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import Fault
 
 if TYPE_CHECKING:
-    from noslip.simulation.inputs import InputGenerator
+    from noslip.simulation.input_kinds import InputGenerator
 
 #: Conditioning (1: all directions alike) below which a law is told to be singular.
 SINGULAR = 1e-3

@@ -10,6 +10,7 @@ numbers that differ from run to run. Molds may be shared by threads, memories ma
 from __future__ import annotations
 
 from ctypes import addressof, c_char
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from noslip.simulation.single import loop
 from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
 
 Array = np.ndarray
+_Byte: Any = c_char
 
 CROSSINGS = 256  # events that do not end the run for which there is room before the loop pauses
 
@@ -102,7 +104,7 @@ class Mold:
         words[: self._image.size] = self._image
         words[_NUM_SAMPLES], words[_MAX_STEPS] = count, numbers.max_steps
         words[_TIMES], words[_STATES], words[_INPUTS] = 8 * times, 8 * states, 8 * inputs
-        words[_VECTORS] += addressof(c_char.from_buffer(words))
+        words[_VECTORS] += addressof(_Byte.from_buffer(words))
         reals[_REALS] = numbers.settings
         np.concatenate(numbers.vectors, out=reals[self._given])
         reals[self._samples : times] = numbers.sample_times

@@ -10,7 +10,7 @@ import pytest
 from sleighs import sleigh
 
 import noslip as ns
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 #: A run alone and a run in a batch take the same steps; what differs is rounding and its growth.

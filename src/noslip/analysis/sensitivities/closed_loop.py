@@ -22,15 +22,13 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import ExpressionError
-from noslip.simulation.batches.columns import _known as known_columns
-from noslip.simulation.inputs import (
-    AbstractInputLaw,
-    InputGenerator,
-    InputSpec,
+from noslip.simulation.batches.columns import known_columns
+from noslip.simulation.input_expressions import (
     inputs_expression,
     read_expression,
     traced_entries,
 )
+from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator, InputSpec
 
 #: Named expressions and named numbers that inputs and outputs may use.
 Definitions = Mapping[str, str | float]

@@ -32,9 +32,9 @@ from noslip.analysis.sensitivities.travel import Settings, travel
 from noslip.analysis.sensitivities.variables import TABLE
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.simulation.checks import sample_times
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.simulate import _sample_times
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending
 
@@ -121,7 +121,7 @@ def simulate_sensitivities(
     share = 1.0 / math.sqrt(1 + tangents.shape[1])
     settings = request.settings(
         numbers,
-        _sample_times(samples, start_time, duration, system),
+        sample_times(samples, start_time, duration, system),
         rtol=rtol * share,
         absolute=_absolute(request, state.size, atol * share),
         base=np.concatenate([numbers.base, np.zeros(len(bases))]),

@@ -35,7 +35,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.samples import _ending
+from noslip.simulation.samples import ending_of
 from noslip.simulation.single import loop as native
 from noslip.simulation.start import Start
 
@@ -190,15 +190,15 @@ def gradient(
         return recorded[-1].forward()
 
     pieces = travel(code_of, system, state, settings, run)
-    _check_ending(system, pieces[-1])
+    _checkending_of(system, pieces[-1])
     back = WayBack(pieces, recorded, settings, measurements)
     back.go()
     return _gradient(request, back, pieces, tangents)
 
 
-def _check_ending(system: System, last: Piece) -> None:
+def _checkending_of(system: System, last: Piece) -> None:
     if last.result.code != native.FINISHED:
-        _, message = _ending(last.result, last.code.loop.system, None)
+        _, message = ending_of(last.result, last.code.loop.system, None)
         raise SimulationError(
             message,
             f"model '{system.model.name}', t = {last.result.time:.9g} s",

@@ -17,7 +17,9 @@ from noslip.analysis.sensitivities.closed_loop import ClosedLoop, Definitions, I
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.inputs import AbstractInputLaw, InputPlan, Table, _number, table_entries
+from noslip.simulation.input_expressions import table_entries
+from noslip.simulation.input_kinds import AbstractInputLaw, Table
+from noslip.simulation.inputs import InputPlan, input_number
 from noslip.simulation.plan import InputTable
 
 
@@ -77,7 +79,7 @@ def numbers_of(
                 entries = table_entries(system, spec, k, offset, name)
                 tables += [InputTable(index=i, starts=s, coefficients=c) for i, s, c in entries]
             elif not isinstance(spec, str | ca.Function):
-                base[k] = _number(spec, name, system)
+                base[k] = input_number(spec, name, system)
     knots = [table.starts for table in tables] + ([generator.knots] if generator else [])
     return Numbers(
         base=base,

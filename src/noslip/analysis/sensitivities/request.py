@@ -13,10 +13,10 @@ from noslip.analysis.sensitivities.numbers import Numbers, check_given
 from noslip.analysis.sensitivities.travel import Settings
 from noslip.analysis.sensitivities.variables import Variable, read_variables
 from noslip.engines.system import Array, System
+from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.checks import METHODS, check_run
 from noslip.simulation.plan import InputTable
-from noslip.simulation.simulate import _METHODS, _check_arguments, check_redundant_rows
 from noslip.simulation.start import Start
-from noslip.simulation.tolerances import check_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +75,7 @@ class Request:
             start_time=self.start_time,
             end_time=self.end_time,
             times=times,
-            method=_METHODS[self.method],
+            method=METHODS[self.method],
             rtol=rtol,
             step=self.step,
             max_step=self.max_step,
@@ -108,21 +108,20 @@ def read_request(
     max_steps: int,
 ) -> Request:
     """Read and check what is asked for; `function` is the name of who asks."""
-    if not isinstance(system, System):
-        raise TypeError(
-            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
-        )
-    check_settings(
-        system.model.name,
+    check_run(
+        function,
+        system,
+        duration=duration,
+        samples=samples,
+        method=method,
         rtol=rtol,
         atol=atol,
         step=step,
         max_step=max_step,
         max_steps=max_steps,
         start_time=start_time,
-        samples=samples,
+        on_failure=on_failure,
     )
-    _check_arguments(system, duration, method, step, on_failure)
     definitions = dict(definitions or {})
     check_given(system, inputs, definitions)
     values = system.parameters(parameters)

@@ -16,8 +16,8 @@ from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, ST
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array
-from noslip.errors import SimulationError
-from noslip.simulation.simulate import _begin, _state
+from noslip.simulation.begin import begin as begin_run
+from noslip.simulation.begin import state_at
 from noslip.simulation.start import Start, complete_start
 
 
@@ -44,16 +44,10 @@ def begin(
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     params = numbers.p[: len(system.model.parameters)]
     plan = input_plan(loop, numbers, inputs)
-    started = start if isinstance(start, Start) else _begin(system, plan, start, time, params)
-    if started.time != time:
-        raise SimulationError(
-            f"the start is that of t = {started.time:g} s, but the run starts at {time:g} s",
-            f"simulation of model '{system.model.name}'",
-            f"pass start_time={started.time:g}, or complete the start at the other time",
-        )
-    state = _state(system, started.q, started.eta, started.mu, plan)
+    started = begin_run(system, plan, start, time, params)
+    state = state_at(system, started.q, started.eta, started.mu, plan)
     padded = np.concatenate([state, np.zeros(loop.num_states - state.size)])
-    at_rest = _state(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
+    at_rest = state_at(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
     w = inputs(time, at_rest, numbers.base_at(time), numbers.p)[num_u : num_u + num_w]
     changes = list(_changes(loop, numbers, variables, started, time))
     if isinstance(start, Start):

@@ -20,7 +20,7 @@ import numpy as np
 from noslip.analysis.sensitivities.numbers import place_of
 from noslip.analysis.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.engines.system import Array, System
-from noslip.simulation.inputs import Table
+from noslip.simulation.input_kinds import Table
 from noslip.simulation.plan import InputTable
 
 

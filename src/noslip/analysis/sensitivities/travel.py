@@ -17,9 +17,10 @@ from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
+from noslip.simulation.basis import other_basis
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
+from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.single import loop as native
 
 

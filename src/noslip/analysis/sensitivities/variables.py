@@ -22,9 +22,10 @@ from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
 from noslip.analysis.sensitivities.numbers import place_of, settable_inputs
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.inputs import AbstractInputLaw, Table, table_entries
+from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.input_expressions import table_entries
+from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.plan import InputTable
-from noslip.simulation.simulate import check_redundant_rows
 from noslip.simulation.start import Start
 from noslip.simulation.start_rows import layout_of
 

@@ -21,13 +21,13 @@ from noslip.engines.wide import compile_wide
 from noslip.simulation.batches.arrays import Array, TableSets
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.request import Request
-from noslip.simulation.inputs import (
-    InputGenerator,
+from noslip.simulation.input_expressions import (
     inputs_expression,
     read_expression,
     table_entries,
     traced_entries,
 )
+from noslip.simulation.input_kinds import InputGenerator
 
 _MOTION: weakref.WeakKeyDictionary[System, dict[int, Mapping[str, Any]]] = (
     weakref.WeakKeyDictionary()

@@ -15,7 +15,8 @@ import casadi as ca
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity
-from noslip.simulation.inputs import InputGenerator, read_expression
+from noslip.simulation.input_expressions import read_expression
+from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.start_rows import Orientation, layout_of
 
 Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
@@ -41,7 +42,7 @@ def trace_columns(
     generator : of the inputs, whose states are columns too.
     definitions : further names, as in :func:`read_expression`.
     """
-    known = _known(system, generator)
+    known = known_columns(system, generator)
     for name in definitions:
         read = partial(read_expression, system, name, f"column '{name}'", definitions)
         known.setdefault(name, ("", read))
@@ -63,7 +64,7 @@ def angle_columns(system: System) -> tuple[str, ...]:
     return tuple(name for o in layout_of(system).orientations for name in o.angle_names)
 
 
-def _known(system: System, generator: InputGenerator | None) -> dict[str, Column]:
+def known_columns(system: System, generator: InputGenerator | None) -> dict[str, Column]:
     """Every column there is."""
     kin, eq = system.kinematics, system.equations
     known: dict[str, Column] = {}

@@ -15,12 +15,12 @@ import numpy as np
 
 from noslip.engines.system import System
 from noslip.simulation import rules
+from noslip.simulation.basis import other_basis
 from noslip.simulation.batches.arrays import Array, LaneResults
 from noslip.simulation.batches.code import BatchCode
 from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
 from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.runner import CancelRequest
-from noslip.simulation.simulate import other_basis
 
 Compile = Callable[[System, int], BatchCode]
 

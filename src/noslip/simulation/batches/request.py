@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.batches.arrays import Array
-from noslip.simulation.inputs import AbstractInputLaw, Table
-from noslip.simulation.simulate import check_redundant_rows
+from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.start_rows import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.

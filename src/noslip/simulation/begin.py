@@ -1,0 +1,60 @@
+"""Where a run begins: its start completed with the inputs that hold there, and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.start import Start, complete_start
+
+
+def begin(
+    system: System,
+    plan: InputPlan,
+    start: Mapping[str, float] | Start | None,
+    time: float,
+    values: Array,
+) -> Start:
+    """The completed start of a run at a time, s; one that is completed already stays as it is."""
+    if not isinstance(start, Start):
+        return _completed(system, plan, start, time, values)
+    if start.time != time:
+        raise SimulationError(
+            f"the start is that of t = {start.time:g} s, but the run starts at {time:g} s",
+            f"simulation of model '{system.model.name}'",
+            f"pass start_time={start.time:g}, or complete the start at the other time",
+        )
+    return start
+
+
+def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> Array:
+    """[q; η; μ; W; z] at the start, no work done yet."""
+    work = np.zeros(1 if system.does_work else 0)
+    generator = plan.generator.start if plan.generator else np.zeros(0)
+    return np.concatenate([q, eta, mu, work, generator])
+
+
+def _completed(
+    system: System,
+    plan: InputPlan,
+    start: Mapping[str, float] | None,
+    time: float,
+    values: Array,
+) -> Start:
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+
+    def speed_inputs(q: Array) -> Array:
+        eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+        return inputs_at(plan, time, state_at(system, q, eta, mu, plan))[num_u : num_u + num_w]
+
+    return complete_start(
+        system,
+        dict(start or {}),
+        time=time,
+        speed_inputs=speed_inputs if num_w else None,
+        parameters=values,
+    )

@@ -1,0 +1,145 @@
+"""What a run is asked for, refused where no run could do it: settings, methods, times of samples.
+
+The same for one run, for a batch and for derivatives. A relative tolerance below the rounding of a
+double cannot be met, and the error estimate is then noise; one above a tenth leaves no digit right.
+Both run, and their result means nothing, which is worse than an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.model.scenario import MAX_SAMPLES
+from noslip.simulation import rules
+
+#: Methods by their names.
+METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
+
+#: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
+SMALLEST, LARGEST = 1e-15, 0.1
+
+
+def check_run(
+    function: str,
+    system: System,
+    *,
+    duration: float,
+    samples: Any,
+    method: str,
+    rtol: float,
+    atol: float,
+    step: float,
+    max_step: float,
+    max_steps: int,
+    start_time: float,
+    on_failure: str = "raise",
+) -> None:
+    """Refuse what no run could use.
+
+    Parameters
+    ----------
+    function : name of who asks, for the message.
+    system, duration, samples, method, rtol, atol, step, max_step, max_steps, start_time,
+        on_failure : as in :func:`simulate`.
+
+    Raises
+    ------
+    TypeError : if the system is something else.
+    SimulationError : for the first setting that is out of its range.
+    """
+    if not isinstance(system, System):
+        raise TypeError(
+            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    where = f"simulation of model '{system.model.name}'"
+    if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
+        raise SimulationError(
+            f"the tolerances are rtol = {rtol}, atol = {atol}",
+            where,
+            f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
+            f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
+        )
+    if not _within(step, 0.0, math.inf) or step == math.inf:
+        raise SimulationError(f"the step is {step} s", where, "give a time in s; 0 to choose it")
+    if not _within(max_step, 5e-324, math.inf):
+        raise SimulationError(
+            f"the largest step is {max_step} s", where, "give max_step=…, a positive time in s"
+        )
+    if not _within(max_steps, 1, math.inf):
+        raise SimulationError(
+            f"at most {max_steps} steps are allowed", where, "give max_steps=…, 1 or more"
+        )
+    if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
+        raise SimulationError(
+            f"the run starts at {start_time} s", where, "give start_time=…, a finite time in s"
+        )
+    _check_samples(samples, where)
+    is_number = isinstance(duration, int | float | np.number)
+    if not (is_number and math.isfinite(duration) and duration > 0):
+        raise SimulationError(f"the duration is {duration} s", where, "give a positive time in s")
+    if method not in METHODS:
+        raise SimulationError(
+            f"there is no method '{method}'", where, "use method='dop853' or method='rk4'"
+        )
+    if method == "rk4" and not step > 0:
+        raise SimulationError("rk4 has no step", where, "give step=…, in s")
+    if on_failure not in ("raise", "return"):
+        raise SimulationError(f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'")
+
+
+def sample_times(
+    samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
+) -> Array:
+    """Times of the samples, from their number or as they are given."""
+    if isinstance(samples, int | np.integer):
+        if samples < 2:
+            raise SimulationError(
+                f"{samples} samples are asked for",
+                f"simulation of model '{system.model.name}'",
+                "ask for at least 2, or give the times themselves",
+            )
+        return np.linspace(start_time, start_time + duration, int(samples))
+    times = np.asarray(samples, dtype=float)
+    if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
+        raise SimulationError(
+            "the sample times must increase and lie within the run",
+            f"simulation of model '{system.model.name}'",
+            f"give times between {start_time:g} and {start_time + duration:g} s",
+        )
+    return times
+
+
+def _increases(times: Array, start_time: float, duration: float) -> bool:
+    """Whether times follow each other within a run; nan follows nothing."""
+    if not (times[0] >= start_time and times[-1] <= start_time + duration):
+        return False
+    return times.size == 1 or bool((times[1:] >= times[:-1]).all())
+
+
+def _check_samples(samples: Any, where: str) -> None:
+    """A count, or an array of numbers, that fits into memory."""
+    try:
+        is_count = isinstance(samples, int | np.integer)
+        count = int(samples) if is_count else np.asarray(samples, dtype=float).size
+    except (TypeError, ValueError):
+        raise SimulationError(
+            f"the samples are {samples!r:.40}, which are not times",
+            where,
+            "give a whole number, or the times in s as an array",
+        ) from None
+    if count > MAX_SAMPLES:
+        raise SimulationError(
+            f"{count} samples are asked for", where, f"ask for {MAX_SAMPLES} or fewer"
+        )
+
+
+def _within(value: Any, lower: float, upper: float) -> bool:
+    """Whether a value is a number in a closed range; nan is in none."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return is_number and bool(lower <= value <= upper)

@@ -1,0 +1,121 @@
+"""What an input may be given as: a number, an expression, a table, a function, or a law for all.
+
+A table is piecewise cubic in time. A law gives all inputs at once, as traced expressions, and may
+have states of its own.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.guards import Guard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """An input given at times, in between by `kind`: ``hold``, ``linear`` or ``cubic`` spline.
+
+    Before the first and after the last time the end values hold.
+    """
+
+    times: Array
+    values: Array
+    kind: str = "linear"
+
+    def __post_init__(self) -> None:
+        times = np.asarray(self.times, dtype=float)
+        values = np.asarray(self.values, dtype=float)
+        if self.kind not in ("hold", "linear", "cubic"):
+            raise SimulationError(
+                f"a table cannot be interpolated by '{self.kind}'",
+                "Table(kind=…)",
+                nearest(self.kind, ("hold", "linear", "cubic")),
+            )
+        if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
+            raise SimulationError(
+                f"a table needs as many values as times, at least 2, got {values.shape} values for "
+                f"{times.shape} times",
+                "Table(times=…, values=…)",
+                "give two one-dimensional arrays of the same length",
+            )
+        if np.any(np.diff(times) <= 0) or not np.all(np.isfinite(times) & np.isfinite(values)):
+            raise SimulationError(
+                "the times of a table must increase and all numbers be finite",
+                "Table(times=…, values=…)",
+                "sort the rows by time and remove repeated or missing ones",
+            )
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "values", values)
+
+    def segments(self) -> tuple[Array, Array]:
+        """Starts (n,) and coefficients (n, 4), cubic first, of the time since each start."""
+        t, y = self.times, self.values
+        zero = np.zeros(len(t))
+        if self.kind == "hold":
+            return t, np.column_stack([zero, zero, zero, y])
+        if self.kind == "linear":
+            slope = np.append(np.diff(y) / np.diff(t), 0.0)
+            coefficients = np.column_stack([zero, zero, slope, y])
+        else:
+            from scipy.interpolate import CubicSpline
+
+            spline = CubicSpline(t, y, bc_type="natural")
+            last = np.array([[0.0, 0.0, 0.0, y[-1]]])
+            coefficients = np.vstack([spline.c.T, last])
+        # before the first time its value holds
+        starts = np.concatenate([[t[0] - 1.0], t])
+        first = np.array([[0.0, 0.0, 0.0, y[0]]])
+        return starts, np.vstack([first, coefficients])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputGenerator:
+    """Inputs as traced expressions, with states of their own: a controller or a feed-forward law.
+
+    Parameters
+    ----------
+    inputs : input name → expression of the system's symbols, `states` and `parameters`.
+    states : (nz,) symbols of its own states z.
+    rates : (nz,) ż.
+    start : (nz,) z at the start.
+    names : names of z, for columns; units alike.
+    parameters : symbols of numbers it needs beyond the model's, with their values.
+    update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
+        the period is 0.
+    knots : times at which an input or one of its derivatives jumps; steps end there.
+    guards : what the law divides by, for a run that ends where one of them vanishes.
+    """
+
+    inputs: dict[str, ca.SX]
+    states: ca.SX
+    rates: ca.SX
+    start: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    parameters: ca.SX
+    parameter_values: Array
+    update: ca.SX | None = None
+    period: float = 0.0
+    knots: Array = field(default_factory=lambda: np.zeros(0))
+    guards: tuple[Guard, ...] = ()
+
+
+class AbstractInputLaw(abc.ABC):
+    """All inputs at once, by a rule that may have states of its own; traced anew for each basis."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def generator(self, system: System) -> InputGenerator:
+        """The rule in the symbols of this system."""
+
+
+#: What an input may be given as.
+InputSpec = float | str | Table | ca.Function | Callable[[float, Array, Array], float]
