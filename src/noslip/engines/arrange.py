@@ -28,8 +28,11 @@ from noslip.engines.program import Operation, Program
 FUSED = 4
 CYCLES = {"div": 13, "sqrt": 20, "sin": 40, "cos": 40, "tan": 50, "atan2": 60, "neg": 0, "abs": 0}
 SUMS = ("add", "sub")
+#: Terms of a sum that are searched for common factors; longer sums are left alone.
+MOST_FACTORED = 100
 
 _Known = Any  # a tuple that begins with (ready, is_product)
+_Terms = list[tuple[int, tuple[int, ...]]]  # signs and factors
 
 
 def arrange(program: Program, *, order: bool = True) -> Program:
@@ -85,9 +88,9 @@ class _Regrouping:
             if self.is_inner(value):
                 self.place.append(-1)
             elif kind in SUMS:
-                self.place.append(self.sum(self.terms(value, 1, [])))
+                self.place.append(self.sum(self.terms(value)))
             elif kind == "mul":
-                self.place.append(self.make("mul", *self.pair(self.factors(value, []))))
+                self.place.append(self.make("mul", *self.pair(self.factors(value))))
             else:
                 self.place.append(self.make(kind, *[self.place[i] for i in operands]))
         outputs = tuple(self.place[value] for value in self.old.outputs)
@@ -100,28 +103,33 @@ class _Regrouping:
         kind, user = self.old.operations[value - self.given].kind, self.user[value]
         return (kind in SUMS and user in SUMS) or (kind == "mul" and user in ("add", "sub", "mul"))
 
-    def terms(
-        self, value: int, sign: int, found: list[tuple[int, tuple[int, ...]]]
-    ) -> list[tuple[int, tuple[int, ...]]]:
+    def terms(self, value: int) -> _Terms:
         """Signs and factors of all terms of a sum."""
-        kind, operands = self.old.operations[value - self.given]
-        signs = (sign, -sign if kind == "sub" else sign)
-        for operand, its_sign in zip(operands, signs, strict=True):
-            if not self.is_inner(operand):
-                found.append((its_sign, (self.place[operand],)))
-            elif self.old.operations[operand - self.given].kind == "mul":
-                found.append((its_sign, tuple(self.factors(operand, []))))
-            else:
-                self.terms(operand, its_sign, found)
+        found: _Terms = []
+        stack = [(value, 1)]
+        while stack:
+            value, sign = stack.pop()
+            kind, operands = self.old.operations[value - self.given]
+            signs = (sign, -sign if kind == "sub" else sign)
+            for operand, its_sign in zip(operands, signs, strict=True):
+                if not self.is_inner(operand):
+                    found.append((its_sign, (self.place[operand],)))
+                elif self.old.operations[operand - self.given].kind == "mul":
+                    found.append((its_sign, tuple(self.factors(operand))))
+                else:
+                    stack.append((operand, its_sign))
         return found
 
-    def factors(self, value: int, found: list[int]) -> list[int]:
+    def factors(self, value: int) -> list[int]:
         """All factors of a product."""
-        for operand in self.old.operations[value - self.given].operands:
-            if self.is_inner(operand):
-                self.factors(operand, found)
-            else:
-                found.append(self.place[operand])
+        found = []
+        stack = [value]
+        while stack:
+            for operand in self.old.operations[stack.pop() - self.given].operands:
+                if self.is_inner(operand):
+                    stack.append(operand)
+                else:
+                    found.append(self.place[operand])
         return found
 
     def make(self, kind: str, *operands: int, ready: int | None = None) -> int:
@@ -147,13 +155,13 @@ class _Regrouping:
             factors = [value for _, value in queue]
         return factors[0], factors[1]
 
-    def sum(self, terms: list[tuple[int, tuple[int, ...]]]) -> int:
+    def sum(self, terms: _Terms) -> int:
         """The value of a sum of products with signs."""
         total = self.signed_sum(terms)
         value = self.make("mul", *total.factors) if total.is_product else total.factors[0]
         return value if total.sign > 0 else self.make("neg", value)
 
-    def signed_sum(self, terms: list[tuple[int, tuple[int, ...]]]) -> _Term:
+    def signed_sum(self, terms: _Terms) -> _Term:
         """A sum as one term: common factors first, then one by one or by pairs."""
         queue = [self.term(k, *term) for k, term in enumerate(self.factored(terms))]
         if len(queue) == 1:
@@ -168,11 +176,9 @@ class _Regrouping:
             heappush(queue, self.add(heappop(queue), heappop(queue)))
         return queue[0]
 
-    def factored(
-        self, terms: list[tuple[int, tuple[int, ...]]]
-    ) -> list[tuple[int, tuple[int, ...]]]:
+    def factored(self, terms: _Terms) -> _Terms:
         """Terms with a b + a c as one term a (b + c), as far as the sum is known no later so."""
-        while True:
+        while len(terms) <= MOST_FACTORED:
             counts = Counter(i for _, factors in terms if len(factors) > 1 for i in set(factors))
             common, count = max(counts.items(), key=itemgetter(1), default=(-1, 0))
             if count < 2:
@@ -189,8 +195,9 @@ class _Regrouping:
                 return terms
             total = self.signed_sum(inner)
             terms = [*others, (total.sign, (common, *total.factors))]
+        return terms
 
-    def known_at(self, terms: list[tuple[int, tuple[int, ...]]]) -> list[tuple[int, bool]]:
+    def known_at(self, terms: _Terms) -> list[tuple[int, bool]]:
         """Cycles from which on terms are known but for their last product, if there is one."""
         found = []
         for _, factors in terms:
