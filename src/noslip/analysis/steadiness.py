@@ -59,9 +59,13 @@ class Point:
         r, cdot, g, v, eta = (e.ravel() for e in vectors)
         return r, cdot, g, v, eta, mass
 
-    def derivatives(self) -> tuple[list[Array], list[Array], list[Array]]:
-        """Derivatives of r, ċ, g, v and η with respect to c, ζ and inputs."""
-        by_c, by_zeta, by_inputs = (np.array(e) for e in self.chart.derivatives(*self.arguments))
+    def derivatives(
+        self, zetadot: Array | None = None
+    ) -> tuple[list[Array], list[Array], list[Array]]:
+        """Derivatives of r, ċ, g, v and η with respect to c, ζ and inputs, at a ζ̇; 0 if steady."""
+        t, c, zeta, none, *others = self.arguments
+        at = (t, c, zeta, none if zetadot is None else zetadot, *others)
+        by_c, by_zeta, by_inputs = (np.array(e) for e in self.chart.derivatives(*at))
         split = self.chart.split
         return split(by_c), split(by_zeta), split(by_inputs)
 

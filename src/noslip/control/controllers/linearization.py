@@ -1,7 +1,7 @@
 """The exact linearization along a motion: how small errors grow, and what inputs do to them.
 
-With x = [q; η; w] less the reference's, to first order, and Jacobians by differentiation of the
-model's equations at the reference,
+With x = [q; η; w] less the reference's, to first order, and exact derivatives at the reference, the
+same as for steady motions (``analysis/linearize.py``),
 
     (1)  ẋ = A(t) x + B(t) [u − u_r; ẇ − ẇ_r]
 
@@ -20,8 +20,11 @@ import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from noslip.analysis.chart import chart_at
 from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.linearize import small_motions
 from noslip.analysis.motion import AbstractMotion
+from noslip.analysis.steadiness import Point
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.joints import Planar
@@ -75,46 +78,64 @@ def linearize_along(
     SimulationError : for quaternions, and for a duration or number of samples that cannot be.
     """
     _check(system, duration, samples)
-    kin, eq = system.kinematics, system.equations
-    symbols = kin.symbols
     reference = trace_reference(system, motion)
     values = system.parameters(parameters)
     times = np.linspace(0.0, duration, samples)
     states = _reference_states(system, reference, reference_start, times, values)
-    trace = reference.motion
-    on_motion = ca.Function(
+    on_motion = _on_motion(system, reference)
+    pairs = []
+    for t, z in zip(times, states, strict=True):
+        at = on_motion(t, z, values, reference.motion.parameter_values)
+        q, eta, inputs = (np.array(e).ravel() for e in at)
+        chart = chart_at(system, t, q, values)
+        pairs.append(
+            _at_point(
+                Point(
+                    system=system,
+                    chart=chart,
+                    time=t,
+                    c=chart.from_coordinates(q),
+                    zeta=eta,
+                    inputs=inputs,
+                    parameters=values,
+                )
+            )
+        )
+    names = tuple(s.name for s in system.independent_speeds)
+    A, B = (np.array(part) for part in zip(*pairs, strict=True))
+    return Linearization(speeds=names, times=times, A=A, B=B)
+
+
+def _on_motion(system: System, reference: Reference) -> ca.Function:
+    """q, η and all inputs of the reference."""
+    symbols, trace = system.kinematics.symbols, reference.motion
+    inputs = (reference.forces, reference.speed_inputs, reference.speed_input_rates)
+    return ca.Function(
         "reference",
         [symbols.t, reference.states, symbols.params, trace.parameters],
-        [
-            reference.q,
-            reference.eta,
-            reference.forces,
-            reference.speed_inputs,
-            reference.speed_input_rates,
-        ],
+        [reference.q, reference.eta, ca.vertcat(*inputs)],
     )
-    x = ca.vertcat(symbols.q, kin.eta, symbols.w)
-    xdot = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, symbols.wdot)
-    inputs = ca.vertcat(symbols.u, symbols.wdot)
-    jacobians = ca.Function(
-        "jacobians",
-        [symbols.t, symbols.q, kin.eta, symbols.u, symbols.w, symbols.wdot, symbols.params],
-        [ca.densify(ca.jacobian(xdot, e)) for e in (x, inputs)] + [ca.densify(xdot)],
-    )
-    all_A, all_B = [], []
-    for t, z in zip(times, states, strict=True):
-        q, *others = on_motion(t, z, values, trace.parameter_values)
-        A, B, moving = (np.array(e) for e in jacobians(t, q, *others, values))
-        T, spin = np.eye(len(A)), np.zeros_like(A)
-        for at in planar_places(system):
-            heading, turning = float(q[at + 2]), float(moving[at + 2, 0])
-            c, s = np.cos(heading), np.sin(heading)
-            T[at : at + 2, at : at + 2] = [[c, s], [-s, c]]
-            spin[at, at + 1], spin[at + 1, at] = turning, -turning  # Ṫ T⁻¹
-        all_A.append(spin + T @ A @ T.T)
-        all_B.append(T @ B)
-    names = tuple(s.name for s in kin.independent_speeds)
-    return Linearization(speeds=names, times=times, A=np.array(all_A), B=np.array(all_B))
+
+
+def _at_point(point: Point) -> tuple[Array, Array]:
+    """A and B of (1) at a state: without quaternions c is q, and ζ is η."""
+    system = point.system
+    zetadot, cdot = point.rates()
+    num = len(point.c)
+    near = small_motions(point, range(num), np.eye(num), zetadot)
+    # w moves from the inputs to the states
+    nx, nu, nw = len(near.A), len(system.model.inputs), len(system.model.speed_inputs)
+    of_u, of_w, of_wdot = np.split(near.B, [nu, nu + nw], axis=1)
+    A = np.vstack([np.hstack([near.A, of_w]), np.zeros((nw, nx + nw))])
+    B = np.vstack([np.hstack([of_u, of_wdot]), np.eye(nw, nu + nw, nu)])
+    # planar bases in their own axes
+    T, spin = np.eye(nx + nw), np.zeros_like(A)
+    for at in planar_places(system):
+        heading, turning = point.c[at + 2], cdot[at + 2]
+        c, s = np.cos(heading), np.sin(heading)
+        T[at : at + 2, at : at + 2] = [[c, s], [-s, c]]
+        spin[at, at + 1], spin[at + 1, at] = turning, -turning  # Ṫ T⁻¹
+    return spin + T @ A @ T.T, T @ B
 
 
 def planar_places(system: System) -> list[int]:
