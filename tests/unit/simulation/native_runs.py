@@ -13,7 +13,6 @@ from noslip.simulation.runner import run_native
 
 native = cfunc("void({})".format(", ".join(["CPointer(float64)"] * 5)))
 
-
 # Errors of a few hundred roundings of numbers near 1.
 ROUNDING = 1e-13
 

@@ -1,0 +1,187 @@
+"""Batches: every trajectory is the run it would be alone."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from batch_runs import COUNT, SAME, alone, compare, starts_of_disks, varied
+
+import noslip as ns
+from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
+
+
+@pytest.fixture(scope="module")
+def disk(system_of):
+    return system_of("rolling-disk")
+
+
+@pytest.fixture(scope="module")
+def disk_starts():
+    return starts_of_disks()
+
+
+@pytest.fixture(scope="module")
+def pendulum(system_of):
+    return system_of("pendulum")
+
+
+class TestSameAsAlone:
+    """Second way: `simulate`, trajectory by trajectory, in scalar code."""
+
+    @pytest.mark.parametrize(
+        "settings", [{}, {"method": "rk4", "step": 0.01}], ids=["dop853", "rk4"]
+    )
+    def test_starts_and_parameters(self, disk, disk_starts, rng, settings):
+        parameters = {"m": varied(rng, 1.2), "r": 0.4, "I_axial": varied(rng, 0.1)}
+        names = [
+            *("disk.x", "disk.tilt", "disk.wz", "acceleration.disk.wy", "kinetic_energy"),
+            *("potential_energy", "work", "rim.contact_x", "residual.rim.lateral"),
+        ]
+        common = {"duration": 1.5, "samples": 16, **settings}
+        batch = ns.simulate_batch(
+            disk,
+            starts=disk_starts,
+            parameters=parameters,
+            columns=names,
+            keep=["samples"],
+            **common,
+        )
+        runs = [
+            alone(disk, k, starts=disk_starts, parameters=parameters, **common)
+            for k in range(COUNT)
+        ]
+        compare(batch, runs, names)
+        assert batch.units["disk.wz"] == "rad/s"
+
+    @pytest.mark.parametrize(
+        "name", ["agv", "heavy-body", "tricycle", "four-bar", "car", "steered-arm"]
+    )
+    def test_expressions_with_numbers_of_each_trajectory(self, system_of, rng, name):
+        system = system_of(name)
+        numbers = {"phase": rng.uniform(0, 3, COUNT), "size": rng.uniform(0.01, 0.05, COUNT)}
+        definitions = {"angle": "2*t + phase"}
+        inputs = {u.name: "size*sin(angle)" for u in system.model.inputs}
+        inputs |= {w.name: "size*cos(angle)" for w in system.model.speed_inputs}
+        starts = {s.name: 0.1 for s in system.independent_speeds}
+        starts = {n: varied(rng, v) for n, v in starts.items() if n not in inputs}
+        common = {"inputs": inputs, "duration": 1.0, "samples": 6}
+        names = [q.name for q in (*system.coordinates, *system.speeds, *system.inputs)]
+        batch = ns.simulate_batch(
+            system,
+            starts=starts,
+            definitions={**numbers, **definitions},
+            columns=names,
+            keep=["samples"],
+            **common,
+        )
+        runs = [
+            alone(system, k, starts=starts, numbers=numbers, definitions=definitions, **common)
+            for k in range(COUNT)
+        ]
+        compare(batch, runs, names)
+
+    def test_constants_and_tables(self, pendulum, rng):
+        torques = varied(rng, 0.5)
+        batch = ns.simulate_batch(
+            pendulum, duration=1.0, inputs={"torque": torques}, keep=["samples"], samples=5
+        )
+        runs = [
+            alone(pendulum, k, duration=1.0, samples=5, inputs={"torque": torques[k]})
+            for k in range(COUNT)
+        ]
+        compare(batch, runs, ["swing.angle", "swing.rate"])
+
+    @pytest.mark.parametrize("kind", ["hold", "linear", "cubic"])
+    @pytest.mark.parametrize("is_shared", [True, False])
+    def test_tables(self, pendulum, rng, kind, is_shared):
+        times = np.array([0.0, 0.2, 0.45, 0.7, 1.3])
+        tables = [
+            ns.Table(times=times + 0.01 * k, values=rng.normal(size=5), kind=kind)
+            for k in range(1 if is_shared else COUNT)
+        ]
+        starts = {"swing.angle": varied(rng, 0.4)}
+        common = {"duration": 1.5, "samples": 7}
+        batch = ns.simulate_batch(
+            pendulum,
+            starts=starts,
+            inputs={"torque": tables[0] if is_shared else tables},
+            keep=["samples"],
+            columns=["swing.angle", "torque"],
+            **common,
+        )
+        runs = [
+            alone(
+                pendulum,
+                k,
+                starts=starts,
+                inputs={"torque": tables[0 if is_shared else k]},
+                **common,
+            )
+            for k in range(COUNT)
+        ]
+        compare(batch, runs, ["swing.angle", "torque"])
+
+    def test_casadi_functions(self, pendulum, rng):
+        t, q, v = ca.SX.sym("t"), ca.SX.sym("q"), ca.SX.sym("v")
+        p = ca.SX.sym("p", len(pendulum.model.parameters))
+        law = ca.Function("law", [t, q, v, p], [-0.5 * q - 0.1 * v + 0.1 * ca.sin(t) * p[1]])
+        starts = {"swing.angle": varied(rng, 0.4)}
+        common = {"duration": 1.0, "samples": 5, "inputs": {"torque": law}}
+        batch = ns.simulate_batch(pendulum, starts=starts, keep=["samples"], **common)
+        runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
+        compare(batch, runs, ["swing.angle", "swing.rate"])
+
+    @pytest.mark.parametrize("period", [0.0, 0.05])
+    def test_laws_with_states_of_their_own(self, pendulum, rng, period):
+        class Integral(AbstractInputLaw):
+            """Torque from the integral of the angle, in steps of a period or all the time."""
+
+            def generator(self, system):
+                z, gain = ca.SX.sym("z"), ca.SX.sym("gain")
+                angle = system.kinematics.symbols.q[0]
+                return InputGenerator(
+                    inputs={"torque": -gain * z - 0.2 * angle},
+                    states=z,
+                    rates=ca.SX(0) if period else angle,
+                    start=np.array([0.1]),
+                    names=("memory",),
+                    units=("rad*s",),
+                    parameters=gain,
+                    parameter_values=np.array([3.0]),
+                    update=z + period * angle if period else None,
+                    period=period,
+                )
+
+        starts = {"swing.angle": varied(rng, 0.4)}
+        common = {"duration": 1.02, "samples": 7, "inputs": Integral()}
+        names = ["swing.angle", "memory", "torque"]
+        batch = ns.simulate_batch(
+            pendulum, starts=starts, keep=["samples"], columns=names, **common
+        )
+        runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
+        compare(batch, runs, names)
+
+    def test_start_time_and_first_steps(self, pendulum, rng):
+        starts = {"swing.angle": varied(rng, 0.4)}
+        common = {"duration": 1.0, "samples": 5, "start_time": 3.0, "max_step": 0.02, "step": 1e-4}
+        common["inputs"] = {"torque": "sin(t)"}
+        batch = ns.simulate_batch(pendulum, starts=starts, keep=["samples"], **common)
+        runs = [alone(pendulum, k, starts=starts, **common) for k in range(COUNT)]
+        compare(batch, runs, ["swing.angle"])
+        assert batch.sample_times.tolist() == [3.0, 3.25, 3.5, 3.75, 4.0]
+
+    @pytest.mark.parametrize("lanes", [1, 2, 4, 16])
+    def test_any_number_of_lanes(self, disk, disk_starts, lanes):
+        common = {"duration": 1.0, "starts": disk_starts, "keep": ["samples"], "samples": 5}
+        wide = ns.simulate_batch(disk, lanes=8, **common)
+        other = ns.simulate_batch(disk, lanes=lanes, **common)
+        for name in wide.samples:
+            np.testing.assert_allclose(other.samples[name], wide.samples[name], **SAME)
+
+    def test_folded_parameters(self, disk_starts):
+        system = ns.compile(ns.derive(ns.load("rolling-disk")), fold=True)
+        kept = ns.compile(ns.derive(ns.load("rolling-disk")))
+        one, other = (
+            ns.simulate_batch(s, duration=1.0, starts=disk_starts) for s in (system, kept)
+        )
+        for name in one.final:
+            np.testing.assert_allclose(one[name], other[name], **SAME)

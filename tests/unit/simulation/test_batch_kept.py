@@ -1,0 +1,84 @@
+"""What a batch keeps: ends, extremes, samples, names and units."""
+
+import numpy as np
+import pytest
+from batch_runs import COUNT, starts_of_disks
+
+import noslip as ns
+
+
+@pytest.fixture(scope="module")
+def disk(system_of):
+    return system_of("rolling-disk")
+
+
+@pytest.fixture(scope="module")
+def disk_starts():
+    return starts_of_disks()
+
+
+class TestKept:
+    COMMON = {"duration": 2.0, "samples": 21, "columns": ["disk.x", "disk.tilt", "height"]}
+    HEIGHT = {"height": "disk.z - 0.1*a"}
+
+    def test_reductions_and_samples(self, disk, disk_starts):
+        definitions = {"a": np.linspace(0, 1, COUNT), **self.HEIGHT}
+        kwargs = {"starts": disk_starts, "definitions": definitions, **self.COMMON}
+        full = ns.simulate_batch(disk, keep=["samples"], **kwargs)
+        least = ns.simulate_batch(disk, keep=["minimum", "maximum"], **kwargs)
+        final = ns.simulate_batch(disk, **kwargs)
+        assert not least.samples and not final.minimum and not full.maximum
+        for name in self.COMMON["columns"]:
+            assert np.array_equal(least.minimum[name], full.samples[name].min(axis=1))
+            assert np.array_equal(least.maximum[name], full.samples[name].max(axis=1))
+            assert np.array_equal(final[name], full[name])
+            # the end is a state, samples at the same time are projected from the dense output
+            assert final[name] == pytest.approx(full.samples[name][:, -1], abs=1e-12)
+        assert full.units == {"disk.x": "m", "disk.tilt": "rad", "height": ""}
+
+    def test_samples_go_where_they_are_wanted(self, disk, disk_starts, tmp_path):
+        out = np.memmap(tmp_path / "samples", dtype=float, mode="w+", shape=(COUNT, 21, 2))
+        kwargs = {"duration": 1.0, "samples": 21, "columns": ["disk.x", "disk.y"]}
+        batch = ns.simulate_batch(disk, starts=disk_starts, keep=["samples"], out=out, **kwargs)
+        assert np.shares_memory(batch.samples["disk.y"], out)
+        again = ns.simulate_batch(disk, starts=disk_starts, keep=["samples"], **kwargs)
+        assert np.array_equal(out[:, :, 1], again.samples["disk.y"])
+
+    def test_names_and_units_in_a_dataset(self, disk, disk_starts, tmp_path):
+        batch = ns.simulate_batch(
+            disk,
+            duration=1.0,
+            starts=disk_starts,
+            parameters={"m": np.linspace(1, 2, COUNT)},
+            columns=["disk.x"],
+            keep=["minimum", "samples"],
+            samples=3,
+            events={"level": "disk.wx"},
+        )
+        path = tmp_path / "batch.nc"
+        batch.to_netcdf(path)
+        import xarray
+
+        with xarray.open_dataset(path, engine="h5netcdf") as dataset:
+            assert dataset["disk.x"].dims == ("trajectory", "time")
+            assert dataset["disk.x"].attrs["units"] == "m"
+            assert dataset["minimum.disk.x"].shape == (COUNT,)
+            assert np.array_equal(dataset["final.disk.x"], batch["disk.x"])
+            assert np.array_equal(dataset["parameter.m"], np.linspace(1, 2, COUNT))
+            assert np.array_equal(dataset["start.disk.tilt"], disk_starts["disk.tilt"])
+            assert dataset["event.level"].dims == ("trajectory", "occurrence")
+            assert set(dataset["ending"].values.tolist()) == {"finished"}
+            assert dataset.attrs["model"] == "rolling-disk"
+
+    def test_summary(self, disk, disk_starts):
+        batch = ns.simulate_batch(disk, duration=1.0, starts=disk_starts)
+        assert f"{COUNT} trajectories: {COUNT} finished" in batch.summary()
+        assert "Batch of 'rolling-disk'" in repr(batch)
+        assert batch.count == COUNT and list(batch.varied) == [
+            *("start.disk.tilt", "start.disk.tilt_rate", "start.disk.spin_rate")
+        ]
+
+    def test_all_coordinates_and_speeds_are_kept_by_default(self, disk):
+        batch = ns.simulate_batch(disk, duration=0.5, starts={"disk.tilt": 1.0}, count=3)
+        assert list(batch.final) == [q.name for q in (*disk.coordinates, *disk.speeds)]
+        assert np.ptp(batch["disk.z"]) == 0.0 and batch.count == 3
