@@ -19,8 +19,9 @@ lean) gives eigenvalues of zero, one for each of its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -181,23 +182,13 @@ def linearize_point(point: Point, relevant: Relevance) -> Linearization:
     """(1) to (4) at a steady state, in the coordinates that matter."""
     chart, matter = point.chart, relevant.coordinates
     residual = _check_steady(point, matter)
-    mass = point.values()[5]
-    (K, cdot_c, G, _, _), (D, cdot_z, _, _, _), (r_u, cdot_u, _, _, _) = point.derivatives()
-    rows = G[np.ix_(relevant.rows, matter)]
-    free, tied, coordinate_map = _independent(rows, point, matter)
+    G = point.derivatives()[0][2][np.ix_(relevant.rows, matter)]
+    free, tied, coordinate_map = _independent(G, point, matter)
     T = np.zeros((len(chart.coordinates), len(free)))
     T[free, range(len(free))] = 1.0
     T[tied] = coordinate_map
-    stiffness, forcing = K @ T, -r_u
-    below = np.linalg.solve(mass, np.hstack([-stiffness, -D, forcing])) if len(mass) else mass
-    num = len(free) + len(chart.speeds)
-    A = np.zeros((num, num))
-    A[: len(free)] = np.hstack([cdot_c[free] @ T, cdot_z[free]])
-    B = np.zeros((num, forcing.shape[1]))
-    B[: len(free)] = cdot_u[free]
-    if len(mass):
-        A[len(free) :], B[len(free) :] = below[:, :num], below[:, num:]
-    values, vectors = np.linalg.eig(A) if num else (np.zeros(0, complex), np.zeros((0, 0)))
+    near = small_motions(point, free, T)
+    values, vectors = np.linalg.eig(near.A) if near.A.size else (np.zeros(0, complex), near.A)
     order = np.lexsort((-values.imag, -values.real))
     return Linearization(
         model=point.system.model.name,
@@ -206,18 +197,54 @@ def linearize_point(point: Point, relevant: Relevance) -> Linearization:
         inputs=point.system.inputs,
         dependent=tuple(chart.coordinates[k] for k in tied),
         ignored=tuple(c for k, c in enumerate(chart.coordinates) if k not in matter),
-        A=A,
-        B=B,
-        mass=mass,
-        damping=D,
-        stiffness=stiffness,
-        forcing=forcing,
+        A=near.A,
+        B=near.B,
+        mass=near.mass,
+        damping=near.damping,
+        stiffness=near.stiffness,
+        forcing=near.forcing,
         coordinate_map=coordinate_map,
         values=_values(point, matter),
         residual=residual,
         eigenvalues=values[order],
         eigenvectors=vectors[:, order],
     )
+
+
+class SmallMotions(NamedTuple):
+    """M, D, K T and F of (1), and A and B of (4)."""
+
+    mass: Array
+    damping: Array
+    stiffness: Array
+    forcing: Array
+    A: Array
+    B: Array
+
+
+def small_motions(
+    point: Point, free: Sequence[int], T: Array, zetadot: Array | None = None
+) -> SmallMotions:
+    """(4) from (1) and (2), about any motion.
+
+    Parameters
+    ----------
+    point : the state.
+    free : places of z in c.
+    T : (nc, nz) with δc = T z.
+    zetadot : (nf,) ζ̇ there, 0 if the motion is steady.
+    """
+    mass = point.values()[5]
+    (K, cdot_c, *_), (D, cdot_z, *_), (r_u, cdot_u, *_) = point.derivatives(zetadot)
+    stiffness, forcing = K @ T, -r_u
+    nz, num = len(free), len(free) + len(point.chart.speeds)
+    A, B = np.zeros((num, num)), np.zeros((num, forcing.shape[1]))
+    A[:nz] = np.hstack([cdot_c[free] @ T, cdot_z[free]])
+    B[:nz] = cdot_u[free]
+    if len(mass):
+        below = np.linalg.solve(mass, np.hstack([-stiffness, -D, forcing]))
+        A[nz:], B[nz:] = below[:, :num], below[:, num:]
+    return SmallMotions(mass, D, stiffness, forcing, A, B)
 
 
 def _independent(
