@@ -13,6 +13,7 @@ for those that are folded into the code as constants.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +45,7 @@ Made = TypeVar("Made")
 
 #: Pieces of code beyond its own functions that a system keeps, for whoever asks again.
 MOST_KEPT = 64
+_KEEPING = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,7 +88,7 @@ class System:
         """η, in order."""
         return self.kinematics.independent_speeds
 
-    @property
+    @cached_property
     def num_states(self) -> int:
         """Size of x."""
         return int(self.state.shape[0])
@@ -139,16 +141,22 @@ class System:
         return is_projected(self.kinematics)
 
     @cached_property
+    def _nominal(self) -> Array:
+        return np.array(list(self.model.parameter_values().values()), dtype=float)
+
+    @cached_property
     def _accepted(self) -> set[tuple[float, ...]]:
         """Parameter values that were checked lately; a run asks for the same ones several times."""
         return set()
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""
-        result = changed_values(self.model, values or {})
+        if not values:
+            return self._nominal.copy()
+        result = changed_values(self.model, values)
         check_not_folded(self.model, result, self.folded)
         key = tuple(result.values())
-        if values and key not in self._accepted:
+        if key not in self._accepted:
             check_values(self.model, result)
             if len(self._accepted) >= 16:
                 self._accepted.clear()
@@ -234,13 +242,17 @@ class System:
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made once for a key; the oldest of many are let go."""
-        if key in self._kept:
-            self._kept[key] = self._kept.pop(key)
-        else:
-            self._kept[key] = make()
+        with _KEEPING:
+            if key in self._kept:
+                made: Made = self._kept.pop(key)
+                self._kept[key] = made
+                return made
+        # two threads may both make it; the first to be done is kept
+        made = make()
+        with _KEEPING:
+            made = self._kept.setdefault(key, made)
             while len(self._kept) > MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
-        made: Made = self._kept[key]
         return made
 
     def program(self, name: str, expression: ca.SX) -> Program:
