@@ -88,19 +88,16 @@ def linearize_along(
         at = on_motion(t, z, values, reference.motion.parameter_values)
         q, eta, inputs = (np.array(e).ravel() for e in at)
         chart = chart_at(system, t, q, values)
-        pairs.append(
-            _at_point(
-                Point(
-                    system=system,
-                    chart=chart,
-                    time=t,
-                    c=chart.from_coordinates(q),
-                    zeta=eta,
-                    inputs=inputs,
-                    parameters=values,
-                )
-            )
+        point = Point(
+            system=system,
+            chart=chart,
+            time=t,
+            c=chart.from_coordinates(q),
+            zeta=eta,
+            inputs=inputs,
+            parameters=values,
         )
+        pairs.append(_at_point(point))
     names = tuple(s.name for s in system.independent_speeds)
     A, B = (np.array(part) for part in zip(*pairs, strict=True))
     return Linearization(speeds=names, times=times, A=A, B=B)
