@@ -26,9 +26,9 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
+from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.single import loop
 from noslip.simulation.start import complete_start
 
 
@@ -212,7 +212,7 @@ def _states(
             absolute_tolerance=np.full(len(z), tolerance),
         )
     )
-    if run.code != loop.FINISHED:
+    if run.code != rules.FINISHED:
         raise SimulationError(
             "the motion does not determine all speeds: no number is found for one of them",
             f"motion of model '{system.model.name}', t = {run.time:.6g} s",

@@ -32,11 +32,11 @@ from noslip.analysis.sensitivities.variables import INPUT, START, TABLE
 from noslip.analysis.sensitivities.way_back import WayBack
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.samples import ending_of
-from noslip.simulation.single import loop as native
 from noslip.simulation.start import Start
 
 
@@ -197,7 +197,7 @@ def gradient(
 
 
 def _checkending_of(system: System, last: Piece) -> None:
-    if last.result.code != native.FINISHED:
+    if last.result.code != rules.FINISHED:
         _, message = ending_of(last.result, last.code.loop.system, None)
         raise SimulationError(
             message,

@@ -17,11 +17,11 @@ from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
+from noslip.simulation import rules
 from noslip.simulation.basis import other_basis
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
-from noslip.simulation.single import loop as native
 
 
 class Code(Protocol):
@@ -137,14 +137,14 @@ def travel(
         code, state = result.code, result.state
         t, h, steps = result.time, result.step, steps + result.steps
         following = None
-        if code == native.SINGULAR:
+        if code == rules.SINGULAR:
             num_params = len(system.model.parameters)
             following = other_basis(here.loop.system, result, numbers.p[:num_params])
         goes_on = following is not None and not (following is here.loop.system and is_best)
         num_good = int(np.sum(result.times < t)) if goes_on else result.times.size
         pieces.append(Piece(jumps=tuple(jumps), code=here, result=result, num_good=num_good))
         done, jumps = done + num_good, []
-        if code == native.FINISHED and stop < end:
+        if code == rules.FINISHED and stop < end:
             continue
         if following is None or not goes_on:
             return pieces

@@ -51,9 +51,9 @@ from noslip.simulation.batches.steps import (
     is_finite,
 )
 from noslip.simulation.native import call, native, reals, take, words
+from noslip.simulation.rules import EPS
 
 UNSETTLED = -1  # code of a lane that goes on
-EPS = 2.0**-52
 
 
 @native
