@@ -141,12 +141,22 @@ def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[f
     With e = ±1 the sign of the permutation (i, j, k), R_ik = e sin b and so on; where the first
     axis is used twice, of (i, j, m) with m the third axis, and R_ii = cos b.
     """
-    w, *u = (float(x) for x in quaternion)
+    return _angles([float(x) for x in quaternion], sequence, math.atan2, math.hypot)
+
+
+def traced_angles(quaternion: ca.SX, sequence: str) -> ca.SX:
+    """The same angles, traced; differentiable where they are regular."""
+    parts = ca.vertsplit(quaternion)
+    return vector(_angles(parts, sequence, ca.atan2, lambda x, y: ca.sqrt(x * x + y * y)))
+
+
+def _angles(quaternion: list[Traced], sequence: str, atan2: Any, hypot: Any) -> list[Traced]:
+    w, *u = quaternion
     i, j, k = ("xyz".index(letter) for letter in sequence)
     m = 3 - i - j
     e = 1.0 if (j - i) % 3 == 1 else -1.0
 
-    def R(row: int, column: int) -> float:
+    def R(row: int, column: int) -> Traced:
         if row == column:
             return w * w + 2 * u[row] * u[row] - sum(x * x for x in u)
         third = 3 - row - column
@@ -154,10 +164,10 @@ def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[f
         return 2 * (u[row] * u[column] + sign * w * u[third])
 
     if i == k:
-        middle = math.atan2(math.hypot(R(i, j), R(i, m)), R(i, i))
-        return [math.atan2(R(j, i), -e * R(m, i)), middle, math.atan2(R(i, j), e * R(i, m))]
-    middle = math.atan2(e * R(i, k), math.hypot(R(i, i), R(i, j)))
-    return [math.atan2(-e * R(j, k), R(k, k)), middle, math.atan2(-e * R(i, j), R(i, i))]
+        middle = atan2(hypot(R(i, j), R(i, m)), R(i, i))
+        return [atan2(R(j, i), -e * R(m, i)), middle, atan2(R(i, j), e * R(i, m))]
+    middle = atan2(e * R(i, k), hypot(R(i, i), R(i, j)))
+    return [atan2(-e * R(j, k), R(k, k)), middle, atan2(-e * R(i, j), R(i, i))]
 
 
 def quaternion_rate_map(quaternion: Traced) -> ca.SX:

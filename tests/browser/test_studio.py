@@ -99,6 +99,7 @@ def show_another_model(studio):
     studio.wait_for_text("fix")
     studio.type("set", "l = 0.5")
     changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5}).trajectory
+    studio.pick("plot 2", "wheels [rad]")
     studio.wait_for_curve("wheel1.angle", changed)
     assert page.locator(".fault").count() == 0
 

@@ -9,9 +9,11 @@ import noslip as ns
 from noslip.library import MODELS
 from noslip.show.scene.frames import frames as make_frames
 from noslip.show.scene.scene import scene
-from noslip.show.studio.channels import FORCE, PLACE, SPEED, make_helm
-from noslip.show.studio.driver import Driver, Servo
+from noslip.show.studio.channels import make_helm
+from noslip.show.studio.driver import Driver
 from noslip.show.studio.film import Film
+from noslip.show.studio.helm import FORCE, PLACE, SPEED
+from noslip.show.studio.servo import Servo
 from noslip.simulation.start import complete_start
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
@@ -167,11 +169,3 @@ def test_a_film_grows_and_drawn_wheels_roll_on():
     assert frames.rolled
     for name, angle in frames.rolled.items():
         assert np.allclose(angle, whole.rolled[name], atol=1e-6)
-
-
-def test_a_bicycle_without_balance_says_so():
-    driver = driver_of("whipple-bicycle", start={"speed": 0.2, "frame.lean": 0.3})
-    with pytest.raises(ns.SimulationError, match="cannot go on") as caught:
-        drive(driver, 20.0)
-    assert "t = " in caught.value.where
-    assert caught.value.fix

@@ -2,12 +2,13 @@
 
 import itertools
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import noslip as ns
-from noslip.spatial import angles_from_quaternion, quaternion_from_angles
+from noslip.spatial import angles_from_quaternion, quaternion_from_angles, traced_angles
 
 SEQUENCES = [
     "".join(axes)
@@ -71,3 +72,13 @@ def test_a_speed_that_the_model_names_is_a_column(bicycle):
     assert run["speed"][0] == pytest.approx(4.6, rel=1e-14)
     assert np.array_equal(run["speed"], 0.3 * run["rear_wheel.rate"])
     assert run.columns["speed"][0] == "m/s"
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_traced_angles_are_the_angles(rng, sequence):
+    symbol = ca.SX.sym("p", 4)
+    traced = ca.Function("angles", [symbol], [traced_angles(symbol, sequence)])
+    for quaternion in rng.normal(size=(20, 4)):
+        quaternion /= np.linalg.norm(quaternion)
+        angles = np.array(traced(quaternion)).ravel()
+        assert np.max(np.abs(angles - angles_from_quaternion(quaternion, sequence))) < 1e-14

@@ -55,15 +55,18 @@ class Arrows:
     color: Color
 
 
-def grids(scene: Scene, box: Extent) -> tuple[Grid, ...]:
-    """A grid for each ground; a floor below everything for models that touch no ground."""
+def grids(scene: Scene, box: Extent, room: float = 0.0) -> tuple[Grid, ...]:
+    """A grid for each ground; a floor below everything for models that touch no ground.
+
+    With room, m, to go on in any direction.
+    """
     grounds = list(scene.grounds)
     if not any(ground.body == WORLD for ground in grounds):
         grounds.append(_floor(scene, box))
     found = []
     for ground in grounds:
         if ground.body == WORLD:
-            wide = 1.25 * float(np.max(box.upper - box.lower)) + 2 * scene.length
+            wide = 1.25 * float(np.max(box.upper - box.lower)) + 2 * (scene.length + room)
             middle = box.center
         else:
             wide, middle = 3 * scene.length, ground.position

@@ -63,15 +63,22 @@ class Stage:
         self._arrows: list[Arrow] = []
         self._offset = np.zeros((0, 3))
 
-    def put(self, scene: Scene, frames: Frames, index: int = 0) -> None:
-        """Show another scene or motion; what did not change is kept."""
+    def put(self, scene: Scene, frames: Frames, index: int = 0, room: float = 0.0) -> None:
+        """Show another scene or motion; what did not change is kept.
+
+        Parameters
+        ----------
+        scene, frames : what is shown.
+        index : of the frame.
+        room : ground, m, beyond what the motion fills, for one that goes on.
+        """
         self.scene, self.frames = scene, frames
         self._pieces, self._arrows = [], []
         self._nodes.begin()
         self._frame(self.prefix)
         self._put_bodies(scene)
         if not self.ghost:
-            self._put_grounds(scene, frames)
+            self._put_grounds(scene, frames, room)
             if self.traces:
                 self._put_traces(scene, frames)
             self._put_arrows(scene, frames)
@@ -152,8 +159,8 @@ class Stage:
 
         self._nodes.put(path, (part.vertices, part.faces, part.color), make)
 
-    def _put_grounds(self, scene: Scene, frames: Frames) -> None:
-        for k, grid in enumerate(grids(scene, extent(scene, frames))):
+    def _put_grounds(self, scene: Scene, frames: Frames, room: float) -> None:
+        for k, grid in enumerate(grids(scene, extent(scene, frames), room)):
             names = () if grid.body == WORLD else (grid.body,)
             options = {
                 "width": grid.width,

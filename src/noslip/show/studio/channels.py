@@ -1,4 +1,4 @@
-"""What a driver has in hand: channels such as speed, turning rate and steering angle.
+"""`make_helm`: the channels of a mechanism, such as speed, turning rate and steering angle.
 
 Channels come from the inputs that the model's scenario uses (all of them where it uses none):
 
@@ -7,12 +7,13 @@ Channels come from the inputs that the model's scenario uses (all of them where 
 3. motors of wheels and forces on bodies drive the base: speed ahead and, if they can, turning rate;
    without a base on the ground a wheel's motor has the wheel's rate as its channel;
 4. what is left is given as it is, in N or N·m.
+
+What runs on wheels and must be balanced has the channels of `riding.py` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -21,54 +22,25 @@ from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
-from noslip.model.contacts import Rolling
-from noslip.model.expressions import nominal
-from noslip.model.forces import Motor
 from noslip.show.studio.follower import find_follower
+from noslip.show.studio.helm import (
+    PLACE,
+    SPEED,
+    TURNING,
+    Channel,
+    Helm,
+    carries_wheel,
+    given_force,
+    motor_joint,
+    node_of_speed,
+)
+from noslip.show.studio.riding import riding_helm
 
-#: How a channel acts.
-PLACE, SPEED, FORCE = "place", "speed", "force"
-
-#: Turning rate of a base and of a joint at most, rad/s; angle of a steering at most, rad.
-TURNING, JOINT_RATE, STEERING = 1.0, 0.8, 0.6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Channel:
-    """One thing to command.
-
-    Parameters
-    ----------
-    label, unit : for the page.
-    kind : `PLACE` of a joint, `SPEED` of the base or a wheel, `FORCE` as it is.
-    largest : of the command, in its unit; it goes from minus this to this.
-    rate : largest rate of a place, unit/s, or of a speed, unit/s².
-    row : (nv,) the tree speeds' part in the speed that is commanded, or whose integral is.
-    coordinate : index of a commanded place, else −1.
-    speed_input : name of the speed input that moves it, else empty.
-    force_input : name of a force input that is given as it is, else empty.
-    """
-
-    label: str
-    unit: str
-    kind: str
-    largest: float
-    rate: float = 0.0
-    row: Array = field(default_factory=lambda: np.zeros(0))
-    coordinate: int = -1
-    speed_input: str = ""
-    force_input: str = ""
+#: Turning rate of a joint at most, rad/s; angle of a steering at most, rad.
+JOINT_RATE, STEERING = 0.8, 0.6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Helm:
-    """The channels of a mechanism and the force inputs that serve those with speeds."""
-
-    channels: tuple[Channel, ...]
-    motors: tuple[str, ...]
-
-
-def make_helm(system: System, values: Array, length: float) -> Helm:
+def make_helm(system: System, values: Array, length: float, *, by_hand: bool = False) -> Helm:
     """The channels of a system.
 
     Parameters
@@ -76,6 +48,7 @@ def make_helm(system: System, values: Array, length: float) -> Helm:
     system : compiled system.
     values : (np,) parameter vector.
     length : of the model, m; the speed ahead goes up to twice this a second.
+    by_hand : let nothing keep it upright.
 
     Raises
     ------
@@ -91,15 +64,18 @@ def make_helm(system: System, values: Array, length: float) -> Helm:
         )
     scenario = model.scenario
     wanted = set(scenario.inputs) if scenario is not None and scenario.inputs else set(everything)
+    riding = riding_helm(system, values, wanted, length, by_hand=by_hand)
+    if riding is not None:
+        return riding
     base = _base(system)
     channels = _imposed(system, wanted)
     motors: list[str] = []
     rest: list[str] = []
     for name in [i.name for i in model.inputs if i.name in wanted]:
-        node = _motor_joint(system, name)
+        node = motor_joint(system, name)
         if node is None or (base is not None and node is base):
             rest.append(name)
-        elif not _carries_wheel(system, node):
+        elif not carries_wheel(system, node):
             channels.append(_joint_channel(system, node, ""))
             motors.append(name)
         elif base is None:
@@ -111,7 +87,7 @@ def make_helm(system: System, values: Array, length: float) -> Helm:
     if moving:
         motors += rest
     units = {i.name: i.unit for i in model.inputs}
-    given = [] if moving else [_given(system, n, units[n], values) for n in rest]
+    given = [] if moving else [given_force(system, n, units[n], values) for n in rest]
     return Helm(channels=(*moving, *channels, *given), motors=tuple(motors))
 
 
@@ -128,26 +104,9 @@ def _imposed(system: System, wanted: set[str]) -> list[Channel]:
     found = []
     for i in system.model.speed_inputs:
         if i.name in wanted:
-            node = _node_of_speed(system, names.index(i.speed))
+            node = node_of_speed(system, names.index(i.speed))
             found.append(_joint_channel(system, node, i.name))
     return found
-
-
-def _motor_joint(system: System, name: str) -> Node | None:
-    """The joint that a force input turns or pushes as its only motor."""
-    motors = [f for f in system.model.forces if isinstance(f, Motor) and f.input == name]
-    if len(motors) != 1:
-        return None
-    names = [s.name for s in system.speeds]
-    return _node_of_speed(system, names.index(motors[0].speed))
-
-
-def _node_of_speed(system: System, k: int) -> Node:
-    return next(n for n in system.kinematics.tree.nodes if n.speeds.start <= k < n.speeds.stop)
-
-
-def _carries_wheel(system: System, node: Node) -> bool:
-    return any(isinstance(c, Rolling) and c.body == node.body.name for c in system.model.contacts)
 
 
 def _joint_channel(system: System, node: Node, speed_input: str) -> Channel:
@@ -249,12 +208,3 @@ def accelerations(
     D = ca.jacobian(ydot, u)
     a = ca.substitute([ydot], [u], [ca.SX.zeros(u.shape)])[0]
     return ca.substitute([D], [u], [ca.SX.zeros(u.shape)])[0], a
-
-
-def _given(system: System, name: str, unit: str, values: Array) -> Channel:
-    """A force that is given as it is, up to what the model weighs or half its weight on a lever."""
-    model = system.model
-    known = dict(zip((p.name for p in model.parameters), values, strict=True))
-    mass = sum(nominal(body.mass, known) for body in model.bodies)
-    largest = float(f"{max(mass, 1e-3) * (5.0 if unit == 'N' else 1.0):.1g}")
-    return Channel(label=name, unit=unit, kind=FORCE, largest=largest, force_input=name)

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.engines.system import Array
+from noslip.model.contacts import Rolling
+from noslip.model.joints import Revolute
 from noslip.show.report.values import unit_text
 from noslip.show.studio.knobs import power_text
 from noslip.show.studio.runs import Outcome
+from noslip.simulation.trajectory import Trajectory
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
 GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
@@ -55,11 +58,15 @@ def pictures(outcome: Outcome) -> dict[str, Picture]:
         for name in (f"{joint.name}.{a}" for a in joint.type.angles.names)  # type: ignore[union-attr]
         if name in run.columns
     ]
+    places = [c.name for c in run.coordinates if units[c.name] != "1"] + angles
+    # a wheel turns so far that other angles would be a flat line beside it
+    wheels = _wheel_angles(run) if set(places) - set(_wheel_angles(run)) else []
     groups: list[tuple[str, str, list[str]]] = []
     for title, names in (
-        ("places", [c.name for c in run.coordinates if units[c.name] != "1"] + angles),
+        ("places", [name for name in places if name not in wheels]),
         ("speeds", [s.name for s in run.speeds]),
         ("inputs", [q.name for q in run.input_quantities]),
+        ("wheels", wheels),
         ("energy", ["kinetic_energy", "potential_energy", "work"]),
         ("errors", [f"error.{n}" for n in outcome.errors]),
         ("energy error", ["energy_error"]),
@@ -74,6 +81,16 @@ def pictures(outcome: Outcome) -> dict[str, Picture]:
         full = f"{title} [{shown}]" if shown else title
         found[full] = Picture(title=full, unit=shown, columns=tuple(names[:MOST]))
     return found
+
+
+def _wheel_angles(run: Trajectory) -> list[str]:
+    """Angles of the joints that carry rolling wheels."""
+    rolling = {c.body for c in run.model.contacts if isinstance(c, Rolling)}
+    carrying = [
+        j.name for j in run.model.joints if j.child in rolling and isinstance(j.type, Revolute)
+    ]
+    known = {c.name for c in run.coordinates}
+    return [name for j in carrying if (name := f"{j}.angle") in known]
 
 
 def column(outcome: Outcome, name: str) -> Array:

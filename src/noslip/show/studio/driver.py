@@ -1,11 +1,6 @@
 """`Driver`: a mechanism that moves in real time under the commands of a driver.
 
-Each channel's speed y follows the commanded one y* with a limited acceleration,
-
-    (1)  ẏ = clip(k (y* − y), ±a),      y* = command, or clip(k_p (command − place), ±rate)
-
-by the forces that inverse dynamics gives for it, D u = ẏ − a (see `channels.accelerations`). Speed
-inputs follow the same law as states of their own, so that nothing with inertia jumps. The motion is
+The forces are those of a `Servo`, or of a `Rider` for what must be balanced. The motion is
 integrated natively in short pieces, the commands held in each.
 """
 
@@ -14,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import solve_inputs
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.studio.channels import FORCE, PLACE, Helm, accelerations
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator, InputPlan, plan_inputs
+from noslip.show.studio.helm import Helm
+from noslip.show.studio.rider import make_rider
+from noslip.show.studio.servo import AbstractRule, Servo
+from noslip.simulation.inputs import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
@@ -30,71 +25,12 @@ from noslip.simulation.single import loop
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Trajectory
 
-#: Gains of places and speeds, 1/s.
-KP, KV = 3.0, 8.0
 #: Tolerance of the integration, and the longest piece of time it does at once, s.
 TOLERANCE, PIECE = 1e-8, 0.1
+#: Sine of the angle between a wheel and the ground below which it has fallen over: 60° of lean.
+FALLEN = 0.5
 #: Samples of a drive that are kept; then every second one is dropped.
 KEPT = 20_000
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Servo(AbstractInputLaw):
-    """(1) for all channels; the commands are parameters of the law.
-
-    Parameters
-    ----------
-    helm : channels and the motors that serve them.
-    commands : (nc,) at the start.
-    """
-
-    helm: Helm
-    commands: Array
-
-    def generator(self, system: System) -> InputGenerator:
-        """The law in the symbols of this system."""
-        helm = self.helm
-        q = system.kinematics.symbols.q
-        command = ca.SX.sym("command", len(helm.channels))
-        imposed = [c for c in helm.channels if c.speed_input]
-        w = ca.SX.sym("imposed", len(imposed))
-        inputs: dict[str, ca.SX] = {}
-        slopes, wanted, served = [], [], []
-        for k, channel in enumerate(helm.channels):
-            if channel.kind == FORCE:
-                inputs[channel.force_input] = command[k]
-                continue
-            target = command[k]
-            if channel.kind == PLACE:
-                target = _clip(KP * (command[k] - q[channel.coordinate]), channel.rate)
-            if channel.speed_input:
-                j = imposed.index(channel)
-                slope = _clip(KV * (target - w[j]), 4 * channel.rate)
-                inputs |= {channel.speed_input: w[j], f"{channel.speed_input}_rate": slope}
-                slopes.append(slope)
-            else:
-                limit = 4 * channel.rate if channel.kind == PLACE else channel.rate
-                speed = ca.dot(ca.DM(channel.row), system.kinematics.v)
-                wanted.append(_clip(KV * (target - speed), limit))
-                served.append(channel)
-        if served:
-            D, a = accelerations(system, served, helm.motors)
-            u = solve_inputs(D, ca.vertcat(*wanted) - a)
-            inputs |= {name: u[k] for k, name in enumerate(helm.motors)}
-        return InputGenerator(
-            inputs={name: ca.densify(e) for name, e in inputs.items()},
-            states=w,
-            rates=ca.vertcat(*slopes) if slopes else ca.SX(0, 1),
-            start=np.zeros(len(imposed)),
-            names=tuple(f"drive.{c.speed_input}" for c in imposed),
-            units=tuple(f"{c.unit}/s" for c in imposed),
-            parameters=command,
-            parameter_values=self.commands,
-        )
-
-
-def _clip(value: ca.SX, limit: float) -> ca.SX:
-    return ca.fmin(ca.fmax(value, -limit), limit)
 
 
 class Driver:
@@ -109,15 +45,13 @@ class Driver:
     """
 
     def __init__(self, system: System, helm: Helm, values: Array, start: Start) -> None:
-        self.system, self.helm, self.values = system, helm, values
-        self.commands = np.zeros(len(helm.channels))
+        self.system, self.values = system, values
         self._begin = start
         self._here = system
-        self._plan = self._planned(system)
-        work = np.zeros(1 if system.does_work else 0)
-        z = self._plan.generator.start if self._plan.generator is not None else np.zeros(0)
-        self._state = np.concatenate([start.q, start.eta, start.mu, work, z])
         self._step, self.t = 0.0, start.time
+        work = np.zeros(1 if system.does_work else 0)
+        self._state = np.concatenate([start.q, start.eta, start.mu, work])
+        self._take(helm, start.q, start.v)
         self._segments: list[Segment] = []
         self._counts = np.zeros(3, dtype=int)
         self._result: NativeResult | None = None
@@ -138,8 +72,19 @@ class Driver:
 
     def command(self, k: int, value: float) -> None:
         """Set a channel, within what it can do."""
-        largest = self.helm.channels[k].largest
-        self.commands[k] = min(max(value, -largest), largest)
+        self.commands[k] = self.helm.channels[k].within(value)
+
+    def stop(self) -> None:
+        """Set all commands to zero but those that cannot be, such as the speed of a bicycle."""
+        for k, channel in enumerate(self.helm.channels):
+            if channel.lower <= 0.0:
+                self.commands[k] = 0.0
+
+    def change(self, helm: Helm) -> None:
+        """Go on with other channels, from the speed it has."""
+        q, v = self.q, self.v
+        self._state = self._state[: self._here.num_states]
+        self._take(helm, q, v)
 
     def advance(self, seconds: float) -> None:
         """Move on by so much time, at most `PIECE`.
@@ -156,9 +101,9 @@ class Driver:
             self._result = result
             if len(result.times):
                 self._record(result.times[-1], result.states[-1], result.inputs[-1:])
-            if result.code == loop.FINISHED:
-                return
-            self._change_basis(result)
+            if result.code != loop.FINISHED:
+                self._change_basis(result)
+        self._check_upright()
 
     def trajectory(self, since: float = -np.inf) -> Trajectory:
         """What has been driven so far, from a time on."""
@@ -189,11 +134,27 @@ class Driver:
             method="dop853",
         )
 
+    def _take(self, helm: Helm, q: Array, v: Array) -> None:
+        """These channels from now on; what cannot stand still is commanded to go on as it does."""
+        self.helm = helm
+        now = [float(c.row @ v) if c.least > 0 else 0.0 for c in helm.channels]
+        # to digits that a slider shows
+        held = [c.within(float(f"{x:.6g}")) for c, x in zip(helm.channels, now, strict=True)]
+        self.commands = np.array(held)
+        self._rule: AbstractRule = Servo(helm=helm, commands=self.commands)
+        if helm.balance is not None and helm.is_balanced:
+            self._rule = make_rider(helm, helm.balance, self.t, self.commands[0], q, v)
+        self._plan = self._planned(self._here)
+        if self._plan.generator is not None:
+            self._state = np.concatenate([self._state, self._plan.generator.start])
+
     def _planned(self, system: System) -> InputPlan:
-        return plan_inputs(system, Servo(helm=self.helm, commands=self.commands), self.values)
+        return plan_inputs(system, self._rule, self.values)
 
     def _integrate(self, end: float) -> NativeResult:
+        """To a time, or to where the rule changes its numbers."""
         here, plan = self._here, self._plan
+        numbers, until = self._rule.numbers(self.t, self.commands)
         nz = len(self._state) - here.num_states
         absolute = np.full(len(self._state), TOLERANCE)
         if here.does_work:
@@ -203,13 +164,13 @@ class Driver:
                 rates=here.rates.address,
                 parameters=self.values,
                 start_time=self.t,
-                end_time=end,
+                end_time=min(end, until),
                 start_state=self._state,
                 num_generator_states=nz,
-                sample_times=np.array([end]),
+                sample_times=np.array([end] if end <= until else []),
                 base_inputs=plan.base,
                 generator=plan.address,
-                generator_parameters=np.concatenate([self.values, self.commands]),
+                generator_parameters=np.concatenate([self.values, numbers]),
                 num_inputs=len(here.inputs),
                 project=here.projection.address if here.has_projection else 0,
                 projection_tolerance=PROJECTION_TOLERANCE,
@@ -221,6 +182,21 @@ class Driver:
                 direct_steps=20_000,
             )
         )
+
+    def _check_upright(self) -> None:
+        """Stop where what must be balanced leans too far to come back."""
+        if self.helm.balance is None:
+            return
+        here, inputs = self._here, self._segments[-1].inputs[-1]
+        x = self._state[: here.num_states]
+        margins = here.rates(self.t, x, inputs, self.values)[here.num_states :]
+        for health, margin in zip(here.health, margins, strict=True):
+            if health.kind == "contact" and margin < FALLEN:
+                raise SimulationError(
+                    f"it has fallen over: wheel '{health.name}' leans by more than 60°",
+                    f"model '{self.system.model.name}', t = {self.t:.4g} s",
+                    "start again, and ride more gently or let its balance be kept",
+                )
 
     def _change_basis(self, result: NativeResult) -> None:
         """Go on in other independent speeds where these no longer determine the motion."""
@@ -244,7 +220,7 @@ class Driver:
 
     def _record(self, t: float, state: Array, inputs: Array) -> None:
         last = self._segments[-1] if self._segments else None
-        if last is None or last.system is not self._here:
+        if last is None or last.system is not self._here or last.plan is not self._plan:
             self._segments.append(
                 Segment(
                     system=self._here,

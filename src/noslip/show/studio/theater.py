@@ -17,6 +17,8 @@ from noslip.show.studio.shown import Shown
 DRAWN = ("traces", "forces", "velocities", "follow")
 #: How much farther away one looks at what is driven than would be needed to see it.
 AWAY = 2.2
+#: Ground ahead of what is driven, s of its way.
+AHEAD = 3.0
 
 
 class Theater:
@@ -89,7 +91,8 @@ class Theater:
                 self.stage.follow = True
             before = self.stage.frames
             if is_due or is_first:
-                self.stage.put(look, film, len(film) - 1)
+                fast = float(np.max(np.linalg.norm(film.velocities[-1], axis=-1), initial=0.0))
+                self.stage.put(look, film, len(film) - 1, room=AHEAD * fast)
             else:
                 self.stage.extend(film)
             if is_first or (before is not None and len(film) < len(before)):

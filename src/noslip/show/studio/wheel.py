@@ -1,7 +1,8 @@
 """`Wheel`: drives the mechanism of a page in real time, by keys, buttons or sliders.
 
 Arrow keys change the two main commands by a notch, and go on while they are held; the space bar
-sets all commands to zero. The same is on the page as buttons, and every command is a slider.
+sets all commands to zero. The same is on the page as buttons, and every command is a slider. What
+must be balanced is kept upright, or, with that turned off, ridden by the torques themselves.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.show.report.values import unit_text
 from noslip.show.scene.scene import Scene
-from noslip.show.studio.channels import PLACE, SPEED, Helm, make_helm
+from noslip.show.studio.channels import make_helm
 from noslip.show.studio.choice import Choice
 from noslip.show.studio.driver import Driver
 from noslip.show.studio.film import Film
-from noslip.show.studio.runs import Outcome, scenario_start, split_changes
-from noslip.simulation.start import Start, complete_start
+from noslip.show.studio.helm import PLACE, SPEED, Helm
+from noslip.show.studio.runs import Outcome, split_changes
+from noslip.show.studio.starts import beginning, standing
+from noslip.simulation.start import Start
 
 if TYPE_CHECKING:
     from noslip.show.studio.page import Page
@@ -34,6 +37,8 @@ KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowrigh
 WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
 BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
 STOP = "■"
+LOOK, GO_ON, AGAIN = "Stop and look", "Drive on", "Start again"
+BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
 
@@ -57,6 +62,8 @@ class Wheel:
         self._film: Film | None = None
         self._scene: Scene | None = None
         self._signs = (1.0, 1.0)
+        self._taken: tuple[System, Choice, Scene] | None = None
+        self._by_hand = self._has_ended = False
         self._last = 0.0
         self._drawn = 0.0
         self.is_driving = False
@@ -67,29 +74,29 @@ class Wheel:
         values = system.parameters(parameters)
         with self._lock:
             old = self._driver
-            goes_on = old is not None and old.system is system
-            helm = make_helm(system, values, look.length)
+            goes_on = old is not None and old.system is system and not self._has_ended
+            self._by_hand = self._by_hand and old is not None and old.system is system
+            helm = make_helm(system, values, look.length, by_hand=self._by_hand)
             if goes_on and old is not None:
-                begin = _standing(system, old, values)
+                begin = standing(system, old, values)
             else:
-                begin = complete_start(
-                    system, {**_at_rest(system, choice), **start}, parameters=values
-                )
+                begin = beginning(system, helm, values, choice, start)
             driver = Driver(system, helm, values, begin)
             if goes_on and old is not None:
                 driver.commands[:] = old.commands
             else:
                 self._signs = _signs(system, helm, values, begin)
             self._driver, self._film, self._scene = driver, Film(system), look
+            self._taken, self._has_ended = (system, choice, look), False
             self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
             if not goes_on:
-                self._make(helm)
+                self._make(driver)
 
     def leave(self) -> None:
         """Another task: take the wheel off the page."""
         with self._lock:
             self._driver = self._film = None
-            self.is_driving = False
+            self.is_driving = self._by_hand = self._has_ended = False
             self._clear()
 
     def press(self, key: str) -> None:
@@ -99,26 +106,43 @@ class Wheel:
             if driver is None:
                 return
             if key not in KEYS:
-                driver.commands[:] = 0.0
+                driver.stop()
             else:
                 k, notches = KEYS[key]
                 if k >= len(driver.helm.channels):
                     return
                 largest = driver.helm.channels[k].largest
                 notch = self._signs[k] * notches * largest / NOTCHES
-                driver.command(k, float(driver.commands[k]) + notch)
+                driver.command(k, float(f"{driver.commands[k] + notch:.6g}"))
             for slider, value in zip(self._sliders, driver.commands, strict=True):
                 slider.value = float(value)
 
+    def keep_balance(self, wanted: bool) -> None:
+        """Keep it upright, or leave that to the hands."""
+        with self._lock:
+            driver, taken = self._driver, self._taken
+            if driver is None or taken is None or wanted is not self._by_hand:
+                return
+            self._by_hand = not wanted
+            length = taken[2].length
+            helm = make_helm(driver.system, driver.values, length, by_hand=self._by_hand)
+            driver.change(helm)
+            self._signs = (1.0, helm.channels[1].left)
+            self._make(driver)
+
     def toggle(self) -> None:
-        """Stop and look at what was driven, or go on."""
+        """Stop and look at what was driven, or go on; where that is impossible, start again."""
         with self._lock:
             driver = self._driver
             if driver is None:
                 return
+            if self._has_ended and self._taken is not None:
+                self.take(*self._taken)
+                self.page.show_faults(())
+                return
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
-            self._button.label = "Stop and look" if self.is_driving else "Drive on"
+            self._button.label = LOOK if self.is_driving else GO_ON
             outcome = None if self.is_driving else self._outcome(driver, -np.inf)
         # not under the lock: the session may be waiting for the wheel
         if outcome is not None:
@@ -134,8 +158,8 @@ class Wheel:
             try:
                 driver.advance(elapsed)
             except SimulationError:
-                self.is_driving = False
-                self._button.label = "Drive on"
+                self.is_driving, self._has_ended = False, True
+                self._button.label = AGAIN
                 raise
             grown = film.add(driver.piece())
             is_due = now - self._drawn >= REDRAW
@@ -147,8 +171,9 @@ class Wheel:
     def _outcome(self, driver: Driver, since: float) -> Outcome:
         return Outcome(result=driver.trajectory(since), errors={})
 
-    def _make(self, helm: Helm) -> None:
+    def _make(self, driver: Driver) -> None:
         """Sliders, buttons and keys of the channels."""
+        helm = driver.helm
         page, gui = self.page, self.page.client.gui
         self._clear()
         folder = gui.add_folder("Drive", order=15.0)
@@ -156,10 +181,10 @@ class Wheel:
             for k, channel in enumerate(helm.channels):
                 slider = gui.add_slider(
                     f"{channel.label} [{unit_text(channel.unit)}]",
-                    min=-channel.largest,
+                    min=channel.lower,
                     max=channel.largest,
                     step=channel.largest / 100,
-                    initial_value=0.0,
+                    initial_value=float(driver.commands[k]),
                     marks=(),
                 )
                 slider.on_update(page.guard(partial(self._slide, k, slider)))
@@ -168,7 +193,10 @@ class Wheel:
                 "arrow keys", (*BUTTONS, STOP), hint="or the arrow keys; space stops"
             )
             buttons.on_click(page.guard(lambda _: self.press(BUTTONS.get(buttons.value, "stop"))))
-            self._button = gui.add_button("Stop and look")
+            if helm.balance is not None:
+                box = gui.add_checkbox("keep balance", not helm.by_hand, hint=BALANCE)
+                box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
+            self._button = gui.add_button(AGAIN if self._has_ended else LOOK)
             self._button.on_click(page.guard(lambda _: self.toggle()))
         self._folder = folder
         for key, word in WORDS.items():
@@ -195,32 +223,11 @@ class Wheel:
                 self._driver.command(k, float(slider.value))
 
 
-def _at_rest(system: System, choice: Choice) -> dict[str, float]:
-    """The scenario's places at the start, without its speeds."""
-    scenario = system.model.scenario
-    if scenario is None or scenario.motion:
-        return {}
-    speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
-    given = scenario_start(system, choice)
-    return {n: x for n, x in given.items() if n not in speeds and not n.endswith("_rate")}
-
-
-def _standing(system: System, driver: Driver, values: Array) -> Start:
-    """Where a driver is now, as a start at other parameter values."""
-    places = {c.name: float(x) for c, x in zip(system.coordinates, driver.q, strict=True)}
-    speeds = {s.name: float(x) for s, x in zip(system.speeds, driver.v, strict=True)}
-    free = {s.name for s in system.independent_speeds}
-    kept = {n: x for n, x in speeds.items() if n in free}
-    if any(row.is_holonomic for row in system.kinematics.rows):
-        places = {}
-    return complete_start(system, {**places, **kept}, parameters=values)
-
-
 def _signs(system: System, helm: Helm, values: Array, start: Start) -> tuple[float, float]:
     """Which way the second command turns the base to the left, found by a short drive ahead."""
     channels = helm.channels
     if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
-        return 1.0, 1.0
+        return 1.0, channels[1].left if len(channels) > 1 else 1.0
     names = [c.name for c in system.coordinates]
     heading = next((k for k, n in enumerate(names) if n.endswith(".angle")), None)
     if heading is None:

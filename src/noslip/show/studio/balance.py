@@ -1,0 +1,279 @@
+"""`Balance`: what keeps a mechanism upright that falls when nobody holds it, as a bicycle does.
+
+Its steady motions are a family over the speed V and the turning rate Ω: straight running and turns.
+Each has a state x*(V, Ω) and forces u*(V, Ω) of the motors that keep it (`steady`), and small
+motions about it follow ẋ = A x + B u (`linearize`), x without what nothing depends on: place,
+heading, angles of wheels. The forces
+
+    (1)  u = u* − K (x − x*),   K = R⁻¹BᵀP,   0 = AᵀP + PA − PBR⁻¹BᵀP + Q
+
+make ∫ (x − x*)ᵀQ(x − x*) + (u − u*)ᵀR(u − u*) dt least [AndersonMoore1990]. Q and R are diagonal,
+entries 1/s², with s what counts as much: an angle of `ANGLE`, a rate of `RATE` (places in lengths
+of the model), and the force that changes a speed by at most `CHANGE`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.angles import angle_rates, angles_of, turn_axes_at
+from noslip.analysis.linearize import Linearization, linearize
+from noslip.analysis.steady import SteadyMotion, steady
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.kinematics.tree import Node
+from noslip.model.expressions import nominal
+from noslip.model.joints import Angles, Free
+from noslip.model.quantities import Quantity
+from noslip.simulation.start import Start
+from noslip.spatial import traced_angles
+
+#: Units of the weights: rad (or lengths of the model), 1/s, 1/s².
+ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0
+#: Slowest and fastest ride in √(g · length); below, steering hardly moves what it must catch.
+SLOWEST, FASTEST = 1 / 3, 10 / 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stand:
+    """A steady motion and the gains that keep it.
+
+    Parameters
+    ----------
+    speed, turning : V, m/s, and Ω, rad/s, positive to the left.
+    start : a state on it.
+    x, u : (n,) states and (m,) forces of the motors.
+    gains : (m, n) K.
+    costs : (n, n) P: the integral from a state x on comes to (x − x*)ᵀP(x − x*).
+    """
+
+    speed: float
+    turning: float
+    start: Start = field(repr=False)
+    x: Array
+    u: Array
+    gains: Array = field(repr=False)
+    costs: Array = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Balance:
+    """The steady motions of a mechanism and what keeps them. Made by :func:`find_balance`.
+
+    Parameters
+    ----------
+    system, values : what is kept upright, and its (np,) parameter vector.
+    base : the node that is free to move; the first of its angles is the heading.
+    wheel : name of the speed of the wheel that is driven.
+    motors : inputs that drive and balance.
+    ratio : way of the base by the wheel's angle, m.
+    left : +1 if the heading grows to the left, else −1.
+    coordinates, speeds : of x.
+    ignored : coordinates that nothing depends on.
+    forces : (m,) of the motors that change a speed by `CHANGE`.
+    slowest, fastest : m/s.
+    """
+
+    system: System
+    values: Array = field(repr=False)
+    base: Node = field(repr=False)
+    wheel: str
+    motors: tuple[str, ...]
+    ratio: float
+    left: float
+    coordinates: tuple[Quantity, ...]
+    speeds: tuple[Quantity, ...]
+    ignored: tuple[Quantity, ...]
+    forces: Array = field(repr=False)
+    slowest: float
+    fastest: float
+
+    def stand(self, speed: float, turning: float, near: Stand | None = None) -> Stand:
+        """The steady motion at a speed and a turning rate, looked for near another.
+
+        Raises
+        ------
+        SimulationError : if there is none, or it cannot be kept.
+        """
+        given = {self.wheel: speed / self.ratio, _heading_rate(self.base): self.left * turning}
+        guess = None if near is None else near.start
+        found, line = _about(self.system, self.values, given, self.motors, guess)
+        if line.coordinates != self.coordinates or line.speeds != self.speeds:
+            raise SimulationError(
+                "another choice of coordinates and speeds is needed here",
+                f"balance of model '{self.system.model.name}'",
+                "lean and steer less",
+            )
+        K, P = regulate(line, self.motors, self.system.kinematics.length)
+        return Stand(
+            speed=speed,
+            turning=turning,
+            start=found.start,
+            x=np.array([found.values[q.name] for q in line.states]),
+            u=np.array([found.inputs[name] for name in self.motors]),
+            gains=K,
+            costs=P,
+        )
+
+    def tilt(self, stand: Stand) -> float:
+        """Largest of the angles of a steady motion, rad: how far it leans or steers."""
+        angles = [x for c, x in zip(self.coordinates, stand.x, strict=False) if c.unit == "rad"]
+        return float(np.max(np.abs(angles), initial=0.0))
+
+    def turning(self, q: Array, v: Array) -> float:
+        """The turning rate of a state, rad/s, positive to the left."""
+        at, sequence = self.base.coordinates.start + Free.quaternion, _angles(self.base).sequence
+        axes = turn_axes_at(angles_of(q, at, sequence), sequence)
+        rates = np.linalg.solve(axes, v[self.base.speeds][:3])
+        return self.left * float(rates[0])
+
+    def cost(self, stand: Stand, q: Array, v: Array) -> float:
+        """What it takes to come from a state to a steady motion, as far as that is near."""
+        kin = self.system.kinematics
+        s = kin.symbols
+        states = ca.Function("x", [s.t, s.q, kin.eta, s.params], [self.traced_states(self.system)])
+        eta = kin.independent_rows(stand.start.time, q, self.values) @ v
+        off = np.array(states(stand.start.time, q, eta, self.values)).ravel() - stand.x
+        return float(off @ stand.costs @ off)
+
+    def traced_states(self, system: System) -> ca.SX:
+        """x in the symbols of this system, which may be written in other independent speeds."""
+        kin, own = system.kinematics, self.system.kinematics
+        s, o = kin.symbols, own.symbols
+        known = {c.name: s.q[k] for k, c in enumerate(kin.coordinates)}
+        known |= {z.name: kin.v[k] for k, z in enumerate(kin.speeds)}
+        rows = ca.Function("rows", [o.t, o.q, o.params], [own.E])(s.t, s.q, s.params)
+        eta = ca.mtimes(rows, kin.v)
+        known |= {z.name: eta[k] for k, z in enumerate(own.independent_speeds)}
+        at, sequence = self.base.coordinates.start + Free.quaternion, _angles(self.base).sequence
+        turned = traced_angles(s.q[at : at + 4], sequence)
+        rates = angle_rates(turned, sequence, kin.v[self.base.speeds][:3])
+        for k, name in enumerate(_angle_names(self.base)):
+            known |= {name: turned[k], f"{name}_rate": rates[k]}
+        return ca.vertcat(*[known[z.name] for z in (*self.coordinates, *self.speeds)])
+
+
+def find_balance(
+    system: System, values: Array, wheel: str, motors: tuple[str, ...], length: float
+) -> Balance | None:
+    """How to keep a mechanism upright; None for one that does not stand on its own wheels.
+
+    It must be free to move, with named angles of which the first is its heading, on ground that
+    is level; and it must run straight and be kept so by its motors.
+
+    Parameters
+    ----------
+    system : compiled system.
+    values : (np,) parameter vector.
+    wheel : name of the speed of the wheel that is driven.
+    motors : inputs that drive and balance.
+    length : of the model, m.
+    """
+    base = system.kinematics.tree.nodes[0]
+    known = dict(zip((p.name for p in system.model.parameters), values, strict=True))
+    pull = np.array([nominal(e, known) for e in system.model.gravity])
+    angles = base.joint.type.angles if isinstance(base.joint.type, Free) else None
+    if angles is None or not np.any(pull) or system.model.speed_inputs:
+        return None
+    up = -pull["xyz".index(angles.sequence[0])]
+    heading = _angle_names(base)[0]
+    try:
+        found, line = _about(system, values, {wheel: 1.0, f"{heading}_rate": 0.0}, motors, None)
+        regulate(line, motors, system.kinematics.length)
+    except SimulationError:
+        return None
+    moving = found.start.v[base.speeds][3:]
+    ahead = float(moving[np.argmax(np.abs(moving))])
+    if heading not in [c.name for c in line.ignored] or not ahead or not up:
+        return None
+    unit = np.sqrt(np.linalg.norm(pull) * length)
+    return Balance(
+        system=system,
+        values=values,
+        base=base,
+        wheel=wheel,
+        motors=motors,
+        ratio=ahead,
+        left=float(np.sign(up)),
+        coordinates=line.coordinates,
+        speeds=line.speeds,
+        ignored=line.ignored,
+        forces=_force_units(line, motors, system.kinematics.length),
+        slowest=float(f"{SLOWEST * unit:.1g}"),
+        fastest=float(f"{FASTEST * unit:.1g}"),
+    )
+
+
+def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> tuple[Array, Array]:
+    """(m, n) K and (n, n) P of (1) about a steady motion.
+
+    Raises
+    ------
+    SimulationError : if the motors cannot keep it.
+    """
+    from scipy.linalg import solve_continuous_are
+
+    B = _columns(line, motors)
+    units = np.array([ANGLE] * len(line.coordinates) + [RATE] * len(line.speeds))
+    units *= _lengths(line.states, length)
+    forces = _force_units(line, motors, length)
+    try:
+        P = np.asarray(solve_continuous_are(line.A, B, np.diag(units**-2), np.diag(forces**-2)))
+    except (np.linalg.LinAlgError, ValueError):
+        P = np.full(line.A.shape, np.nan)
+    if not np.all(np.isfinite(P)):
+        raise SimulationError(
+            "its motors cannot keep it in this steady motion",
+            f"balance of model '{line.model}'",
+            "ride it by hand, or give it a motor that steers",
+        )
+    return np.diag(forces**2) @ B.T @ P, P
+
+
+def _columns(line: Linearization, motors: tuple[str, ...]) -> Array:
+    """B of the motors."""
+    inputs = [i.name for i in line.inputs]
+    return line.B[:, [inputs.index(name) for name in motors]]
+
+
+def _lengths(quantities: tuple[Quantity, ...], length: float) -> Array:
+    return np.array([length if q.unit in ("m", "m/s") else 1.0 for q in quantities])
+
+
+def _force_units(line: Linearization, motors: tuple[str, ...], length: float) -> Array:
+    """The force of each motor that changes a speed by `CHANGE`, and none by more."""
+    changes = _columns(line, motors)[len(line.coordinates) :]
+    largest = np.max(np.abs(changes / _lengths(line.speeds, length)[:, None]), axis=0)
+    return CHANGE / np.maximum(largest, 1e-300)
+
+
+def _about(
+    system: System,
+    values: Array,
+    given: dict[str, float],
+    motors: tuple[str, ...],
+    guess: Start | None,
+) -> tuple[SteadyMotion, Linearization]:
+    """A steady motion, and what is small about it."""
+    names = [p.name for p in system.model.parameters]
+    parameters = dict(zip(names, values.tolist(), strict=True))
+    found = steady(system, given, guess=guess, find=motors, parameters=parameters)
+    return found, linearize(system, found.start, inputs=found.inputs, parameters=parameters)
+
+
+def _angles(base: Node) -> Angles:
+    """The named angles of a base, which has some."""
+    angles = base.joint.type.angles if isinstance(base.joint.type, Free) else None
+    assert angles is not None
+    return angles
+
+
+def _angle_names(base: Node) -> list[str]:
+    return [f"{base.joint.name}.{name}" for name in _angles(base).names]
+
+
+def _heading_rate(base: Node) -> str:
+    return f"{_angle_names(base)[0]}_rate"
