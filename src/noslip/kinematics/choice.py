@@ -26,10 +26,48 @@ from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import block_diagonal, stack
 
-Samples = list[tuple[float, Array]]
-
 #: Tree speeds up to which all rows are solved together, which finds the best speeds to write in.
 MOST_TOGETHER = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Traced:
+    """A mechanism as far as it is traced: what the choice is made from.
+
+    Parameters
+    ----------
+    model, symbols, reader : described, its symbols, and expressions of them.
+    tree, contacts, rows : poses, wheels and blades, and all constraint rows.
+    speeds : (nv,) tree speeds.
+    probe : the rows in numbers.
+    samples : generic times and configurations.
+    """
+
+    model: Model
+    symbols: Symbols
+    reader: Reader
+    tree: Tree
+    contacts: tuple[ContactTrace, ...]
+    rows: tuple[RowTrace, ...]
+    speeds: tuple[Quantity, ...]
+    probe: Probe
+    samples: list[tuple[float, Array]]
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Places of the tree speeds by name."""
+        return {speed.name: k for k, speed in enumerate(self.speeds)}
+
+    @property
+    def scale(self) -> Array:
+        """(nv,) a length of the model for angular speeds, else 1."""
+        return np.where(np.array(self.probe.is_angular, dtype=bool), self.probe.length, 1.0)
+
+    def numbers(self, expression: ca.SX) -> Array:
+        """(samples, rows, columns) values of an expression of t, q and parameters."""
+        s = self.symbols
+        f = ca.Function("n", [s.t, s.q, s.params], [ca.densify(expression)])
+        return np.array([np.array(f(t, q, self.probe.params)) for t, q in self.samples])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,33 +91,24 @@ class Choice:
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
 
 
-def choose(
-    model: Model,
-    symbols: Symbols,
-    reader: Reader,
-    tree: Tree,
-    rows: tuple[RowTrace, ...],
-    contacts: tuple[ContactTrace, ...],
-    speeds: tuple[Quantity, ...],
-    probe: Probe,
-    samples: Samples,
-    independent: tuple[str, ...] | None,
-) -> Choice:
-    """Joint by joint where there are many speeds and the rows allow it, else all rows together."""
-    if len(speeds) > MOST_TOGETHER:
-        choice = _joint_by_joint(
-            model, symbols, tree, rows, contacts, speeds, probe, samples, independent
-        )
+def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
+    """Joint by joint where there are many speeds and the rows allow it, else all rows together.
+
+    Parameters
+    ----------
+    traced : the mechanism.
+    independent : tree speeds to write in, instead of the model's own choice.
+    """
+    if len(traced.speeds) > MOST_TOGETHER:
+        choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice
-    kept, redundant = independent_rows(probe, rows, samples)
-    names, E = _independent_speeds(
-        model, symbols, speeds, reader, independent, probe, kept, samples
-    )
-    _check_determined(model, probe, symbols, E, kept, names, samples)
-    solved, P = _solved_rows(rows, contacts, kept)
+    kept, redundant = independent_rows(traced.probe, traced.rows, traced.samples)
+    names, E = _independent_speeds(traced, independent, kept)
+    _check_determined(traced, E, kept, names)
+    solved, P = _solved_rows(traced, kept)
     # the block form is found by structure
-    K = ca.vertcat(ca.jacobian(solved, symbols.v), E)
+    K = ca.vertcat(ca.jacobian(solved, traced.symbols.v), E)
     return Choice(
         kept=kept,
         redundant=redundant,
@@ -91,35 +120,20 @@ def choose(
     )
 
 
-def _joint_by_joint(
-    model: Model,
-    symbols: Symbols,
-    tree: Tree,
-    rows: tuple[RowTrace, ...],
-    contacts: tuple[ContactTrace, ...],
-    speeds: tuple[Quantity, ...],
-    probe: Probe,
-    samples: Samples,
-    independent: tuple[str, ...] | None,
-) -> Choice | None:
+def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choice | None:
     """By elimination, if there is one; named independent speeds must be tree speeds."""
-    index = {speed.name: k for k, speed in enumerate(speeds)}
+    model, speeds, rows, index = traced.model, traced.speeds, traced.rows, traced.index
     named = independent or tuple(s.name for s in model.independent_speeds)
     if any(s.expression for s in model.independent_speeds) and independent is None:
         return None
-
-    def numbers(entries: ca.SX) -> Array:
-        f = ca.Function("n", [symbols.t, symbols.q, symbols.params], [ca.densify(entries)])
-        return np.array([np.array(f(t, q, probe.params)).ravel() for t, q in samples])
-
     elimination = find_elimination(
-        tree,
+        traced.tree,
         rows,
-        contacts,
+        traced.contacts,
         index,
         [i.speed for i in model.speed_inputs],
-        numbers,
-        np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0),
+        lambda entries: traced.numbers(entries)[:, :, 0],
+        traced.scale,
         {index[name] for name in named} if named else None,
     )
     if elimination is None:
@@ -143,20 +157,13 @@ def _joint_by_joint(
 
 
 def _independent_speeds(
-    model: Model,
-    symbols: Symbols,
-    speeds: tuple[Quantity, ...],
-    reader: Reader,
-    independent: tuple[str, ...] | None,
-    probe: Probe,
-    kept: tuple[int, ...],
-    samples: Samples,
+    traced: Traced, independent: tuple[str, ...] | None, kept: tuple[int, ...]
 ) -> tuple[tuple[Quantity, ...], ca.SX]:
     """Quantities η and the rows E with η = E v: as asked, as the model names them, or chosen."""
-    index = {speed.name: k for k, speed in enumerate(speeds)}
+    model, speeds, index = traced.model, traced.speeds, traced.index
     unit_rows = ca.SX.eye(len(speeds))
     if independent is None and not model.independent_speeds:
-        chosen = independent_columns(probe, kept, samples)
+        chosen = independent_columns(traced.probe, kept, traced.samples)
         independent = tuple(speeds[k].name for k in chosen)
     if independent is not None:
         columns = [index[name] for name in independent]
@@ -165,21 +172,19 @@ def _independent_speeds(
     for speed in model.independent_speeds:
         if speed.expression:
             quantities.append(Quantity(name=speed.name, unit=speed.unit))
-            rows.append(ca.jacobian(reader.scalar(speed.expression), symbols.v))
+            rows.append(ca.jacobian(traced.reader.scalar(speed.expression), traced.symbols.v))
         else:
             quantities.append(speeds[index[speed.name]])
             rows.append(unit_rows[index[speed.name], :])
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
 
 
-def _solved_rows(
-    rows: tuple[RowTrace, ...], contacts: tuple[ContactTrace, ...], kept: tuple[int, ...]
-) -> tuple[ca.SX, ca.SX]:
+def _solved_rows(traced: Traced, kept: tuple[int, ...]) -> tuple[ca.SX, ca.SX]:
     """The kept rows as they are solved, and P: a contact with all three rows in its body's axes."""
     solved: list[ca.SX] = []
     blocks: list[ca.SX] = []
-    whole = {trace.contact.name: trace for trace in contacts}
-    names = [rows[k].name for k in kept]
+    whole = {trace.contact.name: trace for trace in traced.contacts}
+    names = [traced.rows[k].name for k in kept]
     k = 0
     while k < len(names):
         owner = names[k].rpartition(".")[0]
@@ -189,24 +194,18 @@ def _solved_rows(
             blocks.append(trace.axes_D)
             k += 3
         else:
-            solved.append(rows[kept[k]].velocity)
+            solved.append(traced.rows[kept[k]].velocity)
             blocks.append(ca.SX(1))
             k += 1
     return stack(solved), block_diagonal(blocks)
 
 
 def _check_determined(
-    model: Model,
-    probe: Probe,
-    symbols: Symbols,
-    E: ca.SX,
-    kept: tuple[int, ...],
-    names: tuple[Quantity, ...],
-    samples: Samples,
+    traced: Traced, E: ca.SX, kept: tuple[int, ...], names: tuple[Quantity, ...]
 ) -> None:
     """[A; E] must be square and regular at some generic configuration."""
-    freedom = len(probe.is_angular) - len(kept)
-    where = f"model '{model.name}', independent_speeds"
+    freedom = len(traced.speeds) - len(kept)
+    where = f"model '{traced.model.name}', independent_speeds"
     listed = ", ".join(f"'{n.name}'" for n in names)
     if len(names) != freedom:
         raise ModelError(
@@ -215,12 +214,10 @@ def _check_determined(
             where,
             f"name {freedom}, or none to let them be chosen",
         )
-    rows = ca.Function("E", [symbols.t, symbols.q, symbols.params], [E])
     worst = []
-    for t, q in samples:
-        scaled, _ = probe.matrix(q, t)
-        scale = np.where(np.array(probe.is_angular, dtype=bool), probe.length, 1.0)
-        K = np.vstack([scaled[list(kept)], np.array(rows(t, q, probe.params)) / scale[None, :]])
+    for (t, q), rows in zip(traced.samples, traced.numbers(E), strict=True):
+        scaled, _ = traced.probe.matrix(q, t)
+        K = np.vstack([scaled[list(kept)], rows / traced.scale[None, :]])
         K = K / np.maximum(np.linalg.norm(K, axis=1, keepdims=True), 1e-300)
         worst.append(float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 1.0)
     if max(worst, default=1.0) < 1e-9:

@@ -31,7 +31,7 @@ import numpy as np
 from noslip.errors import Fault, ModelError
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
-from noslip.kinematics.choice import choose
+from noslip.kinematics.choice import Traced, choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.health import Health, find_health
 from noslip.kinematics.rows import RowTrace, trace_rows
@@ -213,9 +213,18 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     samples = probe.configurations(LONG_SAMPLES if probe.is_long else SAMPLES)
     if not samples:
         raise _cannot_close(model, rows)
-    choice = choose(
-        model, symbols, reader, tree, rows, contacts, speeds, probe, samples, independent
+    traced = Traced(
+        model=model,
+        symbols=symbols,
+        reader=reader,
+        tree=tree,
+        contacts=contacts,
+        rows=rows,
+        speeds=speeds,
+        probe=probe,
+        samples=samples,
     )
+    choice = choose(traced, independent)
 
     # (1) K [S s] = [[0, −a], [1, 0]]
     num_rows, num_free = choice.solved.shape[0], len(choice.names)
