@@ -83,8 +83,7 @@ def complete_start(
         rows = layout.rows(time, q, w, params)
     v, eta = _speeds(system, layout, given, q, rows)
 
-    named = dict(zip(layout.coordinates, q.tolist(), strict=True))
-    named |= dict(zip(layout.speeds, v.tolist(), strict=True))
+    named = zip(layout.states, (*q.tolist(), *v.tolist()), strict=True)
     return Start(
         time=time,
         q=q,
@@ -93,12 +92,12 @@ def complete_start(
         mu=np.array([float(given.get(name, 0.0)) for name in layout.costates]),
         position_residual=_largest(rows.g),
         speed_residual=_largest(rows.A @ v + rows.a),
-        completed={n: x for n, x in named.items() if n not in given and abs(x) > 1e-15},
+        completed={n: x for n, x in named if n not in given and abs(x) > 1e-15},
     )
 
 
 def _largest(values: Array) -> float:
-    return float(np.abs(values).max(initial=0.0))
+    return float(np.abs(values).max()) if values.size else 0.0
 
 
 def start_names(system: System) -> list[str]:
@@ -114,7 +113,7 @@ def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> 
                 f"start of model '{system.model.name}'",
                 nearest(name, list(layout.names)),
             )
-        if not (isinstance(value, int | float | np.number) and math.isfinite(value)):
+        if not (isinstance(value, (float, int, np.number)) and math.isfinite(value)):
             raise SimulationError(
                 f"'{name}' starts at {value}",
                 f"start of model '{system.model.name}'",
@@ -223,12 +222,13 @@ def _newton(
     rows = layout.rows(time, q, w, params)
     error = _largest(rows.g)
     tolerance, scale = TOLERANCE * max(1.0, probe.length), layout.scale
+    kept = np.array(fixed, dtype=int)
     wanted = np.zeros(rows.g.size + len(fixed) + sum(len(h.places) for h in held))
     for _ in range(200):
         if error <= 1e-15 * max(1.0, _largest(q)):
             break
         stay = [h.rows(q, len(scale)) for h in held]
-        stacked = np.concatenate([rows.A[layout.holonomic], rows.N[fixed], *stay]) / scale
+        stacked = np.concatenate([rows.A[layout.holonomic], rows.N[kept], *stay]) / scale
         if not np.isfinite(stacked).all():
             break
         wanted[: rows.g.size] = -rows.g
@@ -238,7 +238,7 @@ def _newton(
         if size > longest:
             step *= longest / size
         trial = probe.normalize(q + rows.N @ (step / scale))
-        trial[fixed] = q[fixed]
+        trial[kept] = q[kept]
         for h in held:
             h.restore(trial)
         there = layout.rows(time, trial, w, params)
@@ -324,13 +324,13 @@ def _fit_speeds(
             labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
     C, d = np.concatenate(parts), np.concatenate(values)
     C_hat = C / scale
-    weight = 1.0 / np.maximum(np.sqrt((C_hat * C_hat).sum(axis=1)), 1e-12)
+    weight = 1.0 / np.maximum(np.sqrt(np.add.reduce(C_hat * C_hat, axis=1)), 1e-12)
     C_hat *= weight[:, None]
     d_hat = d * weight
     # C = U Σ Vᵀ gives the least speeds that fit, and those that are free
     U, singular, Vt = np.linalg.svd(C_hat, full_matrices=True)
     least = 1e-10 * max(1.0, singular[0] if singular.size else 1.0)
-    rank = int((singular > least).sum())
+    rank = int(np.count_nonzero(singular > least))
     back, range_, null = Vt[:rank].T / singular[:rank], U[:, :rank].T, Vt[rank:].T
     v_hat = back @ (range_ @ d_hat)
     # one more round takes the residual to rounding

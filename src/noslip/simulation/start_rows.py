@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.llvm import compile_native
+from noslip.engines.native import NativeFunction
+from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.joints import Angles
@@ -42,35 +44,29 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layout:
-    """Names by their place, and the rows as one native function of which nonzeros are stored."""
+    """Names by their place, and the rows as one native function of (t, q, w, parameters)."""
 
     coordinates: dict[str, int]
     speeds: dict[str, int]
     independent_speeds: dict[str, int]
     costates: tuple[str, ...]
     names: dict[str, None]  # all that a start may give, in order
+    states: tuple[str, ...]  # coordinates, then speeds
     orientations: tuple[Orientation, ...]
     rest: Array  # (nq,)
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
-    holonomic: list[int]
+    holonomic: Array  # rows of A that have a g
     kinematics: Kinematics
     function: NativeFunction | None  # None for a long mechanism
-    places: Array  # of the nonzeros in all matrices, one after the other
-    matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is, and its shape
+    matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is in it, and its shape
 
     def rows(self, t: float, q: Array, w: Array, params: Array) -> Rows:
         """The rows at a time, a configuration and speed inputs."""
         if self.kinematics.is_long:
             return _long_rows(self.kinematics, t, q, w, params)
         assert self.function is not None
-        _, nx, nu, _ = self.function.input_sizes
-        x, inputs = np.zeros(nx), np.zeros(nu)
-        x[: q.size] = q
-        if w.size:
-            inputs[nu - 2 * w.size : nu - w.size] = w
-        values = np.zeros(self.matrices[-1][0].stop)
-        values[self.places] = self.function(t, x, inputs, params)
+        values = self.function(t, q, w, params)
         return Rows(*[values[place].reshape(shape) for place, shape in self.matrices])
 
 
@@ -93,21 +89,21 @@ def _make_layout(system: System) -> Layout:
     costates = tuple(c.name for c in system.costates)
     orientations = _orientations(system)
     angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
-    function, places, matrices = (None, np.zeros(0, int), ()) if kin.is_long else _rows(system)
+    function, matrices = (None, ()) if kin.is_long else _rows(system)
     return Layout(
         coordinates=coordinates,
         speeds=speeds,
         independent_speeds=independent,
         costates=costates,
         names=dict.fromkeys([*coordinates, *speeds, *independent, *costates, *angles]),
+        states=(*coordinates, *speeds),
         orientations=orientations,
         rest=np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float),
         scale=np.where(np.array(kin.probe.is_angular, dtype=bool), kin.length, 1.0),
         unit=np.eye(kin.num_speeds),
-        holonomic=list(kin.probe.holonomic),
+        holonomic=np.array(kin.probe.holonomic, dtype=int),
         kinematics=kin,
         function=function,
-        places=places,
         matrices=matrices,
     )
 
@@ -146,19 +142,17 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
 
 def _rows(
     system: System,
-) -> tuple[NativeFunction, Array, tuple[tuple[slice, tuple[int, ...]], ...]]:
-    """Nonzeros of A, a, g, N and E as one native function, their places, and the matrices."""
-    kin = system.kinematics
-    nonzeros: list[Any] = []
-    places, matrices, at = [], [], 0
-    for traced, is_vector in ((kin.A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
-        matrix = ca.sparsify(traced)
+) -> tuple[NativeFunction, tuple[tuple[slice, tuple[int, ...]], ...]]:
+    """A, a, g, N and E, row by row, as one native function, and where each is in it."""
+    kin, symbols = system.kinematics, system.kinematics.symbols
+    parts: list[ca.SX] = []
+    matrices, at = [], 0
+    for matrix, is_vector in ((kin.A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
         rows, columns = matrix.shape
-        i, j = (np.array(indices, dtype=int) for indices in matrix.sparsity().get_triplet())
-        nonzeros += matrix.nonzeros()
-        places.append(at + i * columns + j)
+        parts.append(ca.vec(ca.densify(matrix).T))
         shape = (rows,) if is_vector else (rows, columns)
         matrices.append((slice(at, at + rows * columns), shape))
         at += rows * columns
-    program = system.program("rows", ca.vertcat(*nonzeros) if nonzeros else ca.SX(0, 1))
-    return compile_native([program])["rows"], np.concatenate(places), tuple(matrices)
+    given = (symbols.t, symbols.q, symbols.w, symbols.params)
+    program = trace_program("rows", given, ca.densify(system.fold(ca.vertcat(*parts))))
+    return compile_native([program])["rows"], tuple(matrices)

@@ -221,12 +221,7 @@ def _normalized(system: System, q: Array) -> Array:
 def _rows(layout: Layout, t: Array, q: Array, w: Array, params: Array) -> Rows:
     """The rows of many configurations: every matrix with an index of the trajectory before."""
     assert layout.function is not None
-    _, nx, nu, _ = layout.function.input_sizes
-    x, inputs = np.zeros((len(q), nx)), np.zeros((len(q), nu))
-    x[:, : q.shape[1]] = q
-    inputs[:, nu - 2 * w.shape[1] : nu - w.shape[1]] = w
-    values = np.zeros((len(q), layout.matrices[-1][0].stop))
-    values[:, layout.places] = layout.function.map(t, x, inputs, params)
+    values = layout.function.map(t, q, w, params)
     return Rows(*[values[:, place].reshape(len(q), *shape) for place, shape in layout.matrices])
 
 
