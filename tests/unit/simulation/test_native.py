@@ -149,17 +149,21 @@ def test_another_process_does_not_compile_the_loop_again():
     assert misses == "0"
 
 
-def test_whether_machine_code_is_on_disk(tmp_path):
+def test_the_first_run_on_a_machine_announces_its_compilation_and_the_next_does_not(tmp_path):
     script = (
+        "import noslip as ns\n"
+        "from noslip.cli.progress import announce_compilation\n"
         "from noslip.simulation.native import is_on_disk\n"
         "from noslip.simulation.single.loop import integrate\n"
         "print(is_on_disk(integrate))\n"
-        "import noslip as ns\n"
+        "announce_compilation()\n"
         "ns.simulate(ns.compile(ns.derive(ns.load('knife-edge'))), duration=0.1)\n"
         "print(is_on_disk(integrate))\n"
+        "announce_compilation()\n"
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "True"]
+    assert done.stderr.count("compiling the integrator for this machine, once") == 1
