@@ -1,0 +1,206 @@
+"""Pose tracking brings a vehicle back to its path, continuous, sampled and saturated."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.laws import ConstantSpeed, Quintic
+from noslip.control.track import track
+
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+
+
+@pytest.fixture
+def agv(system_of):
+    return system_of("agv")
+
+
+@pytest.mark.parametrize(
+    "path", [Circle(radius=2.0), Sine(amplitude=0.5, wave_number=1.0, extent=9.0)]
+)
+def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
+    controller = PoseTracking(**AXLE)
+    start = {"platform.angle": 0.3 - math.pi / 2 * (not isinstance(path, Circle))}
+    reference = track(agv, path, timing=ConstantSpeed(0.4), duration=1.0, **AXLE).trajectory
+    start = {
+        "platform.x": reference["platform.x"][0] + 0.15,
+        "platform.y": reference["platform.y"][0] - 0.1,
+        "platform.angle": reference["platform.angle"][0] + 0.4,
+    }
+    result = track(
+        agv,
+        path,
+        timing=ConstantSpeed(0.4),
+        controller=controller,
+        start=start,
+        duration=22.0,
+        **AXLE,
+    )
+    assert abs(result.across[0]) > 0.05
+    assert np.hypot(result.along, result.across)[-1] < 1e-4
+    assert abs(result.heading[-1]) < 1e-4
+
+
+def free_motion(roots, t):
+    """y of Π (d/dt − root) y = 0 from y = 1, all its derivatives zero."""
+    powers = np.vander(roots, increasing=True).T
+    weights = np.linalg.solve(powers, np.eye(len(roots))[0])
+    return np.real(np.exp(np.outer(t, roots)) @ weights)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pose_errors_obey_their_equations(agv, reverse):
+    """(d/dt + kv)(d/dt + kx) ahead, and (d/dt + kv)(y″ + kθ v y′ + ky v² y) across."""
+    v = 0.5
+    request = {
+        "timing": ConstantSpeed(v),
+        "controller": PoseTracking(),
+        "reverse": reverse,
+        "duration": 10.0,
+        "rtol": 1e-12,
+        "atol": 1e-12,
+        # the caster trails
+        "reference": {"bracket.angle": math.pi if reverse else 0.0},
+        **AXLE,
+    }
+    line = Line(start=(0.0, 0.0), end=(9.0, 0.0))
+    base = track(agv, line, **request).trajectory
+    start = {name: float(base[name][0]) for name in ("platform.x", "platform.y")}
+    ahead = track(agv, line, start=start | {"platform.x": start["platform.x"] - 0.1}, **request)
+    expected = free_motion(np.array([-4.0, -1.0]), ahead.trajectory.t)
+    assert ahead.along == pytest.approx(-0.1 * expected, abs=1e-9)
+    beside = track(agv, line, start=start | {"platform.y": start["platform.y"] + 1e-4}, **request)
+    roots = np.array([-4.0, *(v * np.roots([1.0, 3.0, 4.0]))])
+    expected = free_motion(roots, beside.trajectory.t)
+    assert beside.across == pytest.approx(1e-4 * expected, abs=2e-10)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_lyapunov_function_of_pose_tracking_decreases(agv, reverse):
+    """V = ½(e_x² + e_y²) + (1 − cos e_θ)/ky, once the speeds are those of the law."""
+    path = Sine(amplitude=0.5, wave_number=1.0, extent=9.0)
+    rest = {"reference": {"bracket.angle": math.pi if reverse else 0.0}}
+    request = {"timing": ConstantSpeed(0.4), "reverse": reverse, **rest, **AXLE}
+    base = track(agv, path, duration=0.1, **request).trajectory
+    start = {
+        "platform.x": base["platform.x"][0] - 0.3,
+        "platform.y": base["platform.y"][0] + 0.4,
+        "platform.angle": base["platform.angle"][0] + 1.2,
+    }
+    held = track(agv, path, controller=PoseTracking(kv=60.0), start=start, duration=20.0, **request)
+    V = 0.5 * (held.along**2 + held.across**2) + (1 - np.cos(held.heading)) / 4.0
+    later = held.trajectory.t > 0.2
+    assert V[0] > 0.2 and V[-1] < 1e-6
+    assert np.max(np.diff(V[later])) < 1e-9
+
+
+def test_pose_tracking_survives_saturation_and_sampling(agv):
+    controller = PoseTracking(kv=5.0, **AXLE)
+    shifted = {"platform.x": 2.1, "platform.y": 0.0}
+    ends = {}
+    for period, limit in ((0.0, math.inf), (0.0, 0.15), (0.02, 0.15)):
+        limits = {"torque1": limit, "torque2": limit}
+        result = track(
+            agv,
+            Circle(radius=2.0),
+            timing=ConstantSpeed(0.3),
+            controller=controller,
+            start=shifted,
+            limits=limits,
+            period=period,
+            duration=40.0,
+            **AXLE,
+        )
+        torque = np.max(np.abs(result.trajectory["torque1"]))
+        assert torque <= limit
+        ends[period, limit] = np.hypot(result.along, result.across)[-1]
+    assert ends[0.0, math.inf] < 1e-4
+    assert ends[0.0, 0.15] < 1e-3
+    # a hold adds an offset of the order of the period, not a divergence
+    assert ends[0.02, 0.15] < 5e-3
+
+
+def test_sampled_inputs_are_held_between_looks(agv):
+    result = track(
+        agv,
+        Line(start=(0.0, 0.0), end=(5.0, 0.0)),
+        timing=ConstantSpeed(0.3),
+        controller=PoseTracking(**AXLE),
+        start={"platform.y": 0.05},
+        period=0.1,
+        duration=1.0,
+        samples=101,
+        **AXLE,
+    )
+    torque = result.trajectory["torque1"]
+    held = torque[:100].reshape(10, 10)
+    assert np.max(np.ptp(held[:, 1:], axis=1)) == 0.0
+    assert np.max(np.abs(np.diff(held[:, 5]))) > 0.0
+
+
+def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
+    """Backwards the mass center trails the axle: a disturbance grows, pose tracking kills it."""
+    circle = Circle(radius=2.0)
+    request = {"timing": ConstantSpeed(0.3), "reverse": True, "duration": 25.0, **AXLE}
+    rest = {"reference": {"bracket.angle": math.pi - 0.14}}
+    nudged = {"wheel1.rate": 5.0}
+    open_loop = track(agv, circle, start=nudged, **request, **rest)
+    held = track(agv, circle, start=nudged, controller=PoseTracking(), **request, **rest)
+    assert open_loop.tracking_error > 0.1
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-3
+
+
+def test_feedback_takes_no_more_than_three_times_the_steps(agv):
+    """A reference that is carried along shows a controller no errors of an integrator's stages."""
+    circle, timing = Circle(radius=2.0), Quintic(60.0)
+    open_loop = track(agv, circle, timing=timing, **AXLE)
+    for controller in (PoseTracking(), ComputedTorque(kp=4.0, kd=4.0)):
+        held = track(agv, circle, timing=timing, controller=controller, **AXLE)
+        assert held.trajectory.steps < 3 * open_loop.trajectory.steps
+        assert held.tracking_error < 1e-9
+
+
+def test_the_carried_reference_stays_on_the_path(agv):
+    """After half an hour it is where the path is, to about the tolerance."""
+    path = Circle(radius=2.0, turns=60.0)
+    result = track(
+        agv,
+        path,
+        timing=ConstantSpeed(0.4),
+        controller=PoseTracking(),
+        start={"platform.x": 2.05},
+        duration=1800.0,
+        **AXLE,
+    )
+    run = result.trajectory
+    # the axle on the circle, heading along it; the mass center is a ahead
+    a, angle = run.parameters["a"], run["path.arc_length"] / 2.0
+    expected = {
+        "x": 2 * np.cos(angle) - a * np.sin(angle),
+        "y": 2 * np.sin(angle) + a * np.cos(angle),
+        "angle": angle,
+    }
+    for name, place in expected.items():
+        assert run[f"reference.platform.{name}"] == pytest.approx(place, abs=2e-8)
+    assert math.hypot(result.along[-1], result.across[-1]) < 2e-8
+    # the path's own states are the closed form
+    assert run["path.arc_length"] == pytest.approx(0.4 * run.t, abs=1e-8)
+
+
+def test_pose_tracking_is_refused_where_it_cannot_work():
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    with pytest.raises(ns.SimulationError, match="needs two freedoms driven by forces") as caught:
+        track(
+            tractor,
+            Line(start=(0.0, 0.0), end=(9.0, 0.0)),
+            timing=ConstantSpeed(1.0),
+            steering="steer.angle",
+            wheelbase="l1",
+            controller=PoseTracking(),
+        )
+    assert "tractor-trailer" in caught.value.where and "steered vehicles" in caught.value.fix

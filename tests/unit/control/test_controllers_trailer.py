@@ -1,0 +1,120 @@
+"""Vehicles with a trailer come back to their path: backing up from a fold, and forward."""
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from backing_up import FOLDED, PATHS, STEERING, TRAILER, back_up
+
+import noslip as ns
+from noslip.control.controllers.base import FeedForward
+from noslip.control.controllers.trailer import TrailerTracking
+from noslip.control.paths.curves import Circle, Sine
+from noslip.control.timing.laws import ConstantSpeed
+from noslip.control.track import track
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("fold", [0.4, -0.4])
+def test_backing_up_recovers_from_a_folded_start(system_of, path, fold):
+    run, off = back_up(system_of("tractor-trailer"), path, TrailerTracking(**TRAILER), fold)
+    assert np.max(np.abs(run["hinge.angle"] - run["reference.hinge.angle"])) < FOLDED
+    assert np.max(np.abs(run["hinge.angle"])) < math.radians(70.0)
+    assert run["tractor.vx"][-1] < -0.8
+    for name, error in off.items():
+        assert abs(error[-1]) < 1e-4, name
+    assert np.max(np.abs(run["steer.angle"])) < 1.0
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_backing_up_without_feedback_folds(system_of, path):
+    run, _ = back_up(system_of("tractor-trailer"), path, FeedForward(), 0.4)
+    assert np.max(np.abs(run["hinge.angle"])) > math.radians(145.0)
+
+
+def test_saturated_backing_up_holds_until_the_steering_is_too_slow(system_of):
+    system, path = system_of("tractor-trailer"), PATHS["line"]
+    forces = {f"F_u{k}": 1500.0 for k in (1, 2, 3)}
+    for limit, folds in ((0.4, False), (0.2, True)):
+        limits = {"steering_rate": limit} | forces
+        run, off = back_up(system, path, TrailerTracking(**TRAILER), 0.3, limits=limits)
+        assert np.max(np.abs(run["steering_rate"])) == limit
+        assert (np.max(np.abs(run["hinge.angle"])) > FOLDED) == folds
+        assert folds or abs(off["hinge.angle"][-1]) < 1e-3
+
+
+def test_sampled_backing_up(system_of):
+    """Looks at 20 Hz are enough to keep the trailer from folding."""
+    controller = TrailerTracking(**TRAILER, kdelta=2.0)
+    run, off = back_up(system_of("tractor-trailer"), PATHS["line"], controller, 0.3, period=0.05)
+    assert np.max(np.abs(run["hinge.angle"])) < FOLDED
+    assert abs(off["tractor.y"][-1]) < 0.02
+
+
+def test_the_trailer_follows_forward_too(system_of):
+    """The base on the path, the trailer from a fold of 0.6 rad."""
+    system = system_of("tractor-trailer")
+    path = Sine(amplitude=3.0, wave_number=0.1, extent=90.0)
+    result = track(
+        system,
+        path,
+        timing=ConstantSpeed(2.0),
+        controller=TrailerTracking(**TRAILER),
+        start={"tractor.y": 1.0, "hinge.angle": 0.6},
+        duration=40.0,
+        **STEERING,
+    )
+    run = result.trajectory
+    assert np.max(np.abs(run["hinge.angle"])) < FOLDED
+    assert math.hypot(result.along[-1], result.across[-1]) < 1e-2
+    assert abs(run["hinge.angle"][-1] - run["reference.hinge.angle"][-1]) < 1e-3
+
+
+def test_the_motion_of_the_trailer_is_admissible(system_of):
+    system = system_of("tractor-trailer")
+    for path in PATHS.values():
+        run, off = back_up(system, path, FeedForward(), 0.0, duration=10.0)
+        assert max(np.max(np.abs(e)) for e in off.values()) < 1e-5
+        p = run.parameters
+        heading = run["tractor.angle"] + run["hinge.angle"]
+        x = run["tractor.x"] - p["c"] * np.cos(run["tractor.angle"]) - p["l2"] * np.cos(heading)
+        on_path = np.array(
+            ca.Function("r", [s := ca.SX.sym("s")], [path.position(s)])(
+                run["path.parameter"][None, :]
+            )
+        )
+        assert x == pytest.approx(on_path[0], abs=1e-5)
+
+
+def test_track_backs_a_trailer_up(system_of):
+    """The trailer's axle on the path by `track` itself, with its errors."""
+    system = system_of("tractor-trailer")
+    request = {
+        "timing": ConstantSpeed(1.5),
+        "steering": "steer.angle",
+        "wheelbase": "l1",
+        "hinge": "hinge.angle",
+        "hitch": "c",
+        "trailer": "l2",
+        "reverse": True,
+    }
+    circle = Circle(radius=12.0)
+    still = track(system, circle, controller=TrailerTracking(**TRAILER), **request)
+    assert still.tracking_error < 1e-7
+    fold = still.trajectory["hinge.angle"][0]
+    start = {"hinge.angle": fold - 0.2}
+    held = track(system, circle, controller=TrailerTracking(**TRAILER), start=start, **request)
+    # folding about the hinge moves the axle by a chord of l2
+    assert math.hypot(held.along[0], held.across[0]) == pytest.approx(10 * math.sin(0.1), rel=1e-9)
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2
+    assert not held.lost
+    # nothing leads back without feedback
+    free = track(system, circle, start=start, **request)
+    assert free.lost and "lost" in free.summary()
+    weights = {"tractor.x": 0.1, "tractor.y": 0.01, "tractor.angle": 0.3, "hinge.angle": 1.0}
+    weights |= {"steer.angle": 0.3, "tractor.vx": 1.0, "steering_rate_rate": 1.0}
+    weights |= {f"F_u{k}": 1e-6 for k in (1, 2, 3)}
+    regulator = ns.Regulator(weights=weights, samples=21)
+    held = track(system, circle, controller=regulator, start=start, **request)
+    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2

@@ -1,0 +1,125 @@
+"""`track` without feedback: inverse dynamics along a path; and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.laws import ConstantSpeed, Quintic
+from noslip.control.track import track
+
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+
+
+@pytest.fixture
+def agv(system_of):
+    return system_of("agv")
+
+
+def test_axle_point_follows_the_circle_open_loop(agv):
+    """The axle's midpoint on the circle: wheel angles k β of the closed form."""
+    result = track(agv, Circle(radius=2.0), timing=Quintic(60.0), rtol=1e-12, atol=1e-12, **AXLE)
+    run = result.trajectory
+    assert result.tracking_error < 1e-10
+    p = agv.model.parameter_values()
+    turns = [-(2.0 - s * p["l"] / 2) / p["r"] * 2 * math.pi for s in (1, -1)]
+    ends = [run["wheel1.angle"][-1], run["wheel2.angle"][-1]]
+    assert ends == pytest.approx(turns, abs=1e-8)
+
+
+def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
+    """The other path of [SahaAngeles1991, section 6], open loop."""
+    corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
+    path = ns.Polyline(points=corners, radius=0.6, blend="clothoid")
+    result = track(agv, path, timing=Quintic(40.0), rtol=1e-11, atol=1e-11, **AXLE)
+    run = result.trajectory
+    assert result.tracking_error < 1e-7
+    assert run["platform.y"][0] == pytest.approx(0.0, abs=1e-12)
+    assert run["platform.y"][-1] == pytest.approx(2.0, abs=1e-7)
+    assert run["platform.angle"][-1] == pytest.approx(run["platform.angle"][0], abs=1e-7)
+
+
+def test_steered_vehicles_follow_through_their_steering():
+    """The tractor's steering is a speed input: its rate is read from the path's curvature."""
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    steered = next(i.speed for i in tractor.model.speed_inputs).replace(".rate", ".angle")
+    path = Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
+    result = track(
+        tractor,
+        path,
+        timing=ConstantSpeed(2.0),
+        steering=steered,
+        wheelbase="l1",
+        duration=20.0,
+        rtol=1e-11,
+        atol=1e-11,
+        inputs=("F_u2",),
+    )
+    assert result.tracking_error < 1e-7
+    assert np.ptp(result.trajectory[steered]) > 0.1
+
+
+def test_a_point_that_must_slip_is_refused(agv):
+    with pytest.raises(ns.SimulationError, match="the path is not admissible") as caught:
+        track(agv, Circle(radius=2.0), timing=Quintic(60.0), direction=(0.0, 1.0, 0.0))
+    assert "m along it" in caught.value.what
+    assert "agv" in caught.value.where and "cannot move sideways" in caught.value.fix
+
+
+def test_models_without_a_planar_base_are_refused(system_of):
+    with pytest.raises(ns.SimulationError, match="no planar joint with the ground") as caught:
+        track(system_of("manipulator-2r"), Circle(radius=2.0), timing=Quintic(60.0))
+    assert "manipulator-2r" in caught.value.where and "ExpressionMotion" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "fix"),
+    [
+        (
+            {"limits": {"tork": 1.0}, "controller": PoseTracking()},
+            "no input 'tork'",
+            "torque1",
+        ),
+        ({"period": -1.0, "controller": PoseTracking()}, "the period is -1.0 s", "positive time"),
+        ({"limits": {"torque1": 1.0}}, "belong to a controller, and there is none", "give a"),
+        (
+            {"inputs": ("torque1", "torque2"), "controller": PoseTracking()},
+            "choice of inputs",
+            "leave `inputs`",
+        ),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(agv, options, what, fix):
+    with pytest.raises(ns.SimulationError, match=what) as caught:
+        track(agv, Circle(radius=2.0), timing=ConstantSpeed(0.3), **AXLE, **options)
+    assert "agv" in caught.value.where and fix in caught.value.fix
+
+
+def test_a_path_too_sharp_for_the_steering_is_refused_with_its_place():
+    tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
+    request = {"timing": ConstantSpeed(1.0), "steering": "steer.angle", "wheelbase": "l1"}
+    with pytest.raises(ns.SimulationError, match="m along it, which needs a steering") as caught:
+        path = Sine(amplitude=3.0, wave_number=0.5, extent=30.0)
+        track(tractor, path, largest_steering=0.5, inputs=("F_u2",), **request)
+    assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
+    straight = Line(start=(0.0, 0.0), end=(9.0, 0.0))
+    result = track(tractor, straight, inputs=("F_u2",), **request)
+    assert result.tracking_error < 1e-9
+
+
+def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
+    """A corner rounded by a circle: its curvature jumps, and the turning rate with it."""
+    corner = ns.Polyline(points=((0.0, 0.0), (4.0, 0.0), (4.0, 3.0)), radius=1.0)
+    with pytest.raises(ns.SimulationError, match="jumps by 1 1/m 3 m along it") as caught:
+        track(agv, corner, timing=ConstantSpeed(0.3), **AXLE)
+    assert "no finite forces" in caught.value.what
+    assert "'agv'" in caught.value.where and "clothoids, stop there" in caught.value.fix
+    # stopped at both ends of the blend, or led back by feedback, it is driven
+    whole = ns.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")
+    stopped = track(agv, corner, timing=whole, **AXLE)
+    assert stopped.tracking_error < 1e-5
+    held = track(agv, corner, timing=ConstantSpeed(0.3), controller=PoseTracking(), **AXLE)
+    assert 1e-3 < held.tracking_error < 0.05
