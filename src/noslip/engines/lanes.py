@@ -7,7 +7,7 @@ hold.
 
     writer = Writer(8)
     x = writer.argument("x")
-    print(writer.function("square", [x], [x * x]))
+    print(writer.function("square", [x], [x * x], is_inline=True))
 """
 
 from __future__ import annotations
@@ -241,8 +241,10 @@ class Writer:
         part = total - a
         return total, (a - (total - part)) + (b - part)
 
-    def function(self, name: str, arguments: Sequence[Value], results: Sequence[Value]) -> str:
-        """The whole function; with two results it returns both."""
+    def function(
+        self, name: str, arguments: Sequence[Value], results: Sequence[Value], is_inline: bool
+    ) -> str:
+        """The whole function, inline or called; with two results it returns both."""
         listed = ", ".join(argument.typed for argument in arguments)
         vector = vector_type(self.lanes)
         if len(results) == 1:
@@ -253,7 +255,8 @@ class Writer:
             first = self.emit(f"insertvalue {returned} poison, {results[0].typed}, 0", REAL)
             ending = [f"  %both = insertvalue {returned} {first.name}, {results[1].typed}, 1"]
             ending += [f"  ret {returned} %both"]
-        head = f"define internal {returned} @{name}({listed}) nounwind alwaysinline {{"
+        how = "alwaysinline" if is_inline else "noinline"
+        head = f"define internal {returned} @{name}({listed}) nounwind {how} {{"
         return "\n".join([head, "start:", *self.lines, *ending, "}"])
 
     def _horner(self, coefficients: Sequence[float], z: Value) -> Value:

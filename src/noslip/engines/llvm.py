@@ -172,7 +172,8 @@ def print_llvm(programs: Iterable[Program], width: Lanes = SCALAR) -> str:
         sizes |= {"nu": program.input_sizes[2], "nout": program.output_size}
         sizes = {name: size * width.lanes for name, size in sizes.items()}
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
-    lines.extend(width.definitions(programs))
+    is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs)
+    lines.extend(width.definitions(programs, is_inline))
     return "\n".join(lines) + "\n"
 
 

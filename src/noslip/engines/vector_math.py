@@ -301,7 +301,12 @@ FAR_ANGLES = {"sincos": ("sin", "cos"), "tan": ("tan",)}
 
 
 def vector_functions(
-    own: Iterable[str], library: dict[str, int], lanes: int, declared: Iterable[str] = ()
+    own: Iterable[str],
+    library: dict[str, int],
+    lanes: int,
+    *,
+    is_inline: bool,
+    declared: Iterable[str] = (),
 ) -> list[str]:
     """LLVM text of vector functions and of what they need.
 
@@ -311,6 +316,7 @@ def vector_functions(
     library : functions of the C library, with the number of their arguments; each becomes a
         function ``each_<name>``, which calls it for every lane.
     lanes : numbers in a vector.
+    is_inline : whether their code is written into that of their callers.
     declared : what the caller declares besides; each line is written once.
     """
     own, lines = sorted(set(own)), set(declared)
@@ -322,7 +328,7 @@ def vector_functions(
         writer = Writer(lanes)
         arguments = [writer.argument(letter) for letter in "ab"[:count]]
         results = body(writer, *arguments)
-        text.append(writer.function(f"lanes_{name}", arguments, results))
+        text.append(writer.function(f"lanes_{name}", arguments, results, is_inline))
         lines |= writer.declared
     for name, count in sorted(library.items()):
         text.append(_each(name, count, lanes))

@@ -79,8 +79,12 @@ class Lanes:
         asked = {name for function in own for name in FAR_ANGLES.get(function, ())}
         return asked | {kind for kind in kinds if kind in LIBRARY and not self._own(kind)}
 
-    def definitions(self, programs: list[Program]) -> Iterator[str]:
-        """Bodies and declarations of what the calls of some programs need."""
+    def definitions(self, programs: list[Program], is_inline: bool) -> Iterator[str]:
+        """Bodies and declarations of what the calls of some programs need.
+
+        In long programs they had better not be inline: code that is fetched from afar is slower
+        than a call.
+        """
         counts = {
             operation.kind: len(operation.operands)
             for program in programs
@@ -91,6 +95,7 @@ class Lanes:
             {self._own(kind) for kind in counts} - {""},
             {kind: n for kind, n in counts.items() if kind in LIBRARY and not self._own(kind)},
             self.lanes,
+            is_inline=is_inline,
             declared=[
                 f"declare {self.real} @{self._symbol(kind)}({', '.join([self.real] * n)})"
                 for kind, n in counts.items()

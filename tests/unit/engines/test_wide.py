@@ -364,7 +364,7 @@ def test_repeated_names_are_refused_in_wide_code() -> None:
 def test_a_function_is_written_as_arithmetic() -> None:
     writer = Writer(4)
     x = writer.argument("x")
-    text = writer.function("f", [x], [2.0 * x / (1.0 - x)])
+    text = writer.function("f", [x], [2.0 * x / (1.0 - x)], is_inline=True)
     assert text.splitlines() == [
         "define internal <4 x double> @f(<4 x double> %x) nounwind alwaysinline {",
         "start:",
