@@ -14,6 +14,7 @@ for those that are folded into the code as constants.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines import outputs
+from noslip.engines.acceptance import Acceptance, trace_acceptance
 from noslip.engines.llvm import compile_native
 from noslip.engines.native import NativeFunction
 from noslip.engines.parameters import (
@@ -46,6 +48,9 @@ Made = TypeVar("Made")
 #: Pieces of code beyond its own functions that a system keeps, for whoever asks again.
 MOST_KEPT = 64
 _KEEPING = threading.Lock()
+
+#: After so many other values of parameters it pays to trace what the model's checks look at.
+OFTEN = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,9 +150,13 @@ class System:
         return np.array(list(self.model.parameter_values().values()), dtype=float)
 
     @cached_property
-    def _accepted(self) -> set[tuple[float, ...]]:
+    def _accepted(self) -> deque[tuple[float, ...]]:
         """Parameter values that were checked lately; a run asks for the same ones several times."""
-        return set()
+        return deque(maxlen=16)
+
+    @cached_property
+    def _acceptance(self) -> Acceptance:
+        return trace_acceptance(self.model)
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""
@@ -156,12 +165,13 @@ class System:
         result = changed_values(self.model, values)
         check_not_folded(self.model, result, self.folded)
         key = tuple(result.values())
+        vector = np.array(key, dtype=float)
         if key not in self._accepted:
-            check_values(self.model, result)
-            if len(self._accepted) >= 16:
-                self._accepted.clear()
-            self._accepted.add(key)
-        return np.array(list(result.values()), dtype=float)
+            is_often = len(self._accepted) >= OFTEN
+            if not (is_often and self._acceptance.accepts(vector)):
+                check_values(self.model, result)
+            self._accepted.append(key)
+        return vector
 
     @cached_property
     def rates(self) -> NativeFunction:

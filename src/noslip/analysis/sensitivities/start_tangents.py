@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import casadi as ca
 import numpy as np
 
 from noslip.analysis.sensitivities.start_open import Complete, check_determined, is_open
 from noslip.analysis.sensitivities.start_place import Change, Place
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.simulation.basis import row_parameters
 from noslip.simulation.start import Start
 
 #: A row may be missed by this share of the tangents.
@@ -70,17 +70,9 @@ def start_tangents(
 
 def _matters(system: System, change: Change) -> bool:
     """Whether a change reaches the start at all: masses, mostly, do not."""
-    known = system.kept("parameters of rows", lambda: _row_parameters(system))
+    known = system.kept("parameters of rows", lambda: row_parameters(system))
     is_reached = bool(change.given) or bool(np.any(change.params[known]))
     return is_reached or bool(system.model.speed_inputs)
-
-
-def _row_parameters(system: System) -> list[int]:
-    """Parameters that rows and independent speeds depend on."""
-    kin = system.kinematics
-    rows = ca.vertcat(kin.g, kin.velocities, ca.mtimes(kin.E, kin.symbols.v))
-    params = kin.symbols.params
-    return [k for k in range(params.shape[0]) if ca.depends_on(rows, params[k])]
 
 
 def _positions(place: Place, change: Change) -> Array:

@@ -1,0 +1,128 @@
+"""Whether other values of parameters surely pass the checks of a model, in one evaluation.
+
+The checks of a model walk through all its fields, which takes milliseconds. Of a model that passed
+them, other values can change signs and make expressions undefined, and nothing else. What the
+checks look at is therefore traced once. Where all of it is as it must be, the values are accepted;
+where anything is not, or is close, the checks themselves are asked: they say what is wrong, and
+have the last word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.model.bodies import Body
+from noslip.model.checks_expressions import texts_of
+from noslip.model.checks_numbers import DIRECTIONS, LARGEST, NOT_NEGATIVE, POSITIVE, SMALLEST
+from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, parse
+from noslip.model.model import Model
+from noslip.model.schema import leaves
+
+#: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are close.
+CLOSE = 1e-11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Acceptance:
+    """What values must meet.
+
+    Parameters
+    ----------
+    function : of the parameters: the least number that must be positive, the least that must not be
+        negative, and the sum of the sizes of all that must be finite, these among them.
+    """
+
+    function: ca.Function
+
+    def accepts(self, values: NDArray[np.float64]) -> bool:
+        """Whether the checks of the model surely find no fault with these values."""
+        sizes = np.abs(values)
+        usual = (sizes >= SMALLEST) & (sizes <= LARGEST)
+        if not (usual | (sizes == 0.0)).all():
+            return False
+        positive, not_negative, total = self.function(values).elements()
+        return math.isfinite(total) and positive > 0.0 and not_negative >= 0.0
+
+
+def trace_acceptance(model: Model) -> Acceptance:
+    """What other values of the parameters must meet, of a model that passes its checks."""
+    params = ca.SX.sym("p", len(model.parameters))
+    looked_at = _LookedAt({p.name: params[k] for k, p in enumerate(model.parameters)})
+    for path, key, part, value in leaves(model):
+        if path[0] != "scenario":
+            for _, text in texts_of(path, key, value):
+                looked_at.value(text)
+            looked_at.add_field((type(part), key.name), value)
+    for body in model.bodies:
+        looked_at.add_body(body)
+    groups = (looked_at.positive, looked_at.not_negative, looked_at.finite)
+    positive, not_negative, finite = ([e for e in g if not e.is_constant()] for g in groups)
+    least = [ca.mmin(ca.vertcat(1.0, *group)) for group in (positive, not_negative)]
+    total = ca.sum1(ca.fabs(ca.vertcat(0.0, *positive, *not_negative, *finite)))
+    return Acceptance(function=ca.Function("accepted", [params], [ca.vertcat(*least, total)]))
+
+
+class _LookedAt:
+    """What the checks look at, in the symbols of the parameters."""
+
+    def __init__(self, parameters: Mapping[str, ca.SX]) -> None:
+        self._known = {**{name: ca.SX(x) for name, x in CONSTANTS.items()}, **parameters}
+        self._values: dict[str, ca.SX | None] = {}
+        self.positive: list[ca.SX] = []
+        self.not_negative: list[ca.SX] = []
+        self.finite: list[ca.SX] = []
+
+    def value(self, scalar: Any) -> ca.SX | None:
+        """A scalar, if it is made of parameters alone; every part of it that is must be finite."""
+        if isinstance(scalar, str):
+            if scalar not in self._values:
+                self._values[scalar] = fold(parse(scalar), self._leaf, self._call)
+            return self._values[scalar]
+        return ca.SX(scalar) if isinstance(scalar, int | float) else None
+
+    def _leaf(self, node: Number | Name) -> ca.SX | None:
+        return ca.SX(node.value) if isinstance(node, Number) else self._known.get(node.name)
+
+    def _call(self, function: str, arguments: list[ca.SX | None]) -> ca.SX | None:
+        if function == "/" and arguments[1] is not None:
+            self.positive.append(ca.fabs(arguments[1]))
+        if any(argument is None for argument in arguments):
+            return None
+        self.finite.append(apply(function, arguments, ca))
+        return self.finite[-1]
+
+    def add_field(self, place: tuple[type, str], given: Any) -> None:
+        """A field that has a sign or is a direction; others are left alone."""
+        if place not in POSITIVE | NOT_NEGATIVE | DIRECTIONS:
+            return
+        values = self._values_of(given if isinstance(given, tuple) else (given,))
+        if place in POSITIVE:
+            self.positive += values
+        if place in NOT_NEGATIVE:
+            self.not_negative += values
+        if place in DIRECTIONS and len(values) == 3:
+            self.positive.append(ca.norm_1(ca.vertcat(*values)) - CLOSE)
+
+    def add_body(self, body: Body) -> None:
+        """Mass and inertia: with three moments each has a sign, with products the minors do."""
+        moments = self._values_of(body.inertia or ())
+        self.not_negative += self._values_of((body.mass, body.moment))
+        if len(moments) == 3 == len(body.inertia or ()):
+            self.not_negative += moments
+        if len(moments) == 6:
+            xx, yy, zz, xy, xz, yz = moments
+            size, minor = ca.fabs(xx) + ca.fabs(yy) + ca.fabs(zz), xx * yy - xy * xy
+            whole = zz * minor - yz * (xx * yz - xy * xz) + xz * (xy * yz - yy * xz)
+            minors = (xx, minor, whole)
+            self.positive += [m - CLOSE * size ** (k + 1) for k, m in enumerate(minors)]
+
+    def _values_of(self, scalars: Iterable[Any]) -> list[ca.SX]:
+        """Those of some scalars that are made of parameters alone."""
+        return [value for value in map(self.value, scalars) if value is not None]
