@@ -21,6 +21,8 @@ from noslip.simulation import rules
 #: Methods by their names.
 METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 
+_NUMBER = (float, int, np.number)
+
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
@@ -80,7 +82,7 @@ def check_run(
             f"the run starts at {start_time} s", where, "give start_time=…, a finite time in s"
         )
     _check_samples(samples, where)
-    is_number = isinstance(duration, int | float | np.number)
+    is_number = isinstance(duration, _NUMBER)
     if not (is_number and math.isfinite(duration) and duration > 0):
         raise SimulationError(f"the duration is {duration} s", where, "give a positive time in s")
     if method not in METHODS:
@@ -141,5 +143,5 @@ def _check_samples(samples: Any, where: str) -> None:
 
 def _within(value: Any, lower: float, upper: float) -> bool:
     """Whether a value is a number in a closed range; nan is in none."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = isinstance(value, _NUMBER) and not isinstance(value, bool)
     return is_number and bool(lower <= value <= upper)

@@ -36,6 +36,8 @@ from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 
+_AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
+
 #: Holonomic rows and quaternions are held to this, m or 1.
 PROJECTION_TOLERANCE = 1e-14
 
@@ -173,7 +175,7 @@ def simulate(
         atol,
         method,
     )
-    if trajectory.ending in (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED):
+    if trajectory.ending in _AS_ASKED:
         return trajectory
     told = broken_guard(here, here_plan.generator, t, result.state, here_plan.parameters)
     if on_failure == "raise":
