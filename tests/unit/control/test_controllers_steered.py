@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import noslip as ns
 from noslip.control.controllers.steered import SteeredTracking
@@ -65,21 +66,37 @@ def test_disturbed_starts_converge(systems, name, reverse, shape):
     assert abs(result.heading[-1]) < 1e-4
 
 
-def test_the_error_across_obeys_its_equation_over_the_way(systems):
-    """y″ + k_θ y′ + k_y y = 0, for a small error on a line and a fast steering."""
+def test_small_errors_across_obey_their_equations(systems):
+    """On a line, steered by a motor: y, θ, δ and δ̇ by hand, to first order.
+
+    ẏ = v θ,   θ̇ = v δ/l,   δ_d = −l (k_y y + k_θ θ)
+    w = δ̇_d + k_δ (δ_d − δ),   δ̈ = ẇ + k_v (w − δ̇)
+    """
     steering, base, _ = VEHICLES["tricycle"]
-    controller = SteeredTracking(**steering, ky=1.0, ktheta=2.0, kdelta=400.0, kv=400.0)
+    v, wheelbase = 2.0, systems["tricycle"].model.parameter_values()["ell"]
+    controller = SteeredTracking(**steering, ky=1.0, ktheta=2.0, kdelta=6.0, kv=9.0)
     result = track(
         systems["tricycle"],
         Line((0.0, 0.0), (30.0, 0.0)),
-        timing=ConstantSpeed(2.0),
+        timing=ConstantSpeed(v),
         controller=controller,
         start={f"{base}.y": 1e-4},
         duration=5.0,
+        rtol=1e-12,
+        atol=1e-12,
         **steering,
     )
-    way = 2.0 * result.trajectory.t
-    assert result.across == pytest.approx(1e-4 * (1 + way) * np.exp(-way), abs=1.5e-6)
+    y, theta, delta, turning = np.eye(4)
+    move = np.array([v * theta, v * delta / wheelbase, turning, np.zeros(4)])
+    wanted = -wheelbase * (controller.ky * y + controller.ktheta * theta)
+    w = wanted @ move + controller.kdelta * (wanted - delta)
+    move[3] = w @ move + controller.kv * (w - turning)
+    expected = np.array([expm(move * t) @ [1e-4, 0.0, 0.0, 0.0] for t in result.trajectory.t])
+    assert result.across == pytest.approx(expected[:, 0], abs=1e-11)
+    assert result.heading == pytest.approx(expected[:, 1], abs=1e-11)
+    # once the steering has settled, y″ + k_θ y′ + k_y y = 0 over the way: its roots are in `move`
+    roots = np.sort(np.linalg.eigvals(move).real)
+    assert roots == pytest.approx([-9.0, -6.0, -v, -v], abs=1e-6)
 
 
 def test_the_lyapunov_function_decreases(systems):
@@ -144,8 +161,8 @@ def test_the_rate_of_a_steering_rate_is_its_derivative(systems):
     )
     run = result.trajectory
     w, given = run["steering_rate"], run["steering_rate_rate"]
-    found = (w[2:] - w[:-2]) / (run.t[2:] - run.t[:-2])
-    assert found == pytest.approx(given[1:-1], abs=1e-4 * np.max(np.abs(given)))
+    found = (8 * (w[3:-1] - w[1:-3]) - (w[4:] - w[:-4])) / (12 * (run.t[1] - run.t[0]))
+    assert found == pytest.approx(given[2:-2], abs=3e-9 * np.max(np.abs(given)))
 
 
 def test_a_sampled_steering_goes_on_without_jumps(systems):

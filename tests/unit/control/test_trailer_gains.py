@@ -67,17 +67,19 @@ def test_every_circle_is_stable_with_its_own_gains(system_of, sign):
     assert (margins[-1][1] > 0) == (sign > 0)
 
 
-def test_gains_between_the_nodes_are_those_of_the_circle(system_of):
+def test_gains_at_the_nodes_and_between_are_those_of_the_circle(system_of):
     """What is compiled: polynomials of the bend, against the Riccati equation."""
     system = system_of("tractor-trailer")
     controller = TrailerTracking(**TRAILER)
     schedule = trailer._schedule(controller, system)
     length = system.model.parameter_values()["l2"]
     assert 1.0 < schedule.widest <= trailer.WIDEST
+    nodes = np.cos(np.pi * (np.arange(trailer.DEGREE + 1) + 0.5) / (trailer.DEGREE + 1))
     for sign, table in ((1.0, schedule.forward), (-1.0, schedule.reverse)):
-        for part in np.linspace(-1.0, 1.0, 9):
-            K = controller.gains(system, sign, math.tan(part * schedule.widest) / length)
-            assert [np.polyval(row, part) for row in table] == pytest.approx(K, abs=1e-3)
+        for parts, off in ((nodes, 1e-11), (np.linspace(-1.0, 1.0, 9), 5e-4)):
+            for part in parts:
+                K = controller.gains(system, sign, math.tan(part * schedule.widest) / length)
+                assert [np.polyval(row, part) for row in table] == pytest.approx(K, abs=off)
 
 
 def test_small_errors_on_a_circle_follow_the_linearization(system_of):
