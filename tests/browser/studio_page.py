@@ -19,13 +19,12 @@ CURVE = """name => {
     return null;
 }"""
 
-PLACE = """name => {
+POSE = """name => {
     const nodes = window.__viserMutable.nodeRefFromName;
     const path = Object.keys(nodes).find(n => nodes[n] && /^\\/noslip\\d+\\/[^/]+$/.test(n)
         && n.endsWith("/" + name));
     if (!path) return null;
-    const matrix = nodes[path].matrix.elements;
-    return [matrix[12], matrix[13], matrix[14]];
+    return nodes[path].matrix.elements;
 }"""
 
 
@@ -107,14 +106,18 @@ class Studio:
             self.page.wait_for_timeout(100)
         raise AssertionError("it did not come to hold")
 
-    def place(self, body):
-        """Where a body's frame is in the scene."""
+    def pose(self, body):
+        """Axes of a body as columns, then where its frame is in the scene, (3, 4)."""
         for _ in range(PATIENCE // 100):
-            found = self.page.evaluate(PLACE, body)
+            found = self.page.evaluate(POSE, body)
             if found is not None:
-                return np.array(found)
+                return np.array(found).reshape(4, 4).T[:3]
             self.page.wait_for_timeout(100)
         raise AssertionError(f"there is no body '{body}' in the scene")
+
+    def place(self, body):
+        """Where a body's frame is in the scene."""
+        return self.pose(body)[:, 3]
 
     def box(self, label):
         """The field beside a label in which a number or text is typed."""

@@ -222,6 +222,48 @@ def test_driving_with_keys_and_with_sliders(small_page, address):
     # the whole drive, from its start
     studio.wait_until(lambda: studio.curve("tractor.x")[0][0] == 0.0)
     assert studio.curve("tractor.x")[1].max() > 1.0
+    ride_a_bicycle(studio)
+
+
+def ride_a_bicycle(studio):
+    """It leans into a turn, falls when somebody jerks the handlebar, and rides again."""
+    page = studio.page
+    studio.pick("model", "whipple-bicycle")
+    studio.wait_for_text("it rights itself")
+    studio.pick("task", "Drive it yourself")
+    studio.wait_for_text("keep balance")
+    # it cannot stand, so that it rolls: ahead is x
+    studio.wait_until(lambda: studio.place("rear_frame")[0] > 1.0)
+    page.mouse.click(480, 120)
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    studio.wait_until(lambda: float(studio.box("turning [rad/s]").input_value()) == 0.5)
+    turn = ns.steady(
+        ns.compile(ns.derive(ns.load("whipple-bicycle"))),
+        {"speed": 4.6, "frame.yaw_rate": 0.5},
+        find=["steer_torque", "drive_torque"],
+    )
+    studio.wait_until(lambda: abs(lean(studio) - turn.values["frame.lean"]) < 2e-3)
+    assert lean(studio) < -0.2  # to the left
+    assert studio.place("rear_frame")[2] == pytest.approx(turn.values["frame.z"], abs=1e-3)
+    page.keyboard.press("Space")
+    studio.wait_until(lambda: abs(lean(studio)) < 0.05)
+    assert float(studio.box("speed [m/s]").input_value()) == 4.6
+    page.get_by_text("keep balance").click()
+    studio.wait_for_text("steer_torque [N·m]")
+    studio.type("steer_torque [N·m]", -2)
+    studio.wait_for_text("it has fallen over")
+    studio.wait_until(lambda: abs(lean(studio)) > 1.0)
+    page.get_by_text("keep balance").click()
+    studio.wait_for_text("turning [rad/s]")
+    studio.press("Start again")
+    studio.wait_until(lambda: page.locator(".fault").count() == 0)
+    studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
+
+
+def lean(studio):
+    """Of the bicycle that is seen, rad, positive to the right."""
+    return float(np.arcsin(studio.pose("rear_frame")[2, 1]))
 
 
 def test_a_page_of_another_site_gets_nothing(page, address):

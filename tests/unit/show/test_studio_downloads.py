@@ -125,6 +125,9 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     found = pictures(outcome)
     assert list(found)[:2] == ["places [m]", "places [rad]"]
     assert "inputs [N·m]" in found and "errors [rad]" in found
+    # wheels turn much further than anything else
+    assert found["places [rad]"].columns == ("platform.angle", "bracket.angle")
+    assert found["wheels [rad]"].columns == tuple(f"wheel{k}.angle" for k in (1, 2, 3))
     picture = found["places [m]"]
     assert picture.columns == ("platform.x", "platform.y")
     t = outcome.trajectory.t

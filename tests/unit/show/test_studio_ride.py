@@ -100,19 +100,30 @@ def test_a_commanded_turn_is_the_steady_motion_and_released_it_runs_straight(spe
     assert run.energy_drift < 1e-6
 
 
-def test_the_speed_changes_from_slow_to_fast_in_a_turn():
+@pytest.mark.parametrize("speed", SPEEDS)
+def test_it_steers_away_before_it_leans_into_a_turn(speed):
+    driver = ride(speed)
+    driver.command(1, TURN)
+    go(driver, 3.0)
+    run = driver.trajectory()
+    # to the right first, then to the left
+    steer = run["steer.angle"]
+    first = np.flatnonzero(np.abs(steer) > 1e-4)[0]
+    assert steer[first] > 0.0
+    assert steer[-1] < 0.0
+    assert np.all(run["frame.lean"] < 1e-5)
+
+
+def test_a_turn_too_tight_for_the_speed_is_taken_wider():
     driver = ride(1.0)
-    driver.command(0, 9.0)
     driver.command(1, 1.0)
-    go(driver, 12.0, piece=0.1)
-    # too tight at this speed: it leans as far as a rider would, and no further
-    lean = now(driver, "frame.lean")
-    assert -REACH - 1e-3 < lean < -0.97 * REACH
+    go(driver, 3.0, piece=0.1)
+    assert -REACH - 1e-3 < now(driver, "steer.angle") < -0.97 * REACH
+    # faster under way: at last it is the lean that goes no further
+    driver.command(0, 9.0)
+    go(driver, 7.0, piece=0.1)
+    assert -REACH - 1e-3 < now(driver, "frame.lean") < -0.97 * REACH
     assert now(driver, "rear_wheel.rate") * 0.3 == pytest.approx(9.0, abs=1e-4)
-    driver.command(0, 1.0)
-    go(driver, 12.0, piece=0.1)
-    assert abs(now(driver, "steer.angle")) < REACH + 1e-3
-    assert now(driver, "rear_wheel.rate") * 0.3 == pytest.approx(1.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("speed", SPEEDS)

@@ -78,6 +78,11 @@ class Helm:
     by_hand: bool = False
 
     @property
+    def labels(self) -> list[str]:
+        """What the page calls the channels."""
+        return [channel.label for channel in self.channels]
+
+    @property
     def is_balanced(self) -> bool:
         """Whether something keeps it upright."""
         return self.balance is not None and not self.by_hand

@@ -74,22 +74,21 @@ class Wheel:
         values = system.parameters(parameters)
         with self._lock:
             old = self._driver
-            goes_on = old is not None and old.system is system and not self._has_ended
-            self._by_hand = self._by_hand and old is not None and old.system is system
+            old = old if old is not None and old.system is system else None
+            self._by_hand = self._by_hand and old is not None
             helm = make_helm(system, values, look.length, by_hand=self._by_hand)
-            if goes_on and old is not None:
-                begin = standing(system, old, values)
-            else:
+            is_new = old is None or self._has_ended or old.helm.labels != helm.labels
+            if old is None or is_new:
                 begin = beginning(system, helm, values, choice, start)
-            driver = Driver(system, helm, values, begin)
-            if goes_on and old is not None:
-                driver.commands[:] = old.commands
-            else:
+                driver = Driver(system, helm, values, begin)
                 self._signs = _signs(system, helm, values, begin)
+            else:
+                driver = Driver(system, helm, values, standing(system, old, values))
+                driver.commands[:] = old.commands
             self._driver, self._film, self._scene = driver, Film(system), look
             self._taken, self._has_ended = (system, choice, look), False
             self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
-            if not goes_on:
+            if is_new:
                 self._make(driver)
 
     def leave(self) -> None:
@@ -155,18 +154,21 @@ class Wheel:
             if driver is None or film is None or look is None or not self.is_driving:
                 return
             elapsed, self._last = now - self._last, now
+            ended = None
             try:
                 driver.advance(elapsed)
-            except SimulationError:
+            except SimulationError as error:
+                ended = error
                 self.is_driving, self._has_ended = False, True
                 self._button.label = AGAIN
-                raise
             grown = film.add(driver.piece())
-            is_due = now - self._drawn >= REDRAW
+            is_due = now - self._drawn >= REDRAW or ended is not None
             self.page.show_live(look, grown, is_due)
             if is_due:
                 self._drawn = now
                 self.page.show_live_plots(self._outcome(driver, driver.t - WINDOW), driver.t)
+            if ended is not None:
+                raise ended
 
     def _outcome(self, driver: Driver, since: float) -> Outcome:
         return Outcome(result=driver.trajectory(since), errors={})
