@@ -17,11 +17,15 @@ import numpy as np
 from noslip import spatial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.simulation.small_matrices import least_squares, singular_values
 from noslip.simulation.start_angles import Held, angles_now, partly_rated, releases
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
 TOLERANCE = 1e-11
+
+#: Up to so many numbers plain Python is quicker than NumPy.
+FEW = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +79,7 @@ def complete_start(
     layout = layout_of(system)
     params = system.parameters() if parameters is None else parameters
     _check_names(system, layout, given)
-    q, fixed = _given_coordinates(system, layout, given)
+    q, fixed = given_coordinates(system, layout, given)
     w = np.zeros(len(system.model.speed_inputs))
     q, rows = _close(system, layout, q, fixed, releases(layout, given), time, w, params)
     if speed_inputs is not None:
@@ -97,7 +101,11 @@ def complete_start(
 
 
 def _largest(values: Array) -> float:
-    return float(np.abs(values).max()) if values.size else 0.0
+    """The largest size, nan if there is one among them."""
+    if values.size > FEW:
+        return float(np.abs(values).max())
+    sizes = [abs(value) for value in values.tolist()]
+    return math.nan if math.isnan(sum(sizes)) else max(sizes, default=0.0)
 
 
 def start_names(system: System) -> list[str]:
@@ -121,7 +129,7 @@ def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> 
             )
 
 
-def _given_coordinates(
+def given_coordinates(
     system: System, layout: Layout, given: Mapping[str, float]
 ) -> tuple[Array, list[int]]:
     """Rest positions overwritten by what is given, and the indices that must not move."""
@@ -136,14 +144,17 @@ def _given_coordinates(
         if any(n in given for n in o.angle_names):
             angles = [float(given.get(n, 0.0)) for n in o.angle_names]
             at = slice(o.quaternion, o.quaternion + 4)
-            _check_given_once(system, given, o.angle_names, list(layout.coordinates)[at])
+            _check_given_once(system, given, o.angle_names, layout.states[at])
             q[at] = spatial.quaternion_from_angles(angles, o.angles.sequence)
             fixed += range(o.quaternion, o.quaternion + 4)
     return system.kinematics.probe.normalize(q), sorted(fixed)
 
 
 def _check_given_once(
-    system: System, given: Mapping[str, float], angles: tuple[str, ...], quaternion: list[str]
+    system: System,
+    given: Mapping[str, float],
+    angles: tuple[str, ...],
+    quaternion: tuple[str, ...],
 ) -> None:
     """An orientation starts from named angles or from a quaternion, not from both."""
     both = [next(n for n in angles if n in given), *(n for n in quaternion if n in given)]
@@ -228,11 +239,12 @@ def _newton(
         if error <= 1e-15 * max(1.0, _largest(q)):
             break
         stay = [h.rows(q, len(scale)) for h in held]
-        stacked = np.concatenate([rows.A[layout.holonomic], rows.N[kept], *stay]) / scale
+        held_rows = (rows.A.take(layout.holonomic, axis=0), rows.N.take(kept, axis=0))
+        stacked = np.concatenate([*held_rows, *stay]) / scale
         if not np.isfinite(stacked).all():
             break
         wanted[: rows.g.size] = -rows.g
-        step = np.linalg.lstsq(stacked, wanted, rcond=1e-12)[0]
+        step = least_squares(stacked, wanted, 1e-12)
         # no farther than the mechanism is long, or than it is away from where it must be
         size, longest = math.sqrt(step @ step), max(probe.length, error)
         if size > longest:
@@ -328,7 +340,7 @@ def _fit_speeds(
     C_hat *= weight[:, None]
     d_hat = d * weight
     # C = U Σ Vᵀ gives the least speeds that fit, and those that are free
-    U, singular, Vt = np.linalg.svd(C_hat, full_matrices=True)
+    U, singular, Vt = singular_values(C_hat)
     least = 1e-10 * max(1.0, singular[0] if singular.size else 1.0)
     rank = int(np.count_nonzero(singular > least))
     back, range_, null = Vt[:rank].T / singular[:rank], U[:, :rank].T, Vt[rank:].T
@@ -337,7 +349,7 @@ def _fit_speeds(
     v_hat += back @ (range_ @ (d_hat - C_hat @ v_hat))
     if null.shape[1] and E.size:
         E_hat = E / scale
-        v_hat = v_hat - null @ np.linalg.lstsq(E_hat @ null, E_hat @ v_hat, rcond=1e-10)[0]
+        v_hat = v_hat - null @ least_squares(E_hat @ null, E_hat @ v_hat, 1e-10)
     v = v_hat / scale
     residual = C @ v - d
     missed = np.abs(residual) * weight

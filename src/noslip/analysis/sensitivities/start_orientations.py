@@ -17,7 +17,7 @@ import numpy as np
 
 from noslip import spatial
 from noslip.engines.system import Array, System
-from noslip.simulation.start import Start, _given_coordinates
+from noslip.simulation.start import Start, given_coordinates
 from noslip.simulation.start_angles import Held, angles_now, partly_rated, releases
 from noslip.simulation.start_rows import Layout, Orientation
 
@@ -49,7 +49,7 @@ class OrientationTangents:
         cls, system: System, layout: Layout, given: Mapping[str, float], start: Start
     ) -> OrientationTangents:
         """Find out what a completed start has kept of what was given."""
-        guess, fixed = _given_coordinates(system, layout, given)
+        guess, fixed = given_coordinates(system, layout, given)
         held: tuple[Held, ...] = ()
         if np.abs(start.q[fixed] - guess[fixed]).max(initial=0.0) > _SAME:
             tries = releases(layout, given)
