@@ -1,6 +1,7 @@
-"""The fastest motion: closed forms, a dense second way, limits that hold, what is infeasible."""
+"""The fastest motion: closed forms, a dense second way, limits that hold."""
 
 import math
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from noslip.control.paths.clothoids import Polyline
 from noslip.control.paths.curves import Circle, Ellipse, Line, Sine
-from noslip.control.paths.path import curvature, length, parameter_at, sample
+from noslip.control.paths.path import curvature, length, parameter_at, sample, samples_at
 from noslip.control.paths.splines import Spline
 from noslip.control.timing.fastest import fastest
 from noslip.control.timing.limits import LimitRows, Limits
@@ -111,12 +112,14 @@ def test_quadratic_drag():
     z = F / d * (1 - 1 / w)
     rate, end = math.sqrt(F * d) / m, math.sqrt(F / d)
     exact = (math.atanh(math.sqrt(z) / end) + math.atan(math.sqrt(z) / end)) / rate
-    assert max(timing.speeds) == pytest.approx(math.sqrt(z), rel=2e-3)
-    # constant acceleration on a segment must suit both its ends, which costs a part of its length
-    lost = timing.duration(LINE) / exact - 1
-    assert 0 <= lost <= 1.5e-3
-    finer = fastest(LINE, Limits(rows=rows), count=2000).duration(LINE) / exact - 1
-    assert 0 <= finer <= 0.3 * lost
+    # constant acceleration on a segment must suit both its ends, which costs a part of its length:
+    # half of it with segments half as long
+    finer = [fastest(LINE, Limits(rows=rows), count=count) for count in (1000, 2000, 4000)]
+    assert math.sqrt(z) * (1 - 2e-4) < max(finer[-1].speeds) <= math.sqrt(z)
+    lost = np.array([one.duration(LINE) / exact - 1 for one in (timing, *finer)])
+    assert np.all(lost > 0)
+    assert lost[:-1] / lost[1:] == pytest.approx(2.0, rel=1e-3)
+    assert 2 * lost[-1] - lost[-2] == pytest.approx(0.0, abs=3e-8)
 
 
 def test_lateral_limit_as_a_row_is_the_same():
@@ -129,26 +132,32 @@ def test_lateral_limit_as_a_row_is_the_same():
         constant=0 * bend - 0.5,
         names=("grip",),
     )
-    one = fastest(SINE, Limits(acceleration=0.8, rows=rows))
-    other = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
-    assert_limits_hold(one, SINE, Limits(acceleration=0.8, rows=rows))
-    assert one.times[-1] == pytest.approx(other.times[-1], rel=5e-4)
+    by_rows = Limits(acceleration=0.8, rows=rows)
+    plain = Limits(acceleration=0.8, lateral_acceleration=0.5)
+    assert_limits_hold(fastest(SINE, by_rows), SINE, by_rows)
+    for count, off in ((500, 2e-4), (4000, 3e-6)):
+        one, other = (fastest(SINE, limits, count=count) for limits in (by_rows, plain))
+        assert one.times[-1] == pytest.approx(other.times[-1], rel=off)
 
 
 # a second way
 
 
-def forward_and_backward(path, limits, count=40_001):
+def forward_and_backward(path, limits, count=40_000):
     """Duration by the highest speed that acceleration allows from either side, on a dense grid."""
-    samples = sample(path, count)
+    # both sides of a place where the curvature jumps
+    ends = path.breaks if isinstance(path, Polyline) else (0.0, length(path))
+    num = count // (len(ends) - 1)
+    s = np.concatenate([np.linspace(a + 1e-12, b - 1e-12, num) for a, b in pairwise(ends)])
+    samples = samples_at(path, parameter_at(path, s), s)
     with np.errstate(divide="ignore"):
         z = np.minimum(limits.speed**2, limits.lateral_acceleration / np.abs(samples.curvature))
-    h = samples.arc_length[1]
     z[0] = z[-1] = 0.0
-    for order in (range(1, count), range(count - 2, -1, -1)):
-        step = -1 if order.step > 0 else 1
-        for k in order:
-            z[k] = min(z[k], z[k + step] + 2 * limits.acceleration * h)
+    h = np.diff(s)
+    for k in range(1, len(s)):
+        z[k] = min(z[k], z[k - 1] + 2 * limits.acceleration * h[k - 1])
+    for k in range(len(s) - 2, -1, -1):
+        z[k] = min(z[k], z[k + 1] + 2 * limits.acceleration * h[k])
     v = np.sqrt(z)
     return np.sum(2 * h / (v[1:] + v[:-1]))
 
@@ -160,7 +169,9 @@ def test_limits_hold_and_no_time_is_lost(name):
     timing = fastest(path, limits)
     assert_limits_hold(timing, path, limits)
     end = timing.duration(path)
-    assert end == pytest.approx(forward_and_backward(path, limits), rel=5e-4)
+    exact = forward_and_backward(path, limits)
+    assert -1e-8 < end / exact - 1 < 2e-4
+    assert -1e-8 < fastest(path, limits, count=4000).duration(path) / exact - 1 < 5e-6
     # a trapezoid within the same limits is not faster
     sharpest = np.max(np.abs(sample(path, 5001).curvature))
     even = Trapezoidal(speed=min(2.0, math.sqrt(0.5 / sharpest)), acceleration=0.8)
@@ -213,132 +224,7 @@ def test_limits_hold_for_any_numbers(speed, pull, lateral, entry):
         assert timing.times[-1] <= fastest(path, gentler, count=40).times[-1] * (1 + 1e-9)
 
 
-# refusals
-
-
-def rows_on_the_line(a, b, c, names=("motor",)):
-    grid = np.linspace(0.0, 3.0, 4)
-    columns = [np.array(x, dtype=float).reshape(-1, len(names)) for x in (a, b, c)]
-    columns = [np.broadcast_to(x, (4, len(names))) for x in columns]
-    return LimitRows(
-        arc_lengths=grid, inertia=columns[0], squared=columns[1], constant=columns[2], names=names
-    )
-
-
-def test_limits_that_contradict_each_other(refuses):
-    """Beyond 2 m one row demands u ≥ 1, another u ≤ −1."""
-    late = np.array([0.0, 0.0, 1.0, 1.0])
-    rows = rows_on_the_line(
-        np.array([[-1.0, 1.0]] * 4), [0.0, 0.0], np.column_stack([2 * late - 1, 2 * late - 1]),
-        ("at least", "at most"),
-    )  # fmt: skip
-    with refuses(
-        SimulationError,
-        "no motion satisfies the limits: at least and at most",
-        "fastest motion, Line at parameter 2.994, 2.994 m from the start",
-        "loosen the limits there",
-    ):
-        fastest(LINE, Limits(rows=rows))
-
-
-def test_start_speed_that_cannot_be_braked(refuses):
-    with refuses(
-        SimulationError,
-        "the start speed is 3 m/s, and the limits allow from 0 to 2.19089 m/s",
-        "Line at parameter 0, 0 m from the start, (0, 0) m",
-        "start and end more slowly",
-    ):
-        fastest(LINE, Limits(acceleration=0.8), start_speed=3.0)
-
-
-def test_end_speed_above_the_limit(refuses):
-    with refuses(
-        SimulationError,
-        "the end speed is 3 m/s, and the limits allow 2 m/s",
-        "Line at parameter 3, 3 m from the start, (3, 0) m",
-        "start and end more slowly",
-    ):
-        fastest(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
-
-
-def test_nothing_limits_the_acceleration(refuses):
-    with refuses(
-        SimulationError, "nothing limits the acceleration", "Limits", "give acceleration in m/s²"
-    ):
-        Limits(speed=1.0)
-    rows = rows_on_the_line([0.0], [1.0], [-1.0])
-    with refuses(
-        SimulationError, "nothing limits the acceleration", "Line at parameter 0", "loosen"
-    ):
-        fastest(LINE, Limits(rows=rows))
-
-
-def test_no_way_out_of_rest(refuses):
-    rows = rows_on_the_line([1.0], [0.0], [0.0])
-    with refuses(
-        SimulationError, "the limits allow no motion away from rest", "Line at parameter 0", "loose"
-    ):
-        fastest(LINE, Limits(acceleration=1.0, rows=rows))
-
-
-def test_rows_of_another_path(refuses):
-    rows = rows_on_the_line([1.0], [0.0], [-1.0])
-    with refuses(
-        SimulationError,
-        "the rows end at 3 m, and the path is 6.28318531 m long",
-        "fastest motion on Circle",
-        "from 0 to length(path)",
-    ):
-        fastest(Circle(radius=1.0), Limits(rows=rows))
-
-
-def test_rows_of_other_sizes(refuses):
-    with refuses(
-        SimulationError,
-        "squared has the shape (4, 1), expected (4, 2) for 4 arc lengths and 2 names",
-        "LimitRows(squared=…)",
-        "one column for each limit",
-    ):
-        LimitRows(
-            arc_lengths=np.arange(4.0),
-            inertia=np.ones((4, 2)),
-            squared=np.ones((4, 1)),
-            constant=np.ones((4, 2)),
-            names=("one", "other"),
-        )
-
-
-def test_rows_that_do_not_rise(refuses):
-    with refuses(
-        SimulationError, "the arc lengths do not rise from 0", "LimitRows(arc_lengths=…)", "sort"
-    ):
-        one = np.ones((2, 1))
-        LimitRows(arc_lengths=[0.0, 0.0], inertia=one, squared=one, constant=one, names=("motor",))
-
-
-@pytest.mark.parametrize("options", [{"start_speed": -1.0}, {"count": 1}])
-def test_options_that_make_no_sense(options, refuses):
-    with refuses(SimulationError, "start_speed is", "fastest(path, limits, …)", "0 or more"):
-        fastest(LINE, Limits(acceleration=1.0), **options)
-
-
-def test_limits_that_are_not_positive(refuses):
-    with refuses(SimulationError, "speed is 0, expected more than 0", "Limits", "positive"):
-        Limits(speed=0.0, acceleration=1.0)
-
-
 def test_length_of_the_schedule_is_that_of_the_path():
     timing = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
     t, v = np.array(timing.times), np.array(timing.speeds)
     assert np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2) == pytest.approx(length(SINE), rel=1e-12)
-
-
-def test_excess_that_stays(refuses, monkeypatch):
-    monkeypatch.setattr("noslip.control.timing.fastest.TIGHTENING_ROUNDS", 0)
-    with refuses(
-        SimulationError,
-        "limits are still exceeded between ",
-        "fastest motion on Sine",
-        "fastest(path, limits, count=80)",
-    ):
-        fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)

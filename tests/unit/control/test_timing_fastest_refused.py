@@ -1,0 +1,134 @@
+"""What no motion can keep, or what cannot be asked for, is refused by `fastest`."""
+
+import numpy as np
+import pytest
+
+from noslip.control.paths.curves import Circle, Line, Sine
+from noslip.control.timing.fastest import fastest
+from noslip.control.timing.limits import LimitRows, Limits
+from noslip.errors import SimulationError
+
+LINE = Line((0.0, 0.0), (3.0, 0.0))
+SINE = Sine(amplitude=-1.0, wave_number=1.0, extent=12.0)
+
+
+def rows_on_the_line(a, b, c, names=("motor",)):
+    grid = np.linspace(0.0, 3.0, 4)
+    columns = [np.array(x, dtype=float).reshape(-1, len(names)) for x in (a, b, c)]
+    columns = [np.broadcast_to(x, (4, len(names))) for x in columns]
+    return LimitRows(
+        arc_lengths=grid, inertia=columns[0], squared=columns[1], constant=columns[2], names=names
+    )
+
+
+def test_limits_that_contradict_each_other(refuses):
+    """Beyond 2 m one row demands u ≥ 1, another u ≤ −1."""
+    late = np.array([0.0, 0.0, 1.0, 1.0])
+    rows = rows_on_the_line(
+        np.array([[-1.0, 1.0]] * 4), [0.0, 0.0], np.column_stack([2 * late - 1, 2 * late - 1]),
+        ("at least", "at most"),
+    )  # fmt: skip
+    with refuses(
+        SimulationError,
+        "no motion satisfies the limits: at least and at most",
+        "fastest motion, Line at parameter 2.994, 2.994 m from the start",
+        "loosen the limits there",
+    ):
+        fastest(LINE, Limits(rows=rows))
+
+
+def test_start_speed_that_cannot_be_braked(refuses):
+    with refuses(
+        SimulationError,
+        "the start speed is 3 m/s, and the limits allow from 0 to 2.19089 m/s",
+        "Line at parameter 0, 0 m from the start, (0, 0) m",
+        "start and end more slowly",
+    ):
+        fastest(LINE, Limits(acceleration=0.8), start_speed=3.0)
+
+
+def test_end_speed_above_the_limit(refuses):
+    with refuses(
+        SimulationError,
+        "the end speed is 3 m/s, and the limits allow 2 m/s",
+        "Line at parameter 3, 3 m from the start, (3, 0) m",
+        "start and end more slowly",
+    ):
+        fastest(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
+
+
+def test_nothing_limits_the_acceleration(refuses):
+    with refuses(
+        SimulationError, "nothing limits the acceleration", "Limits", "give acceleration in m/s²"
+    ):
+        Limits(speed=1.0)
+    rows = rows_on_the_line([0.0], [1.0], [-1.0])
+    with refuses(
+        SimulationError, "nothing limits the acceleration", "Line at parameter 0", "loosen"
+    ):
+        fastest(LINE, Limits(rows=rows))
+
+
+def test_no_way_out_of_rest(refuses):
+    rows = rows_on_the_line([1.0], [0.0], [0.0])
+    with refuses(
+        SimulationError, "the limits allow no motion away from rest", "Line at parameter 0", "loose"
+    ):
+        fastest(LINE, Limits(acceleration=1.0, rows=rows))
+
+
+def test_rows_of_another_path(refuses):
+    rows = rows_on_the_line([1.0], [0.0], [-1.0])
+    with refuses(
+        SimulationError,
+        "the rows end at 3 m, and the path is 6.28318531 m long",
+        "fastest motion on Circle",
+        "from 0 to length(path)",
+    ):
+        fastest(Circle(radius=1.0), Limits(rows=rows))
+
+
+def test_rows_of_other_sizes(refuses):
+    with refuses(
+        SimulationError,
+        "squared has the shape (4, 1), expected (4, 2) for 4 arc lengths and 2 names",
+        "LimitRows(squared=…)",
+        "one column for each limit",
+    ):
+        LimitRows(
+            arc_lengths=np.arange(4.0),
+            inertia=np.ones((4, 2)),
+            squared=np.ones((4, 1)),
+            constant=np.ones((4, 2)),
+            names=("one", "other"),
+        )
+
+
+def test_rows_that_do_not_rise(refuses):
+    with refuses(
+        SimulationError, "the arc lengths do not rise from 0", "LimitRows(arc_lengths=…)", "sort"
+    ):
+        one = np.ones((2, 1))
+        LimitRows(arc_lengths=[0.0, 0.0], inertia=one, squared=one, constant=one, names=("motor",))
+
+
+@pytest.mark.parametrize("options", [{"start_speed": -1.0}, {"count": 1}])
+def test_options_that_make_no_sense(options, refuses):
+    with refuses(SimulationError, "start_speed is", "fastest(path, limits, …)", "0 or more"):
+        fastest(LINE, Limits(acceleration=1.0), **options)
+
+
+def test_limits_that_are_not_positive(refuses):
+    with refuses(SimulationError, "speed is 0, expected more than 0", "Limits", "positive"):
+        Limits(speed=0.0, acceleration=1.0)
+
+
+def test_excess_that_stays(refuses, monkeypatch):
+    monkeypatch.setattr("noslip.control.timing.fastest.TIGHTENING_ROUNDS", 0)
+    with refuses(
+        SimulationError,
+        "limits are still exceeded between ",
+        "fastest motion on Sine",
+        "fastest(path, limits, count=80)",
+    ):
+        fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)
