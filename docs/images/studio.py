@@ -1,4 +1,5 @@
-"""Draws studio.png: the guided vehicle in the studio, with the ghost of the run before.
+"""Draws studio.png: the guided vehicle in the studio, with the ghost of the run before; and
+studio_riding.png: the bicycle in a turn.
 
 Needs Chromium and Playwright, as the tests in a browser do. Run it from the top of the checkout.
 """
@@ -11,18 +12,25 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-TARGET = Path(__file__).with_suffix(".png")
+HERE = Path(__file__).parent
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SIZE = {"width": 1500, "height": 860}
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "noslip.cli", "studio", "agv", "--no-browser"]
+    draw("agv", circle, HERE / "studio.png")
+    draw("whipple-bicycle", ride, HERE / "studio_riding.png")
+
+
+def draw(model: str, arrange: Callable[[Page], None], target: Path) -> None:
+    """A picture of the page of a model, after something was done there."""
+    command = [sys.executable, "-m", "noslip.cli", "studio", model, "--no-browser"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -33,6 +41,8 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport=SIZE)
             page.goto(found.group(0))
+            page.get_by_text("computed in").wait_for(timeout=120_000)
+            page.locator(".mantine-Notification-closeButton").click()
             arrange(page)
             picture = Image.open(io.BytesIO(page.screenshot()))
             browser.close()
@@ -40,13 +50,23 @@ def main() -> None:
         server.send_signal(signal.SIGINT)
         server.wait(30)
     small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    small.save(TARGET, optimize=True)
+    small.save(target, optimize=True)
 
 
-def arrange(page: Page) -> None:
+def ride(page: Page) -> None:
+    """Turn to the left, and then to the right."""
+    page.get_by_label("task", exact=True).first.click()
+    page.get_by_role("option", name="Drive it yourself", exact=True).click()
+    page.get_by_text("keep balance").wait_for(timeout=60_000)
+    page.wait_for_timeout(3000)
+    set_number(page, "turning [rad/s]", "0.5")
+    page.wait_for_timeout(4000)
+    set_number(page, "turning [rad/s]", "-0.5")
+    page.wait_for_timeout(5000)
+
+
+def circle(page: Page) -> None:
     """Make the circle larger after a while, and stop at a good moment."""
-    page.get_by_text("computed in").wait_for(timeout=120_000)
-    page.locator(".mantine-Notification-closeButton").click()
     page.wait_for_timeout(3000)
     set_number(page, "R [m]", "1.3")
     page.get_by_text("before").first.wait_for(timeout=60_000)

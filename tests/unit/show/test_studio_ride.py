@@ -1,5 +1,6 @@
 """Riding what must be balanced: commands are steady motions, and by hand it falls as it should."""
 
+import dataclasses
 import functools
 
 import casadi as ca
@@ -222,6 +223,20 @@ def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
     assert np.allclose(K, Rinv @ B.T @ P, rtol=1e-8, atol=1e-8)
     assert np.allclose(costs, P, rtol=1e-8, atol=1e-8)
     assert np.all(np.linalg.eigvals(line.A - B @ K).real < -0.5)
+
+
+def test_what_cannot_be_kept_is_told():
+    system, balance = bicycle(), helm_of(bicycle()).balance
+    line = ns.linearize(system, {"speed": 3.0})
+    with pytest.raises(ns.SimulationError, match="motors cannot keep it") as caught:
+        regulate(line, ("drive_torque",), system.kinematics.length)
+    assert "whipple-bicycle" in caught.value.where
+    assert "a motor that steers" in caught.value.fix
+    other = dataclasses.replace(balance, speeds=balance.speeds[::-1])
+    with pytest.raises(ns.SimulationError, match="another choice of coordinates") as caught:
+        other.stand(5.0, 0.0)
+    assert "whipple-bicycle" in caught.value.where
+    assert "lean and steer less" in caught.value.fix
 
 
 def test_a_parameter_changed_under_way_leaves_the_ride_where_it_is():
