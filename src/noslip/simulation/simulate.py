@@ -213,6 +213,8 @@ def _mold(
     start_time : of the whole run, s.
     """
 
+    rates, projection = system.rates, system.projection if system.has_projection else None
+
     def make() -> Mold:
         num_endings, num_events = num_watched
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
@@ -220,7 +222,7 @@ def _mold(
         floors = [h.limit if is_best else h.floor for h in system.health]
         laid_out = IntegrationPlan(
             **numbers._asdict(),
-            rates=system.rates.address,
+            rates=rates.address,
             num_generator_states=plan.num_states,
             tables=tuple(tables),
             generator=plan.address,
@@ -228,7 +230,7 @@ def _mold(
             update_times=_update_times(plan, start_time, t, end_time),
             num_inputs=len(system.inputs),
             knots=knots[(knots > t) & (knots < end_time)],
-            project=system.projection.address if system.has_projection else 0,
+            project=projection.address if projection else 0,
             events=watched.address if watched else 0,
             event_directions=np.zeros(num_endings + num_events),
             num_endings=num_endings,
@@ -241,7 +243,8 @@ def _mold(
     if not plan.is_kept:
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
-    return system.kept(("mold", plan.function, watched, num_watched, method, is_best), make)
+    functions = (rates, projection, plan.function, watched)
+    return system.kept(("mold", functions, num_watched, method, is_best), make)
 
 
 def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: bool) -> Segment:

@@ -1,0 +1,86 @@
+"""One system, asked by many: what it keeps from a run changes nothing in the next, or beside it."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+START = {"wheel1.rate": -5.0, "wheel2.rate": -8.0, "bracket.angle": 0.4}
+
+#: Runs that share code in part, each with numbers of its own.
+ASKED = [
+    {},
+    {"inputs": {"torque1": 0.1}},
+    {"inputs": {"torque1": -0.2, "torque2": 0.1}, "rtol": 1e-7, "atol": 1e-8},
+    {"inputs": {"torque1": "0.1*sin(t)"}},
+    {"inputs": {"torque1": "0.1*sin(k*t)"}, "definitions": {"k": "3"}},
+    {"inputs": {"torque1": "0.1*sin(k*t)"}, "definitions": {"k": "4"}},
+    {"inputs": {"torque1": ns.Table(times=np.array([0.0, 0.4]), values=np.array([0.0, 0.2]))}},
+    {"parameters": {"m_platform": 25.0}},
+    {"parameters": {"l": 0.5}, "samples": [0.1, 0.5]},
+    {"stop": {"there": "platform.x - 0.05"}},
+    {"events": {"there": "platform.x - 0.05"}, "stop": {"late": "t - 0.45"}},
+    {"method": "rk4", "step": 0.01},
+    {"max_step": 0.02, "samples": [0.5]},
+    {"step": 1e-3, "reactions": True},
+]
+
+
+def _system():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+def _run(system, asked):
+    return ns.simulate(system, start=START, **{"duration": 0.5, "samples": 7, **asked})
+
+
+def _numbers(run):
+    parts = [run.t, run.q, run.v, run.vdot, run.inputs, run.work, run.row_residuals]
+    parts += [] if run.multipliers is None else [run.multipliers]
+    return [*parts, *run.event_times.values(), *run.event_states.values(), run.nfev, run.message]
+
+
+def _same(found, expected):
+    pairs = zip(_numbers(found), _numbers(expected), strict=True)
+    return all(np.array_equal(x, y) for x, y in pairs)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Every run of a system that nobody asked anything before."""
+    equations = ns.derive(ns.load("agv"))
+    return [_run(ns.compile(equations), asked) for asked in ASKED]
+
+
+def test_runs_one_after_the_other(alone):
+    system = _system()
+    for _ in range(2):
+        assert all(
+            _same(_run(system, asked), expected)
+            for asked, expected in zip(ASKED, alone, strict=True)
+        )
+
+
+def test_runs_beside_each_other(alone):
+    system = _system()
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(ASKED)), 12)).tolist()
+    with ThreadPoolExecutor(8) as pool:
+        runs = list(pool.map(lambda k: _run(system, ASKED[k]), order))
+    assert all(_same(run, alone[k]) for run, k in zip(runs, order, strict=True))
+
+
+def test_a_run_keeps_its_numbers_when_the_next_is_made():
+    system = _system()
+    first = _run(system, {})
+    before = [np.copy(x) for x in _numbers(first)]
+    _run(system, {"inputs": {"torque1": 0.3}})
+    assert all(np.array_equal(x, y) for x, y in zip(_numbers(first), before, strict=True))
+
+
+def test_more_texts_than_a_system_keeps():
+    system = _system()
+    runs = [_run(system, {"inputs": {"torque1": f"0.1*sin({k}*t)"}}) for k in range(80)]
+    again = _run(system, {"inputs": {"torque1": "0.1*sin(0*t)"}})
+    assert _same(again, runs[0]) and not _same(again, runs[1])
