@@ -18,19 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
 from noslip.simulation.basis import check_redundant_rows, other_basis
 from noslip.simulation.begin import begin, state_at
-from noslip.simulation.checks import METHODS, check_run, sample_times
+from noslip.simulation.checks import check_run, sample_times
 from noslip.simulation.events import compile_events
 from noslip.simulation.guards import broken_guard
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
-from noslip.simulation.memory import Mold
-from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers
+from noslip.simulation.molds import mold_of
+from noslip.simulation.plan import Numbers
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start
@@ -143,7 +142,7 @@ def simulate(
         )
         numbers.check()
         num_watched = (len(stop or {}), len(events or {}))
-        mold = _mold(here, here_plan, watched, num_watched, method, is_best, numbers, start_time)
+        mold = mold_of(here, here_plan, watched, num_watched, method, is_best, numbers, start_time)
         result = run_memory(mold.cast(numbers), t, end_time, progress, cancel)
         counts += (result.steps, result.rejections, result.evaluations)
         following = other_basis(here, result, values) if result.code == rules.SINGULAR else None
@@ -191,62 +190,6 @@ def simulate(
     return trajectory
 
 
-def _mold(
-    system: System,
-    plan: InputPlan,
-    watched: NativeFunction | None,
-    num_watched: tuple[int, int],
-    method: str,
-    is_best: bool,
-    numbers: Numbers,
-    start_time: float,
-) -> Mold:
-    """What runs of the same code share; it stays with the system if the code does.
-
-    Parameters
-    ----------
-    system, plan : what runs, and its inputs.
-    watched, num_watched : values of events, and how many of them end the run and do not.
-    method : by its name.
-    is_best : whether there are no better speeds, so that these go on as long as they can.
-    numbers : of the first run.
-    start_time : of the whole run, s.
-    """
-
-    rates, projection = system.rates, system.projection if system.has_projection else None
-
-    def make() -> Mold:
-        num_endings, num_events = num_watched
-        tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
-        t, end_time, knots = numbers.start_time, numbers.end_time, plan.knots
-        floors = [h.limit if is_best else h.floor for h in system.health]
-        laid_out = IntegrationPlan(
-            **numbers._asdict(),
-            rates=rates.address,
-            num_generator_states=plan.num_states,
-            tables=tuple(tables),
-            generator=plan.address,
-            update=plan.update.address if plan.update else 0,
-            update_times=_update_times(plan, start_time, t, end_time),
-            num_inputs=len(system.inputs),
-            knots=knots[(knots > t) & (knots < end_time)],
-            project=projection.address if projection else 0,
-            events=watched.address if watched else 0,
-            event_directions=np.zeros(num_endings + num_events),
-            num_endings=num_endings,
-            health_floors=np.array(floors),
-            method=METHODS[method],
-            direct_steps=_direct_steps(plan, len(numbers.start_state)),
-        )
-        return Mold(laid_out)
-
-    if not plan.is_kept:
-        return make()
-    # functions stand for themselves, so that they live as long as what has their addresses
-    functions = (rates, projection, plan.function, watched)
-    return system.kept(("mold", functions, num_watched, method, is_best), make)
-
-
 def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: bool) -> Segment:
     """The samples of a stretch; where its speeds fail, one is taken again in the next ones."""
     good = result.times < result.time if goes_on else slice(None)
@@ -273,21 +216,6 @@ def _carried(here: System, there: System, state: Array, v: Array) -> Array:
     names = [s.name for s in there.speeds]
     eta = v[[names.index(s.name) for s in there.independent_speeds]]
     return np.concatenate([state[:nq], eta, state[nq + nf :]])
-
-
-def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:
-    """Times at which a sampled law looks again, from t on."""
-    if plan.generator is None or plan.update is None:
-        return np.zeros(0)
-    period = plan.generator.period
-    count = int(np.floor((end_time - start_time) / period * (1 + 1e-12))) + 1
-    times: Array = start_time + period * np.arange(count, dtype=float)
-    return times[times >= t - 1e-9 * period]
-
-
-def _direct_steps(plan: InputPlan, num_states: int) -> int:
-    """Steps to take on the calling thread: those of some ms, none where Python is called back."""
-    return 0 if plan.callback is not None else 400_000 // num_states**2
 
 
 def _absolute(system: System, plan: InputPlan, atol: float) -> Array:

@@ -1,4 +1,4 @@
-"""Least squares and singular values of small matrices by LAPACK itself.
+"""Small matrices and vectors: least squares, singular values, largest sizes, by LAPACK itself.
 
 NumPy calls the same routines and gives the same bits, but for matrices of some ten rows its checks
 and conversions take twice as long as they do.
@@ -6,12 +6,24 @@ and conversions take twice as long as they do.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from noslip.engines.system import Array
+
+#: Up to so many numbers plain Python is quicker than NumPy.
+FEW = 16
+
+
+def largest(values: Array) -> float:
+    """The largest size of some numbers, 0 of none; nan if there is one among them."""
+    if values.size > FEW:
+        return float(np.abs(values).max())
+    sizes = [abs(value) for value in values.tolist()]
+    return math.nan if math.isnan(sum(sizes)) else max(sizes, default=0.0)
 
 
 def least_squares(A: Array, b: Array, rcond: float) -> Array:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.engines.llvm import compile_native
 from noslip.engines.native import NativeFunction
@@ -56,7 +57,7 @@ class Layout:
     rest: Array  # (nq,)
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
-    holonomic: Array  # rows of A that have a g
+    holonomic: NDArray[np.int64]  # rows of A that have a g
     kinematics: Kinematics
     function: NativeFunction | None  # None for a long mechanism
     matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is in it, and its shape

@@ -36,7 +36,8 @@ from noslip.simulation.batches.algebra import (
 )
 from noslip.simulation.batches.arrays import Array
 from noslip.simulation.batches.columns import intrinsic_angles
-from noslip.simulation.start import TOLERANCE, complete_start
+from noslip.simulation.start import complete_start
+from noslip.simulation.start_closing import TOLERANCE
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
 
 BLOCK = 1024  # trajectories completed together

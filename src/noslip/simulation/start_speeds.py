@@ -1,0 +1,109 @@
+"""Tree speeds of a start: A v + a = 0 and what is given hold, free independent speeds are least.
+
+With rows of unit length, C v = d stacks the constraints and the given speeds. C = U Σ Vᵀ gives the
+least v that fits; of what it leaves free, Z y, those y are taken that make E (v + Z y) least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from noslip import spatial
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.simulation.small_matrices import largest, least_squares, singular_values
+from noslip.simulation.start_angles import Held, angles_now, partly_rated
+from noslip.simulation.start_rows import Layout, Orientation, Rows
+
+
+def fit_speeds(
+    system: System, layout: Layout, given: Mapping[str, float], q: Array, rows: Rows
+) -> tuple[Array, Array]:
+    """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
+
+    Where the rates of only some angles are given, those of the others are zero if they can be.
+    """
+    rated = partly_rated(layout, given)
+    if not rated:
+        return _fitted(system, layout, given, q, rows, ())
+    try:
+        return _fitted(system, layout, given, q, rows, ())
+    except SimulationError:
+        return _fitted(system, layout, given, q, rows, rated)
+
+
+def _fitted(
+    system: System,
+    layout: Layout,
+    given: Mapping[str, float],
+    q: Array,
+    rows: Rows,
+    rated: tuple[Held, ...],
+) -> tuple[Array, Array]:
+    """Tree speeds that fit; of the orientations `rated` only the given rates are held."""
+    kin = system.kinematics
+    A, E, scale = rows.A, rows.E, layout.scale
+    parts: list[Array] = [A]
+    values: list[Array | list[float]] = [-rows.a]
+    labels = [r.name for r in kin.rows]
+    unit = layout.unit
+    for name, value in given.items():
+        if name in layout.speeds:
+            k = layout.speeds[name]
+            parts.append(unit[k : k + 1])
+        elif name in layout.independent_speeds:
+            k = layout.independent_speeds[name]
+            parts.append(E[k : k + 1])
+        else:
+            continue
+        values.append([float(value)])
+        labels.append(name)
+    for held in rated:
+        parts.append(held.rows(q, len(scale)))
+        values.append(list(held.values))
+        labels += [held.orientation.rate_names[k] for k in held.places]
+    partly = [held.orientation for held in rated]
+    for o in layout.orientations:
+        if o not in partly and any(n in given for n in o.rate_names):
+            angles = _angles(o, given, q)
+            rates = [float(given.get(n, 0.0)) for n in o.rate_names]
+            parts.append(unit[o.speed : o.speed + 3])
+            values.append(spatial.angular_velocity(angles, rates, o.angles.sequence))
+            labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
+    C, d = np.concatenate(parts), np.concatenate(values)
+    C_hat = C / scale
+    weight = 1.0 / np.maximum(np.sqrt(np.add.reduce(C_hat * C_hat, axis=1)), 1e-12)
+    C_hat *= weight[:, None]
+    d_hat = d * weight
+    # C = U Σ Vᵀ gives the least speeds that fit, and those that are free
+    U, singular, Vt = singular_values(C_hat)
+    least = 1e-10 * max(1.0, singular[0] if singular.size else 1.0)
+    rank = int(np.count_nonzero(singular > least))
+    back, range_, null = Vt[:rank].T / singular[:rank], U[:, :rank].T, Vt[rank:].T
+    v_hat = back @ (range_ @ d_hat)
+    # one more round takes the residual to rounding
+    v_hat += back @ (range_ @ (d_hat - C_hat @ v_hat))
+    if null.shape[1] and E.size:
+        E_hat = E / scale
+        v_hat = v_hat - null @ least_squares(E_hat @ null, E_hat @ v_hat, 1e-10)
+    v = v_hat / scale
+    residual = C @ v - d
+    missed = np.abs(residual) * weight
+    if missed.size and missed.max() > 1e-9 * max(1.0, largest(v_hat)):
+        worst = int(np.argmax(missed))
+        raise SimulationError(
+            f"the given speeds contradict each other or the constraints: '{labels[worst]}' is "
+            f"missed by {residual[worst]:.3g}",
+            f"start of model '{system.model.name}'",
+            "leave out a speed that the constraints determine; the rest is completed for you",
+        )
+    return v, E @ v
+
+
+def _angles(o: Orientation, given: Mapping[str, float], q: Array) -> list[float]:
+    """Named angles of an orientation: as given if all are, else those of its quaternion."""
+    if all(n in given for n in o.angle_names):
+        return [float(given[n]) for n in o.angle_names]
+    return angles_now(o, q)
