@@ -6,6 +6,7 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
+from studio_record import Record
 
 import noslip as ns
 from noslip.show.scene.scene import scene
@@ -15,6 +16,9 @@ from noslip.show.studio.choice import first_choice
 from noslip.show.studio.driver import Driver
 from noslip.show.studio.helm import FORCE, SPEED
 from noslip.show.studio.rider import REACH, STATION
+from noslip.show.studio.runs import Outcome
+from noslip.show.studio.session import Session
+from noslip.show.studio.shelf import Shelf
 from noslip.show.studio.starts import beginning, standing
 from noslip.simulation.start import complete_start
 
@@ -223,6 +227,27 @@ def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
     assert np.allclose(K, Rinv @ B.T @ P, rtol=1e-8, atol=1e-8)
     assert np.allclose(costs, P, rtol=1e-8, atol=1e-8)
     assert np.all(np.linalg.eigvals(line.A - B @ K).real < -0.5)
+
+
+def test_a_ride_that_is_looked_at_is_audited():
+    driver = ride(5.0)
+    driver.command(1, TURN)
+    go(driver, 8.0)
+    record = Record()
+    session = Session(Shelf(), "whipple-bicycle", record)
+    try:
+        session.show_drive(Outcome(result=driver.trajectory(driver.t - 1.0), errors={}))
+    finally:
+        session.close()
+    [(shown, found)] = record.audits
+    assert shown is record.shown
+    # in a steady turn the ground holds the weight, and V Ω of every mass center inwards
+    loads = sum(wheel.normal for wheel in found.wheels)
+    p = bicycle().model.parameter_values()
+    weight = (p["mR"] + p["mB"] + p["mH"] + p["mF"]) * p["g"]
+    assert np.allclose(loads, weight, rtol=1e-6)
+    sideways = sum(np.abs(wheel.lateral) for wheel in found.wheels)
+    assert np.allclose(sideways / weight, 5.0 * TURN / p["g"], rtol=0.05)
 
 
 def test_what_cannot_be_kept_is_told():

@@ -203,7 +203,9 @@ class Session:
                 since=self._clock(),
             )
             self.ghost = None
-            self.view.show_run(self.shown, None)
+            shown = self.shown
+            self.view.show_run(shown, None)
+        self._show_audit(shown)
 
     # inside
 
@@ -284,9 +286,16 @@ class Session:
             self.view.show_faults(())
             self.view.show_run(shown, self.ghost)
         cancel.wait(QUIET)
-        has_ground = bool(mechanism.model.contacts) and not is_vakonomic(choice)
-        found = audit(system, run, choice.friction) if has_ground else None
-        cancel.check()
+        self._show_audit(shown, cancel)
+
+    def _show_audit(self, shown: Shown, cancel: Cancel | None = None) -> None:
+        """What the ground must hold in a run."""
+        choice = shown.choice
+        has_ground = bool(shown.mechanism.model.contacts) and not is_vakonomic(choice)
+        run = shown.outcome.trajectory
+        found = audit(shown.system, run, choice.friction) if has_ground else None
+        if cancel is not None:
+            cancel.check()
         self.view.show_audit(shown, found)
 
     def _with_form_numbers(self, system: System, choice: Choice, length: float) -> Choice:
