@@ -144,7 +144,7 @@ def test_sleigh_on_the_catenary_is_where_the_time_integral_says(tmp_path):
     assert number(force) == pytest.approx(-moment * turning / a, abs=1e-8)
     # Ψ̈ + ½ sin 2Ψ is −1 at the vertex, where κ = −1 and κ″ = 2
     missed = float(re.search(r"up to (\S+) rad", line(lines, "vakonomic equation"))[1])
-    assert missed == pytest.approx(1.0, abs=0.01)
+    assert missed == pytest.approx(1.0, abs=5e-4)
 
 
 def test_arm_sags_until_its_springs_carry_it(tmp_path):
@@ -165,7 +165,7 @@ def test_arm_sags_until_its_springs_carry_it(tmp_path):
     # V at the start by hand, and all of it dissipated
     assert "V falls from 59.438969612 to 3.0e-09 J: True" in lines
     dissipated = line(lines, "of this the gains dissipate")
-    assert number(dissipated) == pytest.approx(59.438969612, abs=1e-3)
+    assert number(dissipated) == pytest.approx(59.438969612, abs=1e-4)
     # M_x = J⁻ᵀ D J⁻¹ and G_x = J⁻ᵀ G
     coupling = m2 * (r2**2 + l1 * r2 * math.cos(q[1])) + I2
     second = m2 * r2**2 + I2
