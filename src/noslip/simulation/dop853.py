@@ -238,33 +238,20 @@ D = _filled(_D, NUM_STAGES_DENSE)
 E5 = _filled((_E5,), NUM_STAGES)[0]
 E3 = B - _filled((_B3,), NUM_STAGES)[0]
 
-# The stages that b, E3 and E5 use.
-WEIGHTED_STAGES = np.array([j for j in range(NUM_STAGES) if B[j] != 0.0])
 DENSE_STAGES = np.array([j for j in range(NUM_STAGES_DENSE) if D[:, j].any()])
 
 
 @fused
-def error_norm(K, row, n, h, y, y_new, absolute, relative):
+def error_norm(e5, e3, n, h, y, y_new, absolute, relative):
     """Norm of a step's error over the tolerances: h ‖e5‖² / √(n (‖e5‖² + ‖e3‖²/100)).
 
-    Rows of K are padded to a multiple of four values.
+    Given are the errors Σ_j e5_j k_j and Σ_j e3_j k_j.
     """
     e5_squared, e3_squared = 0.0, 0.0
-    # four components at a time, which the compiler does in one instruction
-    for i in range(0, n, 4):
-        a0, a1, a2, a3 = 0.0, 0.0, 0.0, 0.0
-        b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
-        for j in WEIGHTED_STAGES:
-            at, e5, e3 = j * row + i, E5[j], E3[j]
-            k0, k1, k2, k3 = K[at], K[at + 1], K[at + 2], K[at + 3]
-            a0, a1, a2, a3 = a0 + e5 * k0, a1 + e5 * k1, a2 + e5 * k2, a3 + e5 * k3
-            b0, b1, b2, b3 = b0 + e3 * k0, b1 + e3 * k1, b2 + e3 * k2, b3 + e3 * k3
-        errors5, errors3 = (a0, a1, a2, a3), (b0, b1, b2, b3)
-        for lane in range(min(4, n - i)):
-            k = i + lane
-            scale = 1.0 / (absolute[k] + relative * max(abs(y[k]), abs(y_new[k])))
-            e5_squared += (errors5[lane] * scale) ** 2
-            e3_squared += (errors3[lane] * scale) ** 2
+    for i in range(n):
+        share = 1.0 / (absolute[i] + relative * max(abs(y[i]), abs(y_new[i])))
+        e5_squared += (e5[i] * share) ** 2
+        e3_squared += (e3[i] * share) ** 2
     if e5_squared == 0.0 and e3_squared == 0.0:
         return 0.0
     return h * e5_squared / math.sqrt(n * (e5_squared + 0.01 * e3_squared))

@@ -39,9 +39,7 @@ from noslip.simulation.single.rates import evaluate, find_inputs
 from noslip.simulation.single.stages import (
     RK4_END,
     RK4_START,
-    ROW_COLUMNS,
-    ROW_STARTS,
-    ROW_WEIGHTS,
+    ROWS,
     TIMES,
     combine,
     evaluate_stages,
@@ -59,6 +57,11 @@ PULLS = (
     *("num_base", "num_parameters"),
 )
 PULL = np.dtype([(name, np.int64) for name in PULLS])
+
+# The rows of both methods end to end: row k is columns and weights from _STARTS[k] up to the next.
+_STARTS = np.cumsum([0, *(len(row) for row in ROWS)])
+_COLUMNS = np.array([column for row in ROWS for column in row])
+_WEIGHTS = np.array([weight for row in ROWS for weight in row.values()])
 
 
 @cached(FUSED)
@@ -147,9 +150,9 @@ def _pull(s, a, function, t, state, weights):
 def _spread(s, a, row, h, source):
     """Add h a_j times a vector to the weights of the stages that a row of the method combines."""
     vector = reals(source)
-    for j in range(ROW_STARTS[row], ROW_STARTS[row + 1]):
-        stage = reals(a.stages + 8 * ROW_COLUMNS[j] * s.ny)
-        weight = h * ROW_WEIGHTS[j]
+    for j in range(_STARTS[row], _STARTS[row + 1]):
+        stage = reals(a.stages + 8 * _COLUMNS[j] * s.ny)
+        weight = h * _WEIGHTS[j]
         for i in range(s.ny):
             stage[i] += weight * vector[i]
 

@@ -9,17 +9,18 @@ from noslip.simulation.dop853 import NUM_STAGES_DENSE
 from noslip.simulation.native import fused, reals
 from noslip.simulation.rules import RK4_ROWS, RK4_TIMES, STAGE_FLOOR
 from noslip.simulation.single.rates import evaluate, first_unhealthy, rates_at
-from noslip.simulation.single.setup import LANES
+from noslip.simulation.weighted import weighted_steps, weighted_sums
 
-# Stages of both methods by their nonzero weights: row k is columns and weights from starts[k] up to
-# starts[k + 1]. Column 0 stands first in every row. After DOP853: three stages of RK4 and its end.
-_ROWS: list[dict[int, float]] = [
-    *({int(j): float(row[j]) for j in np.flatnonzero(row)} for row in dop853.A),
-    *({0: 0.0, **row} for row in RK4_ROWS),
-]
-ROW_STARTS = np.cumsum([0, *(len(row) for row in _ROWS)])
-ROW_COLUMNS = np.array([column for row in _ROWS for column in row])
-ROW_WEIGHTS = np.array([weight for row in _ROWS for weight in row.values()])
+
+def _nonzero(row):
+    """The weights that are not zero, or one that is, by column."""
+    return {int(j): float(row[j]) for j in np.flatnonzero(row)} or {0: 0.0}
+
+
+# Stages of DOP853, three stages of RK4 and its end.
+ROWS = [*map(_nonzero, dop853.A), *RK4_ROWS]
+_step = weighted_steps(ROWS)
+_error = weighted_sums([_nonzero(dop853.E5), _nonzero(dop853.E3)])
 TIMES = np.array([*dop853.C, *RK4_TIMES])
 RK4_START, RK4_END = NUM_STAGES_DENSE, NUM_STAGES_DENSE + 3
 
@@ -27,18 +28,16 @@ RK4_START, RK4_END = NUM_STAGES_DENSE, NUM_STAGES_DENSE + 3
 @fused
 def combine(s, stage, h, out):
     """State of a stage, y + h Σ_j a_j k_j, into out."""
-    first, after = ROW_STARTS[stage], ROW_STARTS[stage + 1]
-    for i in range(0, s.ny, LANES):
-        y, state = reals(s.y + 8 * i), reals(out + 8 * i)
-        x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(first, after):
-            k, a = reals(s.K + 8 * (ROW_COLUMNS[j] * s.row + i)), ROW_WEIGHTS[j]
-            x0 += a * k[0]
-            x1 += a * k[1]
-            x2 += a * k[2]
-            x3 += a * k[3]
-        state[0], state[1] = y[0] + h * x0, y[1] + h * x1
-        state[2], state[3] = y[2] + h * x2, y[3] + h * x3
+    _step(stage, s.K, s.row, s.ny, s.y, out, h)
+
+
+@fused
+def error_norm(s, h):
+    """Norm of the error of a step of DOP853 to s.end; s.next and s.point are written over."""
+    _error(0, s.K, s.row, s.ny, s.next)
+    _error(1, s.K, s.row, s.ny, s.point)
+    errors, states = (reals(s.next), reals(s.point)), (reals(s.y), reals(s.end))
+    return dop853.error_norm(*errors, s.ny, h, *states, reals(s.absolute), s.relative)
 
 
 @fused

@@ -29,7 +29,13 @@ from noslip.simulation.single.rates import (
     first_unhealthy,
     rates_at,
 )
-from noslip.simulation.single.stages import RK4_END, RK4_START, combine, evaluate_stages
+from noslip.simulation.single.stages import (
+    RK4_END,
+    RK4_START,
+    combine,
+    error_norm,
+    evaluate_stages,
+)
 
 _limited_step = fused(dop853.next_step)
 
@@ -76,8 +82,7 @@ def try_step(s, t, h, last):
     # a step must not leap over a singular place: it is tried shorter, down to a smallest approach
     if not is_healthy and h > APPROACH * (s.end_time - s.begin):
         return TOO_FAR
-    K, y, y_new = reals(s.K), reals(s.y), reals(s.end)
-    return dop853.error_norm(K, s.row, s.ny, h, y, y_new, reals(s.absolute), s.relative)
+    return error_norm(s, h)
 
 
 @fused
