@@ -31,6 +31,9 @@ NUM_STAGES = 12
 NUM_STAGES_DENSE = 16
 NUM_DENSE_TERMS = 7
 SAFETY = 0.9  # share of the step that would just meet the tolerance
+# The dense output u misses its differential equation by h u' − h f(u). At DEFECT_AT of a step it is
+# off by 0.09 to 0.27 of that at most anywhere in the step, over all models and tolerances tried.
+DEFECT_AT, DEFECT_SHARE = 0.7, 0.2
 
 # The nonzero coefficients of each row, by column.
 _A: tuple[dict[int, float], ...] = (
@@ -296,6 +299,19 @@ def higher_terms(K, row, n, h, F):
         F[4 * n + i] = h * f4
         F[5 * n + i] = h * f5
         F[6 * n + i] = h * f6
+
+
+@fused
+def dense_slope(F, n, theta, out):
+    """Derivative of the dense output by θ, which is h times its rate, into out."""
+    for i in range(n):
+        total, slope = 0.0, 0.0
+        for r in range(NUM_DENSE_TERMS - 1, -1, -1):
+            total += F[r * n + i]
+            factor = theta if r % 2 == 0 else 1.0 - theta
+            slope = slope * factor + (total if r % 2 == 0 else -total)
+            total *= factor
+        out[i] = slope
 
 
 @fused

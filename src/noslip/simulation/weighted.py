@@ -28,10 +28,12 @@ def weighted_sums(table: Sequence[Mapping[int, float]]) -> Any:
     @intrinsic
     def weigh(typing_context, which, K, row, n, out):
         def generate(context, builder, signature, arguments):
-            def write(at, total):
-                _store(builder, total, arguments[4], at)
+            which, K, row, n, out = arguments
 
-            _weigh(builder, table, *arguments[:4], write)
+            def write(at, total):
+                _store(builder, total, out, at)
+
+            _weigh(builder, table, which, K, row, n, write)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate
@@ -45,14 +47,14 @@ def weighted_steps(table: Sequence[Mapping[int, float]]) -> Any:
     @intrinsic
     def weigh(typing_context, which, K, row, n, y, out, h):
         def generate(context, builder, signature, arguments):
-            y, out, h = arguments[4:]
+            which, K, row, n, y, out, h = arguments
             step = _splat(builder, h)
 
             def write(at, total):
                 change = builder.fmul(step, total, _CONTRACT)
                 _store(builder, builder.fadd(_load(builder, y, at), change, _CONTRACT), out, at)
 
-            _weigh(builder, table, *arguments[:4], write)
+            _weigh(builder, table, which, K, row, n, write)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 6, types.float64), generate

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+import noslip as ns
 from noslip.simulation import dop853
 
 # Sums of up to 12 coefficients as large as 43, rounded.
@@ -43,3 +44,59 @@ def test_weights_integrate_powers_of_time(power):
 
 def test_stages_that_are_left_out_have_no_weight():
     assert set(np.flatnonzero(dop853.D.any(axis=0))) == set(dop853.DENSE_STAGES)
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("agv", {"wheel1.rate": -5.0, "wheel2.rate": -8.0, "bracket.angle": 0.4}),
+        ("whipple-bicycle", {"speed": 4.6, "frame.wx": 0.5}),
+        ("heavy-body", {}),
+        ("rolling-disk", {"disk.tilt": 1.4, "disk.yaw_rate": 0.3, "disk.spin_rate": -8.0}),
+    ],
+)
+def test_the_defect_at_one_place_tells_how_far_dense_output_is_off(
+    system_of, name, start, tolerance
+):
+    """SciPy's steps and dense output, against steps of their own."""
+    system = system_of(name)
+    begin = ns.complete_start(system, start)
+    num_work = system.num_states - len(begin.q) - len(begin.eta)
+    inputs, parameters = np.zeros(len(system.inputs)), system.parameters()
+
+    def rates(t, y):
+        return system.rates(t, y, inputs, parameters)[: len(y)]
+
+    def step(t, y, h):
+        K = np.zeros((dop853.NUM_STAGES, len(y)))
+        for s in range(dop853.NUM_STAGES):
+            K[s] = rates(t + dop853.C[s] * h, y + h * dop853.A[s, :s] @ K[:s])
+        return y + h * dop853.B @ K
+
+    state = np.concatenate([begin.q, begin.eta, np.zeros(num_work)])
+    solver = integrate.DOP853(rates, 0.0, state, 5.0, rtol=tolerance, atol=tolerance)
+    solver.step()
+    shares = []
+    while solver.status == "running":
+        t, y = solver.t, solver.y.copy()
+        solver.step()
+        h, dense = solver.t - t, solver.dense_output()
+        scale = tolerance * (1.0 + np.maximum(np.abs(y), np.abs(solver.y)))
+        off = max(
+            np.max(np.abs(dense(t + theta * h) - step(t, y, theta * h)) / scale)
+            for theta in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+        )
+        # the slope by differences of a polynomial of degree 7
+        theta, d = dop853.DEFECT_AT, 0.05
+        points = [dense(t + (theta + k * d) * h) for k in (1, -1, 2, -2, 3, -3)]
+        slope = (
+            45 * (points[0] - points[1]) - 9 * (points[2] - points[3]) + (points[4] - points[5])
+        ) / (60 * d)
+        middle = dense(t + theta * h)
+        defect = np.max(np.abs(slope - h * rates(t + theta * h, middle)) / scale)
+        if off > 0.01:  # else it is rounding
+            shares.append(off / defect)
+    assert len(shares) > 5
+    assert 0.4 * dop853.DEFECT_SHARE < np.median(shares) < dop853.DEFECT_SHARE
+    assert max(shares) < 1.5 * dop853.DEFECT_SHARE

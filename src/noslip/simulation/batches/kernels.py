@@ -51,7 +51,7 @@ def _all_kernels(lanes: int) -> Iterator[RowKernel]:
     yield _dense(lanes)
     yield _cubic(lanes)
     yield _interpolate(lanes)
-    yield _differs(lanes)
+    yield _is_rough(lanes)
     yield _blend(lanes)
     yield _is_finite(lanes)
     yield _is_healthy(lanes)
@@ -110,33 +110,26 @@ def _dop853_end(lanes: int) -> RowKernel:
     return w
 
 
-def _cubic_terms(w: RowKernel, h: Value) -> tuple[Value, Value]:
-    """Terms F0 to F2; y and the end they belong to."""
-    y, end = w.load_row("y"), w.load_row("end")
+def _cubic_terms(w: RowKernel, h: Value) -> None:
+    """Terms F0 to F2."""
     first, last = w.load_row("K"), w.load_row("K", NUM_STAGES)
-    change = end - y
+    change = w.load_row("end") - w.load_row("y")
     w.store_row("F", change)
     w.store_row("F", w.fma(h, first, -change), 1, "n")
     w.store_row("F", w.fma(-h, first + last, 2.0 * change), 2, "n")
-    return y, end
 
 
 def _dense(lanes: int) -> RowKernel:
-    """All terms of DOP853's dense output, and its last one over the tolerance at θ = 1/2."""
-    names = ("y", "end", "h", "K", "absolute", "settings", "F", "bound")
-    w = RowKernel("dop853_dense", names, lanes)
-    h, relative = w.load("h"), w.load("settings", RELATIVE)
-    (bound,) = w.begin_rows(0.0)
-    y, end = _cubic_terms(w, h)
+    """All terms of DOP853's dense output."""
+    w = RowKernel("dop853_dense", ("y", "end", "h", "K", "F"), lanes)
+    h = w.load("h")
+    w.begin_rows()
+    _cubic_terms(w, h)
     weights = [_nonzero(row) for row in dop853.D]
     rates = {j: w.load_row("K", j) for j in sorted(set().union(*weights))}
     for r, row in enumerate(weights):
-        term = h * _weighted(w, row, rates)
-        w.store_row("F", term, 3 + r, "n")
-    # the last term is F6 θ⁴ (1 − θ)³
-    share = w.abs(term) * (1.0 / 128.0) / _scale(w, relative, y, end)
-    (bound,) = w.end_rows(w.larger(share, bound))
-    w.store("bound", bound)
+        w.store_row("F", h * _weighted(w, row, rates), 3 + r, "n")
+    w.end_rows()
     return w
 
 
@@ -166,16 +159,25 @@ def _interpolate(lanes: int) -> RowKernel:
     return w
 
 
-def _differs(lanes: int) -> RowKernel:
-    """Whether two states of a step differ by more than the tolerance, or are nan."""
-    names = ("a", "b", "y", "end", "absolute", "settings", "out")
-    w = RowKernel("differs", names, lanes)
-    relative = w.load("settings", RELATIVE)
-    (count,) = w.begin_rows(0.0)
+def _is_rough(lanes: int) -> RowKernel:
+    """Whether dense output u misses the tolerance, from h u' − h f(u) at θ, or is nan."""
+    names = ("F", "theta", "h", "rates", "y", "end", "absolute", "settings", "out")
+    w = RowKernel("is_rough", names, lanes)
+    theta, h, relative = w.load("theta"), w.load("h"), w.load("settings", RELATIVE)
+    rest, count = 1.0 - theta, w.load("settings", COUNT)
+    (squares,) = w.begin_rows(0.0)
+    # the factors are θ and 1 − θ in turn, their derivatives 1 and −1
+    total = slope = w.load_row("F", NUM_DENSE_TERMS - 1, "n")
+    total = total * theta
+    for r in range(NUM_DENSE_TERMS - 2, -1, -1):
+        total = total + w.load_row("F", r, "n")
+        slope = w.fma(slope, theta, total) if r % 2 == 0 else w.fma(slope, rest, -total)
+        total = total * (theta if r % 2 == 0 else rest)
     scale = _scale(w, relative, w.load_row("y"), w.load_row("end"))
-    is_near = w.abs(w.load_row("a") - w.load_row("b")) <= scale
-    (count,) = w.end_rows(w.where(is_near, count, count + 1.0))
-    w.store("out", w.as_words(count > 0.0))
+    share = dop853.DEFECT_SHARE * w.fma(-h, w.load_row("rates"), slope) / scale
+    (squares,) = w.end_rows(w.fma(share, share, squares))
+    is_good = squares <= count
+    w.store("out", w.as_words(is_good ^ 1))
     return w
 
 

@@ -60,7 +60,7 @@ class Shared:
         self.numbers |= {
             "end": addresses["rk4_end" if is_rk4 else "dop853_end"],
             "dense": addresses["cubic" if is_rk4 else "dop853_dense"],
-            **{name: addresses[name] for name in ("interpolate", "differs", "blend")},
+            **{name: addresses[name] for name in ("interpolate", "is_rough", "blend")},
             **{name: addresses[name] for name in ("is_finite", "is_healthy")},
             **{name: addresses[name] for name in ("norms", "euler", "second_norm")},
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from noslip.simulation import rules
 from noslip.simulation.batches.setup import (
-    BOUND,
     CORRECTIONS,
     EVALUATIONS,
     EVENT,
@@ -32,11 +31,8 @@ from noslip.simulation.batches.setup import (
     word_at,
     worker_at,
 )
-from noslip.simulation.batches.steps import (
-    blend,
-    evaluate_stages,
-    settle,
-)
+from noslip.simulation.batches.steps import blend, evaluate, evaluate_stages, rates_at, settle
+from noslip.simulation.dop853 import DEFECT_AT
 from noslip.simulation.native import call, native, reals, unit
 from noslip.simulation.rules import ACCEPTED, RK4
 
@@ -79,25 +75,26 @@ def find_rough(s):
     """Find out, in the lanes of SELECT where it is not known, whether dense output is too rough.
 
     It is of order 7 where the steps are of order 8, so on long steps it can be worse than they are.
-    Its last term bounds the error; where that bound fails, a half step of its own decides.
+    How far it is off is known from how far it misses the differential equation at one place.
     """
-    rough, select, bound, theta = word(s, ROUGH), word(s, SELECT), real(s, BOUND), real(s, THETA)
+    rough, select, theta = word(s, ROUGH), word(s, SELECT), real(s, THETA)
     is_asked = False
     for j in range(s.lanes):
-        if select[j] != 0 and rough[j] == UNKNOWN:
-            rough[j] = 0 if s.method == RK4 or bound[j] <= 1.0 else UNKNOWN
+        if select[j] != 0 and rough[j] == UNKNOWN and s.method == RK4:
+            rough[j] = 0
         is_asked = is_asked or (select[j] != 0 and rough[j] == UNKNOWN)
     if not is_asked:
         return
     kept = real(s, B)
     for j in range(s.lanes):
-        kept[j], theta[j] = theta[j], 0.5
+        kept[j], theta[j] = theta[j], DEFECT_AT
         if select[j] != 0 and rough[j] == UNKNOWN:
-            word(s, EVALUATIONS)[j] += s.num_stages
-    partial_steps(s, s.point)
-    interpolate(s, s.other)
-    given = (s.point, s.other, s.y, s.end_state, s.absolute, s.settings)
-    call(s.differs, (*given, word_at(s, MASK), s.ny, 0))
+            word(s, EVALUATIONS)[j] += 1
+    interpolate(s, s.point)
+    rates = rates_at(s, 1)  # the stages are not needed any more
+    evaluate(s, real_at(s, TIME), s.point, rates)
+    given = (s.f, real_at(s, THETA), real_at(s, H_TRY), rates, s.y, s.end_state)
+    call(s.is_rough, (*given, s.absolute, s.settings, word_at(s, MASK), s.ny, 0))
     for j in range(s.lanes):
         theta[j] = kept[j]
         if select[j] != 0 and rough[j] == UNKNOWN:

@@ -22,8 +22,8 @@ REAL_ROWS = (
     *("BEGIN", "STOP", "SMALLEST"),
     # time of an evaluation; fraction of a step; where an accepted step ends
     *("TIME", "THETA", "T_END"),
-    # of the dense output at θ = 1/2, over the tolerance; a projection's residual before
-    *("BOUND", "RESIDUAL"),
+    # of a projection, before
+    "RESIDUAL",
     # search of a root: three points and their values, where it is expected, where it was found
     *("A", "F_A", "B", "F_B", "C", "F_C", "EXPECTED", "ROOT"),
     # fractions of the step where the stretch looked at for events begins, and of the last event
@@ -54,7 +54,7 @@ _UNITS = ("make_inputs", "close_step", "find_events", "find_roots", "take_sample
 _KERNELS = (
     # addresses of addresses: the stages of the method, and of its dense output
     *("stages", "dense_stages"),
-    *("end", "dense", "interpolate", "differs", "blend", "is_finite", "is_healthy"),
+    *("end", "dense", "interpolate", "is_rough", "blend", "is_finite", "is_healthy"),
     *("norms", "euler", "second_norm"),
 )
 _GIVEN = (
@@ -109,7 +109,7 @@ WORKER = np.dtype(
 )
 
 (
-    T, H, H_TRY, T_NEW, LAST, ERROR, BEGIN, STOP, SMALLEST, TIME, THETA, T_END, BOUND, RESIDUAL,
+    T, H, H_TRY, T_NEW, LAST, ERROR, BEGIN, STOP, SMALLEST, TIME, THETA, T_END, RESIDUAL,
     A, F_A, B, F_B, C, F_C, EXPECTED, ROOT, LEFT, STOP_THETA,
 ) = range(len(REAL_ROWS))  # fmt: skip
 (

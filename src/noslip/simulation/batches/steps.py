@@ -7,7 +7,6 @@ import math
 from noslip.simulation import rules
 from noslip.simulation.batches.setup import (
     BEGIN,
-    BOUND,
     CORRECTIONS,
     DENSE,
     ERROR,
@@ -297,15 +296,11 @@ def check_health(s):
 @native
 def prepare_dense(s):
     """Dense output of the steps into s.f; those where it is not finite are tried shorter."""
-    h = real_at(s, H_TRY)
-    if s.method == RK4:
-        call(s.dense, (s.y, s.end_state, h, s.k, s.f, s.ny, s.row))
-    else:
+    if s.method == DOP853:
         dense, evaluations = word(s, DENSE), word(s, EVALUATIONS)
         for j in range(s.lanes):
             if word(s, VERDICT)[j] == ACCEPTED:
                 evaluations[j] -= NUM_DENSE * dense[j]
         evaluate_stages(s, s.dense_stages, NUM_STAGES + 1, NUM_DENSE)
-        given = (s.y, s.end_state, h, s.k, s.absolute, s.settings)
-        call(s.dense, (*given, s.f, real_at(s, BOUND), s.ny, s.row))
+    call(s.dense, (s.y, s.end_state, real_at(s, H_TRY), s.k, s.f, s.ny, s.row))
     retry_unless_finite(s, s.f, NUM_DENSE_TERMS * s.ny, DENSE)
