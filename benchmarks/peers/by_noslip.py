@@ -135,7 +135,7 @@ def bicycle_function() -> Job:
 def bicycle_path(tolerance: float, samples: int) -> Job:
     """Ten seconds with `simulate`."""
     start = {"speed": BICYCLE_SPEED, "frame.wx": BICYCLE_LEAN_RATE}
-    return path_job(_system("whipple-bicycle"), start, "rear_wheel", tolerance, samples)
+    return path_job(_system("whipple-bicycle", fold=True), start, "rear_wheel", tolerance, samples)
 
 
 # ------------------------------------------------------------------ disks
@@ -152,7 +152,7 @@ def disk_path(start: str, tolerance: float, samples: int, angles: bool = False) 
     given = {"disk.yaw_rate": yaw_rate, "disk.tilt_rate": tilt_rate, "disk.spin_rate": spin_rate}
     given |= {"disk.yaw": 0.0, "disk.tilt": begin.tilt, "disk.spin": 0.0, "disk.x": 0.0}
     given["disk.y"] = DISK["r"] * np.cos(begin.tilt)
-    return path_job(_system("rolling-disk"), given, "rim", tolerance, samples)
+    return path_job(_system("rolling-disk", fold=True), given, "rim", tolerance, samples)
 
 
 @cache
@@ -176,13 +176,16 @@ def _disk_in_angles() -> ns.System:
     axle = (0.0, 0.0, 1.0)
     b.joint("spin", ns.Revolute(axis=axle), parent="leaning", child="disk", parent_frame=up)
     b.contact(ns.Rolling(name="rim", body="disk", wheel=ns.Disk(radius="r", axis=axle)))
-    return ns.compile(ns.derive(b.build()))
+    return ns.compile(ns.derive(b.build()), fold=True)
 
 
 def path_job(
     system: ns.System, start: dict[str, float], contact: str, tolerance: float, samples: int
 ) -> Job:
-    """A whole call of `simulate` from a completed start."""
+    """A whole call of `simulate` from a completed start.
+
+    The numbers of the mechanism are constants of the code, as they are in the peers'.
+    """
     begin, at = ns.complete_start(system, start), times(samples)
 
     def call() -> ns.Trajectory:
