@@ -53,7 +53,7 @@ def test_list_names_every_library_model(invoke):
     assert result.exit_code == 0
     for name in ns.MODELS:
         assert name in result.output
-    assert set(json.loads(invoke("list", "--json").output)) == set(ns.MODELS)
+    assert set(json.loads(invoke("list", "--json").stdout)) == set(ns.MODELS)
 
 
 def test_check_names_the_redundant_row(invoke):
@@ -61,7 +61,7 @@ def test_check_names_the_redundant_row(invoke):
     assert result.exit_code == 0
     assert "degrees of freedom   2" in result.output
     assert "wheel2.lateral follows from wheel1.lateral" in result.output
-    report = json.loads(invoke("check", "agv", "--json").output)
+    report = json.loads(invoke("check", "agv", "--json").stdout)
     assert report["degrees_of_freedom"] == 2
     assert {"name": "torque1", "unit": "N*m"} in report["inputs"]
 
@@ -79,7 +79,7 @@ def test_evaluate_gives_accelerations_by_name(invoke):
     words = ["evaluate", "agv", "--json"]
     for change in ("bracket.angle=0.4", "wheel1.rate=-5", "wheel2.rate=-8", "torque1=0.12"):
         words += ["--set", change]
-    result = json.loads(invoke(*words, "--set", "torque2=-0.05").output)
+    result = json.loads(invoke(*words, "--set", "torque2=-0.05").stdout)
     assert result["accelerations"]["wheel1.rate"] == pytest.approx(1.3199560636187, rel=1e-12)
     assert result["coordinate_rates"]["bracket.angle"] == pytest.approx(
         -1.25121623226934, rel=1e-12
@@ -124,14 +124,14 @@ def test_runs_without_a_folder_are_numbered(invoke):
     for _ in range(2):
         result = invoke("run", "rolling-disk", "--no-plots", "--duration", "0.1", "--json")
         assert result.exit_code == 0
-    assert Path(json.loads(result.output)["folder"]) == Path("runs/rolling-disk-2")
+    assert Path(json.loads(result.stdout)["folder"]) == Path("runs/rolling-disk-2")
 
 
 def test_model_file_through_the_command_line(invoke):
     Path("sleigh.toml").write_text(SLEIGH)
     assert "degrees of freedom   2" in invoke("check", "sleigh.toml").output
     result = invoke("run", "sleigh.toml", "--json", "--no-plots", "-o", "out")
-    assert json.loads(result.output)["energy_drift"] < 1e-9
+    assert json.loads(result.stdout)["energy_drift"] < 1e-9
 
 
 def test_faults_of_a_model_are_listed_together_without_a_traceback(invoke):
@@ -179,7 +179,7 @@ def test_mistakes_say_what_is_wrong(invoke, words, code, text):
 def test_set_takes_expressions_of_parameters(invoke):
     words = ("--set", "disk.tilt=pi/2", "--set", "disk.y=r*cos(1.2)")
     result = invoke("evaluate", "rolling-disk", "--json", *words)
-    assert json.loads(result.output)["coordinates"]["disk.y"] == pytest.approx(0.5 * np.cos(1.2))
+    assert json.loads(result.stdout)["coordinates"]["disk.y"] == pytest.approx(0.5 * np.cos(1.2))
     flat = invoke("evaluate", "rolling-disk")
     assert flat.exit_code == 1 and "lies flat" in flat.output and "disk.tilt" in flat.output
 
@@ -196,7 +196,7 @@ def test_a_run_that_ends_early_keeps_what_it_has_and_exits_1(invoke):
 def test_set_takes_inputs_as_expressions_of_time(invoke):
     changes = ("--set", "F_v1=2*m1*sin(t)", "--set", "tau1=0", "--set", "tau2=-0.1*rotor.rate")
     words = ("run", "sled-with-rotor", "--no-plots", "--duration", "1", "-o", "out", "--json")
-    summary = json.loads(invoke(*words, *changes).output)
+    summary = json.loads(invoke(*words, *changes).stdout)
     model = ns.load("sled-with-rotor")
     run = ns.simulate(
         ns.compile(ns.derive(model)),
@@ -206,7 +206,7 @@ def test_set_takes_inputs_as_expressions_of_time(invoke):
     )
     final = {name: run[name][-1] for name in ("sled.x", "sled.angle", "rotor.rate")}
     assert {n: summary["final_state"][n] for n in final} == pytest.approx(final, rel=1e-9, abs=1e-9)
-    at = json.loads(invoke("evaluate", "sled-with-rotor", *changes, "--time", "2", "--json").output)
+    at = json.loads(invoke("evaluate", "sled-with-rotor", *changes, "--time", "2", "--json").stdout)
     (m1,) = [p.value for p in model.parameters if p.name == "m1"]
     pushed = sum(p.value for p in model.parameters if p.name in ("m1", "m2"))
     assert at["accelerations"]["sled.vx"] == pytest.approx(2 * m1 * np.sin(2.0) / pushed, rel=1e-12)
@@ -225,5 +225,5 @@ def test_a_run_that_is_not_finite_prints_json_that_programs_can_read(invoke):
     words = ("run", "rolling-disk", "--set", "m=0", "--no-plots", "-o", "out", "--json")
     result = invoke(*words)
     assert result.exit_code == 1
-    for text in (result.output, Path("out/summary.json").read_text("utf-8")):
+    for text in (result.stdout, Path("out/summary.json").read_text("utf-8")):
         assert json.loads(text, parse_constant=refuse)["ending"] == "non_finite"

@@ -31,14 +31,14 @@ def test_run_ends_with_the_verdict(invoke, system_of):
     result = invoke("run", "agv", "--friction", "0.6", "-o", "out")
     assert result.exit_code == 0
     found = audited(system_of("agv"))
-    assert result.output.endswith(f"\n{found.text()}\n")
+    assert result.stdout.endswith(f"\n{found.text()}\n")
     assert found.text() in Path("out/summary.txt").read_text()
     numbers = json.loads(Path("out/summary.json").read_text())["audit"]
     assert numbers == found.to_json()
     assert (numbers["friction"], numbers["verdict"]) == (0.6, "holds")
     largest = max(np.max(wheel.demand) for wheel in found.wheels)
     last = f"  no slip              holds with friction 0.6: margin {0.6 - largest:.3g}"
-    assert result.output.splitlines()[-1] == last
+    assert result.stdout.splitlines()[-1] == last
     assert Path("out/friction.png").exists()
 
 
@@ -46,7 +46,7 @@ def test_run_ends_with_the_verdict(invoke, system_of):
 def test_audit_of_a_run_is_that_of_newton_and_euler(invoke, system_of, turn):
     changes = ("--set", f"T={turn}", "--duration", f"{turn}", "--tolerance", "1e-12")
     result = invoke("run", "agv", *changes, "--no-plots", "--json", "-o", "out")
-    numbers = json.loads(result.output)["audit"]
+    numbers = json.loads(result.stdout)["audit"]
     t = np.linspace(0.0, turn, 601)
     exact = ground_forces(t, system_of("agv").model.parameter_values(), R=1.0, T=turn)
     for k, name in enumerate(("wheel1", "wheel2", "wheel3")):
@@ -82,7 +82,7 @@ def test_a_faster_circle_fails_and_says_where(invoke, system_of):
     ) in result.output
     # the same without a coefficient: demand, no verdict
     silent = invoke(*fast, "--json", "-o", "silent")
-    numbers = json.loads(silent.output)["audit"]
+    numbers = json.loads(silent.stdout)["audit"]
     assert numbers["friction"] is None and numbers["verdict"] == "unknown"
     found = audited(system_of("agv"), changes={"T": 6.0}, duration=6.0)
     assert numbers["wheels"] == found.to_json()["wheels"]

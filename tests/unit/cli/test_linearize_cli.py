@@ -31,7 +31,7 @@ def test_a_sweep_leaves_a_figure(invoke, tmp_path):
 
 def test_a_sweep_for_programs_and_a_figure_of_ones_own(invoke, tmp_path):
     words = ("linearize", "whipple-bicycle", "--sweep", "speed=4:7:4", "--json")
-    data = json.loads(invoke(*words).output)
+    data = json.loads(invoke(*words).stdout)
     assert data["limits"] == pytest.approx([4.29238253634111, 6.02426201538837], abs=1e-11)
     assert not list(tmp_path.iterdir())
     invoke(*words, "-o", "stability.svg")
@@ -40,12 +40,12 @@ def test_a_sweep_for_programs_and_a_figure_of_ones_own(invoke, tmp_path):
 
 def test_a_steady_turn_is_searched_for(invoke):
     words = ("--set", "frame.lean=0.2", "--set", "speed=5", "--find", "steer_torque")
-    motion = json.loads(invoke("steady", "whipple-bicycle", *words, "--json").output)
+    motion = json.loads(invoke("steady", "whipple-bicycle", *words, "--json").stdout)
     assert motion["values"]["frame.lean"] == pytest.approx(0.2)
     assert motion["inputs"]["steer_torque"] == pytest.approx(-0.141709185301, abs=1e-11)
     text = invoke("steady", "whipple-bicycle", *words).output
     assert "what stays" in text and "steer_torque" in text
-    line = json.loads(invoke("linearize", "whipple-bicycle", *words, "--steady", "--json").output)
+    line = json.loads(invoke("linearize", "whipple-bicycle", *words, "--steady", "--json").stdout)
     assert line["about"]["steer.angle"] == pytest.approx(motion["values"]["steer.angle"])
     guessed = invoke("steady", "whipple-bicycle", "--set", "frame.lean=0.2", "--guess", "speed=6")
     assert "speed               5.9083242853" in guessed.output

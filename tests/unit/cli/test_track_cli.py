@@ -135,13 +135,27 @@ def test_the_fastest_timing_and_chosen_inputs(track):
     assert found["path_error"] < 1e-6
 
 
-def test_a_loop_that_diverges_does_not_pass_silently(track):
-    """kv T above 2: the speeds grow from look to look."""
+def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):
+    """kv T above 2: the speeds grow from look to look. After some more it is chaos."""
     slow = ("--path", "circle:2", "--timing", "constant-speed:0.3", "--period", "0.6")
-    outcome = track("agv", *slow, *AXLE, "--controller", "pose", "--set", "platform.x=2.1")
+    off = ("--set", "platform.x=2.1", "--duration", "8")
+    outcome = track("agv", *slow, *AXLE, "--controller", "pose", *off)
     assert outcome.exit_code == 1
     assert json.loads(outcome.stdout)["lost"] is True
-    assert "the vehicle left its path: it ends" in outcome.stderr
+    frame = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+    exact = ns.track(
+        system_of("agv"),
+        ns.Circle(radius=2.0),
+        timing=ns.ConstantSpeed(0.3),
+        controller=ns.PoseTracking(),
+        start={"platform.x": 2.1},
+        period=0.6,
+        duration=8.0,
+        rtol=1e-12,
+        atol=1e-12,
+        **frame,
+    )
+    assert f"the vehicle left its path: it ends {exact.final_error:.3g} m off" in outcome.stderr
     assert "fix    give a shorter --period: gains times 0.6 s" in outcome.stderr
     # without feedback, and unstable
     folding = ("--path", "circle:12", "--timing", "constant-speed:1.5", "--duration", "20")
