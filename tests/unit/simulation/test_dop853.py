@@ -98,5 +98,5 @@ def test_the_defect_at_one_place_tells_how_far_dense_output_is_off(
         if off > 0.01:  # else it is rounding
             shares.append(off / defect)
     assert len(shares) > 5
-    assert 0.4 * dop853.DEFECT_SHARE < np.median(shares) < dop853.DEFECT_SHARE
-    assert max(shares) < 1.5 * dop853.DEFECT_SHARE
+    assert np.median(shares) == pytest.approx(dop853.DEFECT_SHARE, rel=0.3)
+    assert 0.6 * dop853.DEFECT_SHARE < min(shares) < max(shares) < 1.4 * dop853.DEFECT_SHARE

@@ -10,7 +10,7 @@ from numba import njit
 from scipy import interpolate
 
 from noslip.simulation.batches import loop as of_batches
-from noslip.simulation.dop853 import next_step
+from noslip.simulation.dop853 import SAFETY, next_step
 from noslip.simulation.rules import crosses, expected_root
 from noslip.simulation.single import steps as of_one
 
@@ -53,7 +53,7 @@ def chosen_steps(h, error, may_grow):
 def test_both_loops_choose_the_next_step_by_one_rule(error, may_grow):
     h, largest = 0.02, 6.0 if may_grow else 1.0
     with np.errstate(divide="ignore"):
-        factor = 0.9 * np.float64(error) ** (-1.0 / 8.0)
+        factor = SAFETY * np.float64(error) ** (-1.0 / 8.0)
     expected = h * np.clip(factor, 1.0 / 3.0, largest) if math.isfinite(error) else h / 10.0
     assert next_step(h, error, factor, may_grow) == pytest.approx(expected, rel=ROUNDING)
     assert chosen_steps(h, error, may_grow) == pytest.approx((expected, expected), rel=ROUNDING)
