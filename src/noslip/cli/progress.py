@@ -53,10 +53,12 @@ class Progress:
                 self.bar.stop()
 
 
-def announce_compilation() -> None:
+def announce_compilation(*, with_events: bool = False) -> None:
     """Say that the first run on a machine takes longer, and why."""
     from noslip.simulation.native import is_on_disk
+    from noslip.simulation.single.events import find_event
     from noslip.simulation.single.loop import integrate
 
-    if not is_on_disk(integrate):
+    parts = [integrate, find_event.compiled] if with_events else [integrate]
+    if not all(is_on_disk(part) for part in parts):
         print("compiling the integrator for this machine, once: some seconds", file=sys.stderr)

@@ -34,7 +34,7 @@ def run(
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
 
-    announce_compilation()
+    announce_compilation(with_events=bool(loaded.scenario and loaded.scenario.stop))
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))

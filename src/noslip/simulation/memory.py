@@ -18,6 +18,7 @@ from noslip.simulation.dop853 import NUM_DENSE_TERMS
 from noslip.simulation.plan import EMPTY, IntegrationPlan, Numbers
 from noslip.simulation.rules import CHECKS_PER_STEP, NUM_ROWS, PAUSED
 from noslip.simulation.single import loop
+from noslip.simulation.single.events import find_event
 from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
 
 Array = np.ndarray
@@ -33,7 +34,7 @@ _NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
     _PLACES[name]
     for name in ("num_samples", "recorded_times", "recorded_states", "recorded_inputs")
 )
-_TIME, _STEP = _PLACES["time"], _PLACES["step"]
+_TIME, _STEP, _HERE = _PLACES["time"], _PLACES["step"], _PLACES["here"]
 _HEAD = len(_PLACES)  # words of the setup
 _REALS = slice(len(INTEGERS), _HEAD)
 _VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
@@ -104,7 +105,8 @@ class Mold:
         words[: self._image.size] = self._image
         words[_NUM_SAMPLES], words[_MAX_STEPS] = count, numbers.max_steps
         words[_TIMES], words[_STATES], words[_INPUTS] = 8 * times, 8 * states, 8 * inputs
-        words[_VECTORS] += addressof(_Byte.from_buffer(words))
+        words[_HERE] = addressof(_Byte.from_buffer(words))
+        words[_VECTORS] += words[_HERE]
         reals[_REALS] = numbers.settings
         np.concatenate(numbers.vectors, out=reals[self._given])
         reals[self._samples : times] = numbers.sample_times
@@ -238,6 +240,7 @@ def _numbers(plan: IntegrationPlan) -> dict[str, int]:
         "update": plan.update,
         "project": plan.project,
         "events": plan.events,
+        "find_event": find_event.address if plan.events else 0,
         "method": plan.method,
         "nx": ny - nz,
         "nz": nz,

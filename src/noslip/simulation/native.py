@@ -32,6 +32,7 @@ from numba import njit, types
 from numba.core import cgutils, sigutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
 
 #: Flags. Batches take the first, so that a lane's bits are the same in every loop.
 PLAIN: dict[str, Any] = {"error_model": "numpy"}
@@ -135,6 +136,20 @@ def reals(typing_context, address):
         return builder.inttoptr(arguments[0], ir.DoubleType().as_pointer())
 
     return types.CPointer(types.float64)(types.int64), generate
+
+
+def record_at(dtype: Any) -> Any:
+    """A function from an address to the record of a type that is there."""
+    record = from_dtype(dtype)
+
+    @intrinsic
+    def where(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return record(types.int64), generate
+
+    return where
 
 
 @intrinsic

@@ -100,6 +100,7 @@ class Numbers(NamedTuple):
             self.relative_tolerance,
             self.projection_tolerance,
             self.start_time,
+            *(0.0, 0.0, 0.0),
         )
 
     def check(self) -> None:

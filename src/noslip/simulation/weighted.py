@@ -6,6 +6,7 @@ Numba would add number by number, and look every weight up. These are parts of a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,12 +29,7 @@ def weighted_sums(table: Sequence[Mapping[int, float]]) -> Any:
     @intrinsic
     def weigh(typing_context, which, K, row, n, out):
         def generate(context, builder, signature, arguments):
-            which, K, row, n, out = arguments
-
-            def write(at, total):
-                _store(builder, total, out, at)
-
-            _weigh(builder, table, which, K, row, n, write)
+            builder.call(_function(builder.module, table, with_step=False), arguments)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate
@@ -42,19 +38,12 @@ def weighted_sums(table: Sequence[Mapping[int, float]]) -> Any:
 
 
 def weighted_steps(table: Sequence[Mapping[int, float]]) -> Any:
-    """States y + h Σ_j a_j k_j, as `weighted_sums`: a function of (which, K, row, n, y, out, h)."""
+    """States y + h Σ_j a_j k_j, as `weighted_sums`: a function of (which, K, row, n, out, y, h)."""
 
     @intrinsic
-    def weigh(typing_context, which, K, row, n, y, out, h):
+    def weigh(typing_context, which, K, row, n, out, y, h):
         def generate(context, builder, signature, arguments):
-            which, K, row, n, y, out, h = arguments
-            step = _splat(builder, h)
-
-            def write(at, total):
-                change = builder.fmul(step, total, _CONTRACT)
-                _store(builder, builder.fadd(_load(builder, y, at), change, _CONTRACT), out, at)
-
-            _weigh(builder, table, which, K, row, n, write)
+            builder.call(_function(builder.module, table, with_step=True), arguments)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 6, types.float64), generate
@@ -62,17 +51,26 @@ def weighted_steps(table: Sequence[Mapping[int, float]]) -> Any:
     return weigh
 
 
-def _weigh(builder, table, which, K, row, n, write):
-    """A case for each row of the table: a loop over four numbers at a time, which are written.
-
-    The last vector is read as one that was written just before: number by number. Numbers that
-    leave the processor one by one cannot be read together until they have left it.
-    """
+def _function(module, table, with_step):
+    """The function, which is not written into others: LLVM would spend seconds on its loops."""
+    listed = "; ".join(",".join(f"{j}:{a!r}" for j, a in row.items()) for row in table)
+    digest = hashlib.sha256(f"{with_step} {listed}".encode()).hexdigest()[:16]
+    name = f"noslip_weigh_{digest}"
+    if name in module.globals:
+        return module.globals[name]
+    given = [_WORD] * 5 + ([_WORD, ir.DoubleType()] if with_step else [])
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "nounwind", "optsize"):
+        function.attributes.add(attribute)
+    builder = ir.IRBuilder(function.append_basic_block("start"))
+    which, K, row, n, out, *more = function.args
+    step = _splat(builder, more[1]) if with_step else None
     fours = builder.sdiv(builder.add(n, _WORD(3)), _WORD(4))
-    after = builder.append_basic_block("weighed")
+    after = function.append_basic_block("weighed")
     cases = builder.switch(which, after)
     for k, weights in enumerate(table):
-        block = builder.append_basic_block(f"weigh{k}")
+        block = function.append_basic_block(f"weigh{k}")
         cases.add_case(_WORD(k), block)
         builder.position_at_end(block)
         places = [builder.add(K, builder.mul(row, _WORD(8 * j))) for j in weights]
@@ -80,12 +78,19 @@ def _weigh(builder, table, which, K, row, n, write):
             at = builder.mul(loop.index, _WORD(32))
             total = None
             for place, weight in zip(places, weights.values(), strict=True):
+                # the last vector was written just before, number by number: until they have left
+                # the processor such numbers cannot be read together
                 load = _load if place is not places[-1] else _load_one_by_one
                 product = builder.fmul(load(builder, place, at), _FOUR([weight] * 4), _CONTRACT)
                 total = product if total is None else builder.fadd(total, product, _CONTRACT)
-            write(at, total)
+            if with_step:
+                change = builder.fmul(step, total, _CONTRACT)
+                total = builder.fadd(_load(builder, more[0], at), change, _CONTRACT)
+            _store(builder, total, out, at)
         builder.branch(after)
     builder.position_at_end(after)
+    builder.ret_void()
+    return function
 
 
 def _splat(builder, number):

@@ -18,8 +18,8 @@ def sum_of(which, K, row, n, out):
 
 
 @njit
-def step_of(which, K, row, n, y, out, h):
-    steps(which, K, row, n, y, out, h)
+def step_of(which, K, row, n, out, y, h):
+    steps(which, K, row, n, out, y, h)
 
 
 def address(array: np.ndarray) -> int:
@@ -36,7 +36,7 @@ def test_weighted_vectors(rng: np.random.Generator, which: int, n: int) -> None:
     sum_of(which, address(K), row, n, address(room))
     np.testing.assert_allclose(room[:n], expected, rtol=0, atol=1e-14)
     assert np.isnan(room[n + 3 :]).all()
-    step_of(which, address(K), row, n, address(y), address(room), h)
+    step_of(which, address(K), row, n, address(room), address(y), h)
     np.testing.assert_allclose(room[:n], y[:n] + h * expected, rtol=0, atol=1e-14)
     assert np.isnan(room[n + 3 :]).all()
 

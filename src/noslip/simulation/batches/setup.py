@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import from_dtype, types
+from numba import types
 from numba.extending import intrinsic
+
+from noslip.simulation.native import record_at
 
 # Rows of real numbers, one for each lane.
 REAL_ROWS = (
@@ -119,14 +121,8 @@ WORKER = np.dtype(
 ) = range(len(WORD_ROWS))  # fmt: skip
 
 
-@intrinsic
-def worker_at(typing_context, address):
-    """The worker whose record is at an address."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return from_dtype(WORKER)(types.int64), generate
+#: The worker whose record is at an address.
+worker_at = record_at(WORKER)
 
 
 def _row_of(field: str, count: str, pointee: Any) -> Any:

@@ -1,7 +1,8 @@
 """Events in an accepted step: where their values cross zero, and which crossing ends the run.
 
 They are looked at in the end and at the quarters of a step. A crossing is located on the dense
-output; where that misses the tolerance, on steps of its own.
+output; where that misses the tolerance, on steps of its own. All of it is compiled when a run first
+has events.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from noslip.simulation import rules
-from noslip.simulation.native import call_at, copy, fused, reals
+from noslip.simulation.native import call_at, copy, fused, reals, unit
 from noslip.simulation.rules import CHECKS_PER_STEP, EPS, START_FRACTION
 from noslip.simulation.single.dense import dense_is_rough, interpolate, partial_step, state_within
 from noslip.simulation.single.projection import settle
 from noslip.simulation.single.rates import find_inputs
+from noslip.simulation.single.setup import setup_at
 
 _crosses = fused(rules.crosses)
 _expected_root = fused(rules.expected_root)
@@ -78,12 +80,20 @@ def refine(s, t, h, event, theta):
 
 
 @fused
-def note_crossing(s, t, h, event, theta, is_rough):
+def is_rough(s, t, h):
+    """Whether the step's dense output is rough; it is asked once."""
+    if s.rough < 0:
+        s.rough = 1 if dense_is_rough(s, t, h) else 0
+    return s.rough == 1
+
+
+@fused
+def note_crossing(s, t, h, event, theta):
     """Note an event that does not end the run: which, when, and the state; False: no projection."""
-    if is_rough:
+    if is_rough(s, t, h):
         theta = refine(s, t, h, event, theta)
     time = t + theta * h
-    state_within(s, t, h, theta, is_rough)
+    state_within(s, t, h, theta, is_rough(s, t, h))
     is_settled = settle(s, time, s.point)
     place = s.crossings + 8 * s.num_crossings * (s.ny + 2)
     reals(place)[0], reals(place)[1] = event, time
@@ -93,13 +103,13 @@ def note_crossing(s, t, h, event, theta, is_rough):
 
 
 @fused
-def find_event(s, t, h, is_first):
+def first_ending(s, t, h, is_first):
     """First event of a step that ends the run, or −1, its fraction θ, and whether all went well.
 
     The others before it are noted. Leaves the last signs in s.left.
     """
     before, after, directions = reals(s.left), reals(s.right), reals(s.directions)
-    left, rough = 0.0, -1
+    left = 0.0
     if is_first:
         left = START_FRACTION
         event_values(s, t, h, left, s.left)
@@ -117,11 +127,8 @@ def find_event(s, t, h, is_first):
                 if k < s.num_endings:
                     if root < theta:
                         found, theta = k, root
-                elif root <= theta:
-                    if rough < 0:
-                        rough = 1 if dense_is_rough(s, t, h) else 0
-                    if not note_crossing(s, t, h, k, root, rough == 1):
-                        return found, theta, False
+                elif root <= theta and not note_crossing(s, t, h, k, root):
+                    return found, theta, False
         if found >= 0:
             return found, theta, True
         # A value of zero or NaN leaves the sign before it in place.
@@ -130,3 +137,14 @@ def find_event(s, t, h, is_first):
                 before[k] = after[k]
         left = right
     return -1, 1.0, True
+
+
+@unit
+def find_event(here):
+    """Look for events in the step of a setup, which is left event, theta and rough."""
+    s = setup_at(here)
+    t, h = s.step_time, s.step_size
+    event, theta, is_settled = first_ending(s, t, h, s.steps == 0)
+    if is_settled and event >= 0 and is_rough(s, t, h):
+        theta = refine(s, t, h, event, theta)
+    s.event, s.theta, s.is_settled = event, theta, 1 if is_settled else 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from noslip.simulation.native import copy, fused, reals
+from noslip.simulation.native import call, copy, fused, reals
 from noslip.simulation.rules import ACCEPTED, EVENT, PROJECTION_FAILED
 from noslip.simulation.single.dense import dense_is_rough, state_within
-from noslip.simulation.single.events import find_event, refine
 from noslip.simulation.single.projection import settle
 from noslip.simulation.single.rates import find_inputs
 
@@ -40,16 +39,17 @@ def report_step(s, t, h, t_new):
     Returns a verdict (accepted, EVENT or PROJECTION_FAILED) and where the step now ends. The state
     of an event is left in s.next.
     """
-    event, theta = -1, 1.0
+    s.event, s.theta, s.rough = -1, 1.0, -1
     if s.events != 0:
-        event, theta, is_settled = find_event(s, t, h, s.steps == 0)
-        if not is_settled:
+        s.step_time, s.step_size = t, h
+        call(s.find_event, (s.here,))
+        if s.is_settled == 0:
             return PROJECTION_FAILED, t
+    event, theta = s.event, s.theta
     t_end = t_new if event < 0 else min(t + theta * h, t_new)
-    is_rough = (event >= 0 or is_wanted(s, t_end)) and dense_is_rough(s, t, h)
-    if event >= 0 and is_rough:
-        theta = refine(s, t, h, event, theta)
-        t_end = min(t + theta * h, t_new)
+    if s.rough < 0 and is_wanted(s, t_end):
+        s.rough = 1 if dense_is_rough(s, t, h) else 0
+    is_rough = s.rough == 1
     while is_wanted(s, t_end):
         time = reals(s.sample_times)[s.filled]
         state_within(s, t, h, (time - t) / h, is_rough)

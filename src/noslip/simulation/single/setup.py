@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from noslip.simulation.native import record_at
+
 _ADDRESSES = (
+    # this record itself; the part of the loop that looks for events, if there are any
+    *("here", "find_event"),
     # functions, 0 where there is none, and their parameters
     *("rates", "generator", "update", "project", "events"),
     *("parameters", "generator_parameters", "event_parameters"),
@@ -43,16 +47,24 @@ _NUMBERS = (
 )
 # outcome: why, which event or health value, and what it took
 _OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
+# of the step that was looked at for events: the one that ends the run, or −1; whether dense output
+# is rough, or −1 if that was not asked; whether all went well
+_FOUND = ("event", "rough", "is_settled")
 # what the loop knows besides while it pauses
 _PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings")
-INTEGERS = (*_ADDRESSES, *_NUMBERS, *_OUTCOME, *_PAUSE)
+INTEGERS = (*_ADDRESSES, *_NUMBERS, *_FOUND, *_OUTCOME, *_PAUSE)
 OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
 REALS = (
     # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
     *("time", "step"),
     *("end_time", "max_step", "relative", "projection", "begin"),
+    # the step that is looked at for events, and the fraction of it where the last one is
+    *("step_time", "step_size", "theta"),
 )
 SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
+
+#: The record at an address.
+setup_at = record_at(SETUP)
 
 LANES = 4  # values combined at a time; the rows of K and the states are padded to a multiple
 

@@ -28,7 +28,7 @@ RK4_START, RK4_END = NUM_STAGES_DENSE, NUM_STAGES_DENSE + 3
 @fused
 def combine(s, stage, h, out):
     """State of a stage, y + h Σ_j a_j k_j, into out."""
-    _step(stage, s.K, s.row, s.ny, s.y, out, h)
+    _step(stage, s.K, s.row, s.ny, out, s.y, h)
 
 
 @fused
