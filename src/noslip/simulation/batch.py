@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
+from noslip.simulation import rules
 from noslip.simulation.batches.arrays import UNSETTLED, Array, LaneResults, empty_results
 from noslip.simulation.batches.code import BatchCode, compile_batch
 from noslip.simulation.batches.columns import angle_columns, default_columns
@@ -31,7 +32,6 @@ from noslip.simulation.batches.starts import complete_starts
 from noslip.simulation.checks import check_run, sample_times
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.samples import ENDINGS
-from noslip.simulation.single import loop
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
@@ -162,7 +162,7 @@ def simulate_batch(
     systems: dict[int, System] = {}
     if is_ended:
         never = results.codes == UNSETTLED
-        results.codes[never], results.times[never] = loop.CANCELLED, start_time
+        results.codes[never], results.times[never] = rules.CANCELLED, start_time
     else:
         systems = finish_in_scalar_code(
             code, compiled, settings, results, threads=threads, cancel=cancel
@@ -317,7 +317,7 @@ def _causes(
 ) -> np.ndarray:
     """Which event or which cause ended each trajectory."""
     causes = np.full(len(results.codes), "", dtype=object)
-    is_event, is_singular = results.codes == loop.EVENT, results.codes == loop.SINGULAR
+    is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
     causes[is_event] = np.array([*settings.events, ""], dtype=object)[results.which[is_event]]
     sentences = np.array([*(h.sentence for h in system.health), ""], dtype=object)
     causes[is_singular] = sentences[results.which[is_singular]]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noslip.errors import SimulationError
-from noslip.simulation.single import loop
+from noslip.simulation import rules
 
 Array = np.ndarray
 _Rule = tuple[str, bool, str, str]  # field, whether it is as it must be, what and fix if not
@@ -91,7 +91,7 @@ class Numbers(NamedTuple):
 
     @property
     def settings(self) -> tuple[float, ...]:
-        """Times and tolerances, in the order of ``loop.REALS``."""
+        """Times and tolerances, in the order of ``setup.REALS``."""
         return (
             self.start_time,
             self.step,
@@ -135,7 +135,7 @@ class IntegrationPlan:
     event_directions : (ne,) −1, 0 or +1: falling, both, rising.
     num_endings : how many of them, the first ones, end the run; −1: all.
     health_floors : (nh,) the run ends when a health value is below its floor.
-    method : ``loop.DOP853`` or ``loop.RK4``.
+    method : ``rules.DOP853`` or ``rules.RK4``.
     relative_tolerance, absolute_tolerance : of DOP853; the absolute one (ny,).
     step : first step of DOP853, 0 to choose it; the fixed step of RK4.
     max_step : longest step of DOP853.
@@ -165,7 +165,7 @@ class IntegrationPlan:
     event_directions: Array = field(default_factory=_empty)
     num_endings: int = -1
     health_floors: Array = field(default_factory=_empty)
-    method: int = loop.DOP853
+    method: int = rules.DOP853
     relative_tolerance: float = 1e-8
     absolute_tolerance: Array = field(default_factory=_empty)
     step: float = 0.0
@@ -216,9 +216,9 @@ class IntegrationPlan:
         what = "{p.num_endings} of {p.event_directions.size} events end the run"
         yield "num_endings", is_met, what, "give at most as many as there are events"
 
-        is_met = self.method in (loop.DOP853, loop.RK4)
-        yield "method", is_met, "there is no method {p.method}", "give loop.DOP853 or loop.RK4"
-        is_met = 0.0 <= self.step < np.inf and (self.step > 0.0 or self.method == loop.DOP853)
+        is_met = self.method in (rules.DOP853, rules.RK4)
+        yield "method", is_met, "there is no method {p.method}", "give rules.DOP853 or rules.RK4"
+        is_met = 0.0 <= self.step < np.inf and (self.step > 0.0 or self.method == rules.DOP853)
         fix = "give a positive step; DOP853 chooses its first one if it is 0"
         yield "step", is_met, "the step is {p.step}", fix
         is_met = self.max_step > 0.0
@@ -233,7 +233,7 @@ class IntegrationPlan:
             "expected {p.start_state.size} positive absolute tolerances, got {p.absolute_tolerance}"
         )
         fix = "give one for every state, such as 1e-10 times its typical size"
-        yield "absolute_tolerance", is_met or self.method == loop.RK4, what, fix
+        yield "absolute_tolerance", is_met or self.method == rules.RK4, what, fix
         is_met = 0.0 < self.projection_tolerance < np.inf
         what = "the projection's tolerance is {p.projection_tolerance}"
         yield "projection_tolerance", is_met, what, "give a small number, such as 1e-12"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.engines.llvm import NativeFunction
+from noslip.simulation import dop853, rules
 from noslip.simulation.memory import Memory
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_loop import PULL, PULLS, integrate_recorded, step_back
 from noslip.simulation.runner import NativeResult, result_of
-from noslip.simulation.single import loop
 
 Array = np.ndarray
 
@@ -71,7 +71,7 @@ class RecordedRun:
             room = max(1, self._most // max(1, self._size * self._plan.start_state.size))
             if len(self._chunks) > room:
                 self._chunks[-room - 1].times = self._chunks[-room - 1].states = None
-            if self._memory.outcome()[0] != loop.PAUSED:
+            if self._memory.outcome()[0] != rules.PAUSED:
                 return self._result()
 
     def _take(self, chunk: _Chunk) -> None:
@@ -141,8 +141,8 @@ class RecordedRun:
             "parameters": np.zeros(found.parameters.size),
             "point": np.zeros(2 * ny),
             "pulled": np.zeros(given),
-            "stages": np.zeros(loop.NUM_STAGES * ny),
-            "corrected": np.zeros(loop.MAX_PROJECTIONS * ny),
+            "stages": np.zeros(dop853.NUM_STAGES * ny),
+            "corrected": np.zeros(rules.MAX_PROJECTIONS * ny),
         }
 
     def _chunk_back(

@@ -17,9 +17,9 @@ from typing import Protocol
 
 import numpy as np
 
+from noslip.simulation import rules
 from noslip.simulation.memory import Memory
 from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.single import loop
 
 POLL_INTERVAL = 0.02  # s between looks at the cancel request
 PROGRESS_INTERVAL = 0.2  # s between calls of progress
@@ -82,7 +82,7 @@ def run_native(
         Called from this thread a few times per second with the fraction of time covered, and once
         at the end.
     cancel : CancelRequest, optional
-        Looked at every 0.02 s; once it is set, the run ends with ``loop.CANCELLED``.
+        Looked at every 0.02 s; once it is set, the run ends with ``rules.CANCELLED``.
     """
     return run_memory(Memory.of(plan), plan.start_time, plan.end_time, progress, cancel)
 
@@ -104,7 +104,7 @@ def run_memory(
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
     is_interrupted = False
-    if memory.mold.begins_here and memory.integrate() != loop.PAUSED:
+    if memory.mold.begins_here and memory.integrate() != rules.PAUSED:
         if progress is not None:
             progress(fraction())
     else:

@@ -14,7 +14,7 @@ from native_runs import (
     run,
 )
 
-from noslip.simulation.single import loop
+from noslip.simulation import rules
 
 
 @native
@@ -35,7 +35,7 @@ def squared(t, x, u, p, out):
 
 
 class TestEndings:
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_health_below_its_floor_ends_the_run_at_an_accepted_state(self, method):
         result = run(
             sinking,
@@ -48,44 +48,44 @@ class TestEndings:
             method=method,
             sample_times=np.linspace(0.0, 3.0, 31),
         )
-        assert (result.code, result.index) == (loop.SINGULAR, 1)
+        assert (result.code, result.index) == (rules.SINGULAR, 1)
         assert 0.9 < result.time < 0.911
         assert result.state[0] == pytest.approx(1.0 - result.time, rel=1e-12)
         assert result.times[-1] == pytest.approx(0.9)
 
     def test_health_that_is_nan_counts_as_below(self):
         result = run(sinking, [0.0], 3.0, parameters=[np.nan], health_floors=np.zeros(2))
-        assert (result.code, result.index, result.time) == (loop.SINGULAR, 1, 0.0)
+        assert (result.code, result.index, result.time) == (rules.SINGULAR, 1, 0.0)
 
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_start_with_rates_that_are_not_finite(self, method):
         result = run(root_of_time, [0.0], 3.0, start_time=2.0, method=method, step=0.1)
-        assert (result.code, result.steps, result.time) == (loop.NON_FINITE, 0, 2.0)
+        assert (result.code, result.steps, result.time) == (rules.NON_FINITE, 0, 2.0)
 
     def test_rates_that_stop_being_finite_are_approached(self):
         result = run(root_of_time, [0.0], 3.0)
-        assert result.code == loop.NON_FINITE
+        assert result.code == rules.NON_FINITE
         assert result.time == pytest.approx(1.0, abs=1e-12)
         assert result.state[0] == pytest.approx(2.0 / 3.0, abs=1e-6)
 
     def test_fixed_step_ends_before_rates_that_are_not_finite(self):
-        result = run(root_of_time, [0.0], 3.0, method=loop.RK4, step=0.25)
-        assert (result.code, result.time) == (loop.NON_FINITE, 1.0)
+        result = run(root_of_time, [0.0], 3.0, method=rules.RK4, step=0.25)
+        assert (result.code, result.time) == (rules.NON_FINITE, 1.0)
 
     def test_trial_steps_into_infinity_are_repeated_smaller(self):
         result = run(root_of_time, [0.0], 0.5, step=0.5, max_step=2.0)
         longer = run(root_of_time, [0.0], 0.99, step=0.99)
-        assert result.code == longer.code == loop.FINISHED
+        assert result.code == longer.code == rules.FINISHED
 
     def test_blow_up_ends_where_time_cannot_resolve_it(self):
         result = run(squared, [1.0], 3.0)
-        assert result.code == loop.STEP_TOO_SMALL
+        assert result.code == rules.STEP_TOO_SMALL
         assert result.time == pytest.approx(1.0, abs=1e-6)
 
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_allowed_steps_are_spent(self, method):
         result = run(growing, [1.0], 100.0, max_steps=7, method=method, step=0.01)
-        assert (result.code, result.steps) == (loop.MAX_STEPS, 7)
+        assert (result.code, result.steps) == (rules.MAX_STEPS, 7)
 
     def test_generator_that_fails_ends_a_projected_run_as_not_finite(self):
         @native
@@ -111,7 +111,7 @@ class TestEndings:
             num_inputs=1,
             project=needs_inputs.address,
         )
-        assert result.code == loop.NON_FINITE
+        assert result.code == rules.NON_FINITE
         assert result.time == pytest.approx(0.5, abs=1e-12)
 
     def test_overflow_of_a_state_is_not_accepted(self):
@@ -119,13 +119,13 @@ class TestEndings:
         def enormous(t, x, u, p, out):
             out[0] = 1e308
 
-        result = run(enormous, [0.0], 10.0, method=loop.RK4, step=1.0)
-        assert result.code == loop.NON_FINITE
+        result = run(enormous, [0.0], 10.0, method=rules.RK4, step=1.0)
+        assert result.code == rules.NON_FINITE
         assert np.isfinite(result.state[0])
 
 
 class TestResumption:
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_run_in_pieces_of_steps_is_the_unbroken_run(self, method):
         fields = {"relative_tolerance": 1e-9, "method": method}
         whole = run(kepler, KEPLER_START, 7.0, step=0.01, **fields)

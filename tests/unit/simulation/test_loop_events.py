@@ -18,14 +18,14 @@ from native_runs import (
     run,
 )
 
+from noslip.simulation import rules
 from noslip.simulation.plan import InputTable
-from noslip.simulation.single import loop
 
 
 class TestEvents:
     @pytest.mark.parametrize("direction", [-1.0, 0.0])
     @pytest.mark.parametrize("step", [0.0, 50.0])
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_ball_that_starts_on_the_ground_bounces(self, method, step, direction):
         # Speed up 1/2, gravity 1: down after 1. It loses half of its speed each time.
         state, time, speed = [0.0, 0.5], 0.0, 0.5
@@ -37,10 +37,10 @@ class TestEvents:
                 start_time=time,
                 events=first_state.address,
                 event_directions=np.array([direction]),
-                step=step if method == loop.DOP853 else 0.3,
+                step=step if method == rules.DOP853 else 0.3,
                 method=method,
             )
-            assert (result.code, result.index) == (loop.EVENT, 0)
+            assert (result.code, result.index) == (rules.EVENT, 0)
             assert result.time == pytest.approx(time + 2.0 * speed, rel=1e-14)
             assert abs(result.state[0]) < 1e-14
             time, speed, step = result.time, 0.5 * speed, result.step if step else 0.0
@@ -61,7 +61,7 @@ class TestEvents:
             event_directions=np.array([direction]),
             sample_times=np.arange(0.2, 5.0, 0.5),
         )
-        assert (result.code, result.steps) == (loop.EVENT, 1)
+        assert (result.code, result.steps) == (rules.EVENT, 1)
         assert result.time == pytest.approx(root, rel=1e-14)
         assert np.array_equal(result.times[:-1], np.arange(0.2, root, 0.5))
         assert result.times[-1] == result.time
@@ -85,7 +85,7 @@ class TestEvents:
                 event_parameters=np.array([first, second]),
                 event_directions=np.zeros(3),
             )
-            assert (result.code, result.index) == (loop.EVENT, index)
+            assert (result.code, result.index) == (rules.EVENT, index)
             assert result.time == pytest.approx(min(first, second), rel=1e-14)
 
     def test_event_in_a_curved_motion_is_located_to_rounding(self):
@@ -113,7 +113,7 @@ class TestEvents:
             events=first_state.address,
             event_directions=np.zeros(1),
         )
-        assert result.code == loop.EVENT
+        assert result.code == rules.EVENT
         assert abs(math.hypot(*result.state[:2]) - 1.0) <= 1e-14
         assert abs(result.state[0]) < 1e-6
 

@@ -15,14 +15,14 @@ from native_runs import (
 )
 from scipy import interpolate, linalg
 
+from noslip.simulation import rules
 from noslip.simulation.plan import InputTable
-from noslip.simulation.single import loop
 
 
 class TestInputs:
     STARTS = np.array([0.0, 0.7, 1.1, 2.0])
 
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_held_inputs_give_exact_parabolas(self, method):
         held = np.array([1.0, -3.0, 2.0, 7.0])
         table = InputTable(
@@ -81,7 +81,7 @@ class TestInputs:
             index=0, starts=starts, coefficients=np.array([[0, 0, 0, 1.0], [0] * 4, [0, 0, 0, 3.0]])
         )
         result = run(double_integrator, [0.0, 0.0], 2.0, base_inputs=np.zeros(1), tables=(steps,))
-        assert result.code == loop.FINISHED
+        assert result.code == rules.FINISHED
         assert result.state[1] == pytest.approx(4.0, rel=ROUNDING)
 
     def test_generator_that_switches_at_a_knot_is_seen_from_both_sides(self):
@@ -103,7 +103,7 @@ class TestInputs:
         assert result.state == pytest.approx([0.245 + 0.7 * 1.3 - 1.69, 0.7 - 2.6], rel=ROUNDING)
         assert np.array_equal(result.inputs[:, 0], [-2.0, -2.0])
 
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_generator_with_states_is_a_closed_loop(self, method):
         # u = −3x − z, ż = 2x, r = 4 x + base; health lies where the loop keeps ż.
         @native
@@ -136,7 +136,7 @@ class TestInputs:
         )
         matrix = np.array([[-3.0, -1.0], [2.0, 0.0]])
         expected = np.array([linalg.expm(matrix * t) @ [1.0, 0.5] for t in times])
-        assert result.code == loop.FINISHED
+        assert result.code == rules.FINISHED
         assert np.abs(result.states - expected).max() < 1e-10
         inputs = np.column_stack([expected @ [-3.0, -1.0], 4.0 * expected[:, 0] + 0.25])
         assert np.abs(result.inputs - inputs).max() < 1e-9

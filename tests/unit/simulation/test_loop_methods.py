@@ -19,7 +19,7 @@ from native_runs import (
 )
 from scipy import integrate
 
-from noslip.simulation.single import loop
+from noslip.simulation import rules
 
 
 class TestMethods:
@@ -42,7 +42,7 @@ class TestMethods:
                 rtol=tolerance,
                 atol=tolerance,
             )
-            assert ours.code == loop.FINISHED
+            assert ours.code == rules.FINISHED
             ends = np.array([ours.state, theirs.y[:, -1]])
             missed.append(np.abs(ends - KEPLER_START).max(axis=1))
             evaluations.append((ours.evaluations, theirs.nfev))
@@ -88,12 +88,12 @@ class TestMethods:
         assert np.abs(ours.state - solver.y).max() < 1e-15
 
     @pytest.mark.parametrize(
-        ("method", "order_at_steps", "order_between"), [(loop.DOP853, 8, 7), (loop.RK4, 4, 4)]
+        ("method", "order_at_steps", "order_between"), [(rules.DOP853, 8, 7), (rules.RK4, 4, 4)]
     )
     def test_order_of_convergence(self, method, order_at_steps, order_between):
         # ẋ = x cos t has the solution exp(sin t). Loose tolerances leave the step to max_step.
         at_steps, between = [], []
-        for num_steps in (10, 20) if method == loop.DOP853 else (80, 160):
+        for num_steps in (10, 20) if method == rules.DOP853 else (80, 160):
             h = 4.0 / num_steps
             inside = h * (np.arange(num_steps) + 0.37)
             result = run(
@@ -118,18 +118,18 @@ class TestMethods:
         def cubic(t, x, u, p, out):
             out[0] = 4.0 * t[0] ** 3
 
-        result = run(cubic, [0.0], 1.05, method=loop.RK4, step=0.1)
-        assert (result.code, result.steps, result.time) == (loop.FINISHED, 11, 1.05)
+        result = run(cubic, [0.0], 1.05, method=rules.RK4, step=0.1)
+        assert (result.code, result.steps, result.time) == (rules.FINISHED, 11, 1.05)
         assert result.state[0] == pytest.approx(1.05**4, rel=ROUNDING)
         assert result.step == 0.1
 
     def test_many_fixed_steps_do_not_leave_a_sliver(self):
-        result = run(growing, [1.0], 1.0, method=loop.RK4, step=1e-3)
+        result = run(growing, [1.0], 1.0, method=rules.RK4, step=1e-3)
         assert result.steps == 1000
 
 
 class TestSamples:
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_start_and_end_are_hit_exactly(self, method):
         times = np.array([0.3, 0.3, 1.0, 1.7, 1.7])
         result = run(
@@ -141,7 +141,7 @@ class TestSamples:
 
     def test_run_without_duration_has_its_start_as_sample(self):
         result = run(growing, [2.0], 0.0, sample_times=np.zeros(1))
-        assert (result.code, result.steps, result.states[0, 0]) == (loop.FINISHED, 0, 2.0)
+        assert (result.code, result.steps, result.states[0, 0]) == (rules.FINISHED, 0, 2.0)
 
     def test_samples_do_not_change_the_steps(self):
         without = run(kepler, KEPLER_START, 5.0)

@@ -11,7 +11,7 @@ from native_runs import (
     run,
 )
 
-from noslip.simulation.single import loop
+from noslip.simulation import rules
 
 
 @native
@@ -22,7 +22,7 @@ def nowhere(t, x, u, p, out):
 
 
 class TestProjection:
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_states_and_samples_stay_on_the_constraint(self, method):
         result = run(
             pendulum,
@@ -35,7 +35,7 @@ class TestProjection:
             method=method,
             step=0.01,
         )
-        assert result.code == loop.FINISHED
+        assert result.code == rules.FINISHED
         x, y, vx, vy = result.states.T
         assert np.abs(np.hypot(x, y) - 1.0).max() <= 1e-14
         assert np.abs(x * vx + y * vy).max() <= 1e-14
@@ -63,7 +63,7 @@ class TestProjection:
         # the rates of the next step's first stage are evaluated once, after the projection
         assert whole.evaluations == 1 + 12 * whole.steps + 11 * whole.rejections
 
-    @pytest.mark.parametrize("method", [loop.DOP853, loop.RK4])
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_projection_without_end_ends_the_run_before_it(self, method):
         result = run(
             pendulum,
@@ -75,7 +75,7 @@ class TestProjection:
             max_step=0.05,
             method=method,
         )
-        assert result.code == loop.PROJECTION_FAILED
+        assert result.code == rules.PROJECTION_FAILED
         assert 0.9 < result.time <= 1.0
         assert np.array_equal(result.times, [0.0, 0.9])
         assert np.all(np.isfinite(result.state))

@@ -15,9 +15,9 @@ import pytest
 from numba import cfunc
 
 from noslip.errors import SimulationError
+from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.single import loop
 
 # A run that is not stopped would end by itself after this many steps, some ten seconds.
 MANY_STEPS = 200_000_000
@@ -44,7 +44,7 @@ def long_plan():
     return plan(
         end_time=1e6,
         sample_times=np.array([0.0, 1e6]),
-        method=loop.RK4,
+        method=rules.RK4,
         step=1e-6,
         max_steps=MANY_STEPS,
     )
@@ -62,7 +62,7 @@ class TestRun:
     def test_result_holds_samples_and_end(self):
         times = np.linspace(0.0, 2.0, 5)
         result = run_native(plan(sample_times=times))
-        assert result.code == loop.FINISHED
+        assert result.code == rules.FINISHED
         assert np.array_equal(result.times, times)
         assert np.allclose(result.states, np.column_stack([np.cos(times), -np.sin(times)]))
         assert np.array_equal(result.states[-1], result.state)
@@ -92,7 +92,7 @@ class TestRun:
 
     def test_progress_rises_to_one(self):
         fractions = []
-        made = plan(end_time=8_000.0, method=loop.RK4, step=0.001)
+        made = plan(end_time=8_000.0, method=rules.RK4, step=0.001)
         run_native(made, progress=fractions.append)
         assert fractions[-1] == 1.0
         assert all(a <= b for a, b in itertools.pairwise(fractions))
@@ -117,7 +117,7 @@ class TestCancelling:
         timer.start()
         result = run_native(long_plan(), cancel=cancel)
         timer.join()
-        assert result.code == loop.CANCELLED
+        assert result.code == rules.CANCELLED
         assert 0.0 < result.time < 1e6
         assert np.array_equal(result.times, [0.0])
         assert result.state == pytest.approx([np.cos(result.time), -np.sin(result.time)], abs=1e-6)
@@ -126,7 +126,7 @@ class TestCancelling:
         cancel = threading.Event()
         cancel.set()
         result = run_native(plan(), cancel=cancel)
-        assert (result.code, result.steps) == (loop.CANCELLED, 0)
+        assert (result.code, result.steps) == (rules.CANCELLED, 0)
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_interrupt_while_waiting_keeps_what_was_computed(self):
@@ -134,14 +134,14 @@ class TestCancelling:
         timer.start()
         result = run_native(long_plan())
         timer.join()
-        assert (result.code, result.is_interrupted) == (loop.CANCELLED, True)
+        assert (result.code, result.is_interrupted) == (rules.CANCELLED, True)
         assert 0.0 < result.time < 1e6
         assert np.array_equal(result.times, [0.0])
 
     @pytest.mark.usefixtures("ctrl_c")
     def test_interrupt_in_progress_does_the_same(self):
         result = run_native(long_plan(), progress=lambda _: signal.raise_signal(signal.SIGINT))
-        assert (result.code, result.is_interrupted) == (loop.CANCELLED, True)
+        assert (result.code, result.is_interrupted) == (rules.CANCELLED, True)
 
     def test_cancelled_run_can_be_continued(self):
         cancel = threading.Event()
@@ -172,13 +172,13 @@ class TestDirectSteps:
     def test_a_request_made_before_is_heard(self):
         cancel = threading.Event()
         cancel.set()
-        assert run_native(plan(direct_steps=100), cancel=cancel).code == loop.CANCELLED
+        assert run_native(plan(direct_steps=100), cancel=cancel).code == rules.CANCELLED
 
     def test_a_long_run_can_be_interrupted(self):
         cancel = threading.Event()
         threading.Timer(0.05, cancel.set).start()
         made = dataclasses.replace(long_plan(), direct_steps=50)
-        assert run_native(made, cancel=cancel).code == loop.CANCELLED
+        assert run_native(made, cancel=cancel).code == rules.CANCELLED
 
 
 TABLE = {"index": 0, "starts": np.zeros(1), "coefficients": np.zeros((1, 4))}
@@ -206,7 +206,7 @@ class TestChecks:
             ("event_directions", {"events": 1, "event_directions": [2.0]}, r"are \[2.\]"),
             ("method", {"method": 7}, "no method 7"),
             ("step", {"step": -1.0}, "step is -1.0"),
-            ("step", {"method": loop.RK4}, "step is 0.0"),
+            ("step", {"method": rules.RK4}, "step is 0.0"),
             ("max_step", {"max_step": 0.0}, "longest step is 0.0"),
             ("max_steps", {"max_steps": -1}, "-1 steps"),
             ("relative_tolerance", {"relative_tolerance": -1e-6}, "tolerance is -1e-06"),

@@ -16,12 +16,12 @@ from noslip.errors import SimulationError
 from noslip.show.studio.helm import Helm
 from noslip.show.studio.rider import make_rider
 from noslip.show.studio.servo import AbstractRule, Servo
+from noslip.simulation import rules
 from noslip.simulation.inputs import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
-from noslip.simulation.single import loop
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Trajectory
 
@@ -101,7 +101,7 @@ class Driver:
             self._result = result
             if len(result.times):
                 self._record(result.times[-1], result.states[-1], result.inputs[-1:])
-            if result.code != loop.FINISHED:
+            if result.code != rules.FINISHED:
                 self._change_basis(result)
         self._check_upright()
 
@@ -201,7 +201,7 @@ class Driver:
     def _change_basis(self, result: NativeResult) -> None:
         """Go on in other independent speeds where these no longer determine the motion."""
         following = None
-        if result.code == loop.SINGULAR:
+        if result.code == rules.SINGULAR:
             following = other_basis(self._here, result, self.values)
         if following is None or following is self._here:
             raise SimulationError(
@@ -249,8 +249,8 @@ def _cut(segment: Segment, kept: Any) -> Segment:
 
 
 def _reason(system: System, result: NativeResult) -> str:
-    if result.code == loop.SINGULAR:
+    if result.code == rules.SINGULAR:
         return system.health[result.index].sentence
-    if result.code == loop.NON_FINITE:
+    if result.code == rules.NON_FINITE:
         return "the forces it would need are not finite"
     return "the steps became too small"

@@ -31,7 +31,7 @@ def run_lanes(
     results : where to leave it.
     threads : workers.
     progress : called from this thread a few times per second with the number of trajectories done.
-    cancel : once it is set, trajectories end with ``loop.CANCELLED`` where they are.
+    cancel : once it is set, trajectories end with ``rules.CANCELLED`` where they are.
     """
     from noslip.simulation.batches.loop import integrate_lanes
 

@@ -44,21 +44,16 @@ import math
 
 import numpy as np
 
-from noslip.simulation.dop853 import NUM_STAGES
 from noslip.simulation.native import FUSED, cached, copy, fused, reals
 from noslip.simulation.rules import (
     ACCEPTED,
     CANCELLED,
-    CHECKS_PER_STEP,
-    DOP853,
     END_ROW,
     EPS,
     EVENT,
     FINISHED,
-    MAX_PROJECTIONS,
     MAX_STEPS,
     NON_FINITE,
-    NUM_ROWS,
     PAUSED,
     PROJECTION_FAILED,
     RETRY,
@@ -75,33 +70,7 @@ from noslip.simulation.single.rates import (
     update_generator,
 )
 from noslip.simulation.single.samples import is_wanted, record_samples_at, report_step
-from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
 from noslip.simulation.single.steps import close_step, first_step, next_step, try_step
-
-#: What those who run the loop need to know of it.
-__all__ = [
-    "CANCELLED",
-    "CHECKS_PER_STEP",
-    "DOP853",
-    "EVENT",
-    "FINISHED",
-    "INTEGERS",
-    "MAX_PROJECTIONS",
-    "MAX_STEPS",
-    "NON_FINITE",
-    "NUM_ROWS",
-    "NUM_STAGES",
-    "OUTCOME",
-    "PAUSED",
-    "PROJECTION_FAILED",
-    "REALS",
-    "RK4",
-    "SETUP",
-    "SINGULAR",
-    "STEP_TOO_SMALL",
-    "integrate",
-    "padded",
-]
 
 
 @fused
