@@ -22,6 +22,7 @@ NUM_ROWS = 2000
 NUM_CONFIGURATIONS = 100
 FEW = 5  # rows for what takes long
 TOLERANCE = 1e-9  # of an entry, relative to the largest of its row
+HEALTHY = 0.05  # least value of what tells how well the speeds determine the motion
 ROUNDS = 15
 VIRTUAL_MACHINE = "CasADi's virtual machine"
 
@@ -29,16 +30,26 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def generic_rows(system: ns.System) -> Rows:
-    """Times, states on the constraints, inputs and nominal parameters."""
-    kin = system.kinematics
+    """Times, states on the constraints, inputs and nominal parameters.
+
+    Places where the speeds nearly fail are left out: no two programs agree there in many digits.
+    """
+    kin, parameters = system.kinematics, system.parameters()
     rng = np.random.default_rng(1)
     found = kin.probe.configurations(NUM_CONFIGURATIONS)
     t, q = np.array([t for t, _ in found]), np.array([q for _, q in found])
-    repeat = -(-NUM_ROWS // len(found))
+    rest = np.zeros((len(q), system.num_states - q.shape[1]))
+    rates = system.rates.map(
+        t, np.hstack([q, rest]), np.zeros((len(q), len(system.inputs))), parameters
+    )
+    health = rates[:, system.num_states :]
+    is_healthy = np.all(health >= HEALTHY, axis=1)
+    t, q = t[is_healthy], q[is_healthy]
+    repeat = -(-NUM_ROWS // len(q))
     x = rng.normal(size=(NUM_ROWS, system.num_states))
     x[:, : kin.num_coordinates] = np.tile(q, (repeat, 1))[:NUM_ROWS]
     u = rng.normal(size=(NUM_ROWS, len(system.inputs)))
-    return np.tile(t, repeat)[:NUM_ROWS].copy(), x, u, system.parameters()
+    return np.tile(t, repeat)[:NUM_ROWS].copy(), x, u, parameters
 
 
 def traced_function(system: ns.System) -> ca.Function:
