@@ -39,6 +39,20 @@ class TestEvents:
         assert batch.event_times["once"][:, 0] == pytest.approx(1.25, abs=1e-14)
         assert batch.event_times["again"][:, 0] == pytest.approx(1.25 + 1e-9, abs=1e-14)
 
+    def test_a_value_that_is_zero_where_it_is_looked_at_crosses_once(self, pendulum):
+        """Steps of 1/4 s end where the values are exactly zero."""
+        batch = ns.simulate_batch(
+            pendulum,
+            duration=3.0,
+            method="rk4",
+            step=0.25,
+            definitions={"when": np.array([0.5, 1.0, 2.0])},
+            events={"through": "t - when", "touch": "(t - when)^2", "rest": "min(0, t - when)"},
+        )
+        for name in batch.event_times:
+            assert batch.event_counts[name].tolist() == [1, 1, 1]
+            assert batch.event_times[name][:, 0].tolist() == [0.5, 1.0, 2.0]
+
     def test_the_first_that_stops_a_run_ends_it(self, pendulum):
         limit = np.linspace(0.31, 2.5, COUNT)
         batch = ns.simulate_batch(

@@ -77,6 +77,26 @@ def test_more_crossings_than_there_is_room_for(pendulum):
     assert run.event_times["tick"] == pytest.approx(np.pi / 100 * np.arange(1, count + 1), abs=1e-9)
 
 
+#: Values that are exactly zero where a step of 1/4 s ends, and when they are first: they cross it,
+#: touch it, rest there.
+AT_ZERO = {
+    "t - 1": 1.0,
+    "2 - t": 2.0,
+    "(t - 1)^3": 1.0,
+    "(t - 1)^2": 1.0,
+    "-(t - 2)^2": 2.0,
+    "min(0, t - 1)": 1.0,
+    "min(0, t - 1) + max(0, t - 2)": 1.0,
+}
+
+
+def test_a_value_that_is_zero_where_it_is_looked_at_crosses_once(pendulum):
+    events = {text: text for text in AT_ZERO}
+    run = ns.simulate(pendulum, duration=3.0, method="rk4", step=0.25, events=events)
+    found = {text: times.tolist() for text, times in run.event_times.items()}
+    assert found == {text: [time] for text, time in AT_ZERO.items()}
+
+
 def test_one_name_for_both_is_refused(pendulum):
     both = {"stop": {"a": "t - 1"}, "events": {"a": "t - 1"}}
     with pytest.raises(ns.SimulationError, match="both stops the run and is an event"):

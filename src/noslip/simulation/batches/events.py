@@ -12,6 +12,8 @@ References
 
 from __future__ import annotations
 
+import math
+
 from noslip.simulation import rules
 from noslip.simulation.batches.samples import find_rough, interpolate, partial_steps
 from noslip.simulation.batches.setup import (
@@ -171,7 +173,7 @@ def find_roots(here):
 def find_events(here):
     """Crossings in the accepted steps: their times, and EVENT where one ends a run.
 
-    T_END is where such a step ends, and STOP_THETA which part of it that is. Leaves the last signs
+    T_END is where such a step ends, and STOP_THETA which part of it that is. Leaves the last values
     in s.before.
     """
     s = worker_at(here)
@@ -199,10 +201,10 @@ def find_events(here):
             left[j] = right
             if verdict[j] != ACCEPTED or event[j] >= 0:
                 continue
-            # a value of zero or nan leaves the sign before it in place
+            # as in one run: nan leaves the value before it in place, zero does not
             for k in range(s.num_events):
                 value = reals(s.after)[k * lanes + j]
-                if value * value > 0.0:
+                if not math.isnan(value):
                     reals(s.before)[k * lanes + j] = value
 
 

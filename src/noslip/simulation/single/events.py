@@ -7,6 +7,8 @@ has events.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from noslip.simulation import rules
@@ -106,7 +108,7 @@ def note_crossing(s, t, h, event, theta):
 def first_ending(s, t, h, is_first):
     """First event of a step that ends the run, or −1, its fraction θ, and whether all went well.
 
-    The others before it are noted. Leaves the last signs in s.left.
+    The others before it are noted. Leaves the last values in s.left.
     """
     before, after, directions = reals(s.left), reals(s.right), reals(s.directions)
     left = 0.0
@@ -131,9 +133,10 @@ def first_ending(s, t, h, is_first):
                     return found, theta, False
         if found >= 0:
             return found, theta, True
-        # A value of zero or NaN leaves the sign before it in place.
+        # NaN leaves the value before it in place. Zero does not: a value that reached it has
+        # crossed, and does not cross once more by resting there or by going on.
         for k in range(s.num_events):
-            if after[k] * after[k] > 0.0:
+            if not math.isnan(after[k]):
                 before[k] = after[k]
         left = right
     return -1, 1.0, True
