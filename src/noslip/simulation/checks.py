@@ -26,6 +26,9 @@ _NUMBER = (float, int, np.number)
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
+#: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
+MOST_STEPS = 10**18
+
 
 def check_run(
     function: str,
@@ -73,9 +76,11 @@ def check_run(
         raise SimulationError(
             f"the largest step is {max_step} s", where, "give max_step=…, a positive time in s"
         )
-    if not _within(max_steps, 1, math.inf):
+    if not _within(max_steps, 1, MOST_STEPS):
         raise SimulationError(
-            f"at most {max_steps} steps are allowed", where, "give max_steps=…, 1 or more"
+            f"at most {max_steps} steps are allowed",
+            where,
+            f"give max_steps=…, from 1 to {MOST_STEPS:g}",
         )
     if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
         raise SimulationError(

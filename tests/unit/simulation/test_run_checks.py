@@ -32,7 +32,9 @@ def disk(system_of):
         ({"step": math.inf}, "the step is inf s", "0 to choose it"),
         ({"max_step": 0.0}, "the largest step is 0.0 s", "max_step"),
         ({"max_step": math.nan}, "the largest step is nan s", "max_step"),
-        ({"max_steps": 0}, "at most 0 steps", "1 or more"),
+        ({"max_steps": 0}, "at most 0 steps", "from 1 to 1e+18"),
+        ({"max_steps": math.inf}, "at most inf steps", "from 1 to 1e+18"),
+        ({"max_steps": 2**70}, f"at most {2**70} steps", "from 1 to 1e+18"),
         ({"start_time": math.inf}, "the run starts at inf s", "a finite time"),
         ({"start_time": "now"}, "the run starts at now s", "a finite time"),
         ({"samples": 10**12}, "1000000000000 samples are asked for", "10000000 or fewer"),
@@ -50,6 +52,11 @@ def test_settings_that_no_run_could_use(disk, refuses, given, what, fix):
 def test_a_scenario_is_refused_alike(disk, refuses):
     with refuses(ns.SimulationError, "rtol = 1e-20", WHERE, "rtol from 1e-15"):
         ns.run_scenario(disk, rtol=1e-20, atol=1e-20)
+
+
+def test_as_many_steps_as_can_be_counted(disk):
+    assert ns.simulate(disk, duration=0.1, start=START, max_steps=10**18).success
+    assert ns.simulate_batch(disk, duration=0.1, starts=START, max_steps=10**18).success.all()
 
 
 @pytest.mark.parametrize(("rtol", "atol"), [(1e-15, 1e-15), (1e-9, 1e-300), (np.float32(0.1), 0.1)])
