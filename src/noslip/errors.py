@@ -61,7 +61,11 @@ class ModelError(NoslipError):
 
     @classmethod
     def from_faults(cls, faults: Sequence[Fault]) -> ModelError:
-        """One error for all faults found, numbered when there are several; the first 20 shown."""
+        """One error for all faults found, numbered when there are several; the first 20 shown.
+
+        A fault that is found twice, as for two sides of a box, is one.
+        """
+        faults = list(dict.fromkeys(faults))
         error = cls(faults[0].what, faults[0].where, faults[0].fix)
         error.faults = tuple(faults)
         if len(faults) > 1:

@@ -119,3 +119,12 @@ def test_figure_shows_every_wheel_its_range_and_the_ground():
     assert [line.get_label() for line in load.lines] == ["wheel1", "wheel2", "wheel3"]
     assert load.get_ylim()[0] <= 0.0 and demand.get_ylim()[1] > 0.6
     assert "friction" in run_figures(run, {}, found) and "friction" not in run_figures(run, {})
+
+
+def test_a_bicycle_that_lies_flat_is_told_without_forces(invoke):
+    """Nothing can be computed at the only sample there is, and that is said."""
+    result = invoke("run", "whipple-bicycle", "--set", "frame.lean=pi/2", "-o", "out", "--no-plots")
+    assert result.exit_code == 1
+    assert "wheel 'rear_wheel' lies flat on its plane" in result.stdout
+    assert "1 of the samples left out" in result.stdout
+    assert "friction demand" not in result.stdout

@@ -132,7 +132,8 @@ def least_friction(least: Array, directions: Array, is_wheel: NDArray[np.bool_])
         wheels = [k for k in group if is_wheel[k]]
         if not wheels:
             continue
-        U = independent_directions(by_contact[:, wheels].reshape(n, 3 * len(wheels), -1))
+        of_wheels = by_contact[:, wheels].reshape(n, 3 * len(wheels), directions.shape[2])
+        U = independent_directions(of_wheels)
         known = np.flatnonzero(np.all(np.isfinite(least[:, wheels]), axis=(1, 2)))
         best = _best_split(
             least[known][:, wheels], U[known].reshape(len(known), len(wheels), 3, U.shape[2])

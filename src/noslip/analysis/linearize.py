@@ -94,7 +94,11 @@ class Linearization:
 
     def text(self) -> str:
         """The linearization for people: states, steady motion, modes."""
-        about = ", ".join(f"{n} = {x:.6g}" for n, x in self.values.items() if abs(x) > 1e-12)
+        known = (*self.states, *self.dependent, *self.inputs)
+        units = {quantity.name: quantity.unit for quantity in known}
+        about = ", ".join(
+            f"{n} = {x:.6g} {units[n]}" for n, x in self.values.items() if abs(x) > 1e-12
+        )
         lines = [
             f"{self.model}, linearized about {about or 'rest'}",
             f"  states     {', '.join(f'{s.name} [{s.unit}]' for s in self.states) or 'none'}",
@@ -163,6 +167,11 @@ def linearize(
     if not isinstance(system, System):
         raise TypeError(
             f"linearize takes a System, got {type(system).__name__}: compile the equations first"
+        )
+    if not (about is None or isinstance(about, Mapping | Start)):
+        raise TypeError(
+            f"about is a {type(about).__name__}: pass names and values, {{'speed': 5.0}}, or the "
+            "start of a steady motion, motion.start"
         )
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})

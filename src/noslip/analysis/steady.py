@@ -49,6 +49,7 @@ class SteadyMotion:
     values : coordinates that matter, their constant values, by name; then speeds that stay.
     rates : of the coordinates that are ignored, by name, at the start.
     inputs : values that keep it, those that were found among them.
+    units : of all of these, by name; a rate has that of its coordinate over s.
     residual : largest part of (1) to (4) that is left.
     family : how many parameters the family of steady motions around it has; 0 if it is the only
         one near that meets what is given.
@@ -59,6 +60,7 @@ class SteadyMotion:
     values: dict[str, float]
     rates: dict[str, float]
     inputs: dict[str, float]
+    units: dict[str, str] = field(repr=False)
     residual: float
     family: int
 
@@ -69,7 +71,10 @@ class SteadyMotion:
 
         def table(title: str, values: Mapping[str, float]) -> list[str]:
             rounded = {n: x if abs(x) > 10 * TOLERANCE else 0.0 for n, x in values.items()}
-            return [title, *(f"  {n:<{width}}  {x: .12g}" for n, x in rounded.items())]
+            return [
+                title,
+                *(f"  {n:<{width}}  {x: .12g} {self.units[n]}" for n, x in rounded.items()),
+            ]
 
         lines = [f"{self.model}: a steady motion", *table("what stays", self.values)]
         lines += table("rates of what moves, at the start", self.rates) if self.rates else []
@@ -87,6 +92,7 @@ class SteadyMotion:
             "values": self.values,
             "rates": self.rates,
             "inputs": self.inputs,
+            "units": self.units,
             "residual": self.residual,
             "family": self.family,
         }
@@ -122,6 +128,13 @@ def steady(
         raise TypeError(
             f"steady takes a System, got {type(system).__name__}: compile the equations first"
         )
+    if not isinstance(given, Mapping):
+        raise TypeError(f"given is {_kind(given)}: pass names and values, {{'speed': 5.0}}")
+    if not (guess is None or isinstance(guess, Mapping | Start)):
+        raise TypeError(
+            f"guess is {_kind(guess)}: pass names and values, {{'speed': 5.0}}, or the start of "
+            "another steady motion, guess=motion.start"
+        )
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
     searched = _input_places(system, find, inputs or {})
@@ -152,7 +165,11 @@ def _input_places(
             raise SimulationError(
                 f"input '{name}' is both given and to be found", where, "leave out one of them"
             )
-    return tuple(forces.index(name) for name in find)
+    return tuple(forces.index(name) for name in dict.fromkeys(find))
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
 
 
 def _first_guess(
@@ -228,8 +245,8 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
             raise SimulationError(
                 f"there is no coordinate, speed or angle '{name}'", where, nearest(name, known)
             )
-        if not np.isfinite(value):
-            raise SimulationError(f"'{name}' is {value}", where, "give a finite number")
+        if not (isinstance(value, (float, int, np.number)) and np.isfinite(value)):
+            raise SimulationError(f"'{name}' is {value!r}", where, "give a finite number")
 
 
 def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
@@ -278,14 +295,19 @@ def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
     rank = int(np.sum(singular > 1e-8 * max(1.0, float(singular[0])))) if len(singular) else 0
     values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
     values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
+    ignored = [k for k in range(len(point.c)) if k not in matter]
+    rates = {chart.coordinates[k].name: float(cdot[k]) for k in ignored}
+    units = {q.name: q.unit for q in (*chart.coordinates, *chart.speeds, *system.inputs)}
+    units |= {name: f"{units[name]}/s" for name in rates}
     names = [i.name for i in point.system.inputs]
     shown = [k for k in range(len(names)) if k in problem.searched or point.inputs[k]]
     return SteadyMotion(
         model=system.model.name,
         start=start,
         values=values,
-        rates={c.name: float(cdot[k]) for k, c in enumerate(chart.coordinates) if k not in matter},
+        rates=rates,
         inputs={names[k]: float(point.inputs[k]) for k in shown},
+        units={name: units[name] for name in (*values, *rates, *(names[k] for k in shown))},
         residual=float(np.max(np.abs(found.F()), initial=0.0)),
         family=len(free) - rank,
     )

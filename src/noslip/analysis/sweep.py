@@ -108,15 +108,20 @@ def sweep_eigenvalues(
 
     Raises
     ------
-    SimulationError : as :func:`linearize` and :func:`steady` do, and for values that do not
-        increase.
+    SimulationError : as :func:`linearize` and :func:`steady` do, with the value at which; for
+        values that do not increase; and for a name that is given a value besides.
     """
-    points = np.asarray(values, dtype=float)
-    if points.ndim != 1 or len(points) < 2 or not np.all(np.diff(points) > 0):
+    if not isinstance(system, System):
+        raise TypeError(
+            f"sweep_eigenvalues takes a System, got {type(system).__name__}: compile the "
+            "equations first"
+        )
+    points = _checked(system, name, values)
+    if any(name in (given or {}) for given in (about, inputs, parameters)):
         raise SimulationError(
-            f"the values of '{name}' do not increase",
+            f"'{name}' is both swept and given a value",
             f"sweep of model '{system.model.name}'",
-            "give at least two values, each larger than the one before",
+            "leave out the value",
         )
     before: Start | None = None
 
@@ -134,7 +139,11 @@ def sweep_eigenvalues(
 
     lines = []
     for k, value in enumerate(points):
-        lines.append(at(float(value)))
+        try:
+            lines.append(at(float(value)))
+        except SimulationError as error:
+            here = f"{error.where}, at {name} = {value:.6g} {_unit(system, name)}".rstrip()
+            raise SimulationError(error.what, here, error.fix) from error
         if progress is not None:
             progress((k + 1) / len(points))
     neutral = min(_num_neutral(line) for line in lines)
@@ -154,6 +163,31 @@ def sweep_eigenvalues(
         growing=growing,
         limits=tuple(limits),
     )
+
+
+def _checked(system: System, name: str, values: Sequence[float] | Array) -> Array:
+    """The values as an array, if they are finite numbers that increase."""
+    where = f"sweep of model '{system.model.name}'"
+    split_changes(system, {name: 0.0})  # an unknown name is refused first
+    try:
+        points = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise SimulationError(
+            f"the values of '{name}' are {values!r:.60}, which are not numbers",
+            where,
+            "give a list of numbers, such as numpy.linspace(0, 10, 101)",
+        ) from None
+    if not np.all(np.isfinite(points)):
+        raise SimulationError(
+            f"a value of '{name}' is not a finite number", where, "give finite numbers"
+        )
+    if points.ndim != 1 or len(points) < 2 or not np.all(np.diff(points) > 0):
+        raise SimulationError(
+            f"the values of '{name}' do not increase",
+            where,
+            "give at least two values, each larger than the one before",
+        )
+    return points
 
 
 def split_changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from noslip.engines.system import System
     from noslip.model.model import Model
 
-#: Values of a sweep, if the range does not say how many.
-COUNT = 101
+#: Values of a sweep, if the range does not say how many, and at most.
+COUNT, MOST = 101, 100_000
 
 
 @click.command()
@@ -37,6 +38,8 @@ COUNT = 101
 )
 @click.option(
     "--sweep",
+    "sweeps",
+    multiple=True,
     metavar="NAME=LOW:HIGH[:COUNT]",
     help="Eigenvalues over a range of a speed, coordinate, angle, input or parameter.",
 )
@@ -52,7 +55,7 @@ def linearize(
     changes: tuple[str, ...],
     search: bool,
     find: tuple[str, ...],
-    sweep: str | None,
+    sweeps: tuple[str, ...],
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -66,18 +69,20 @@ def linearize(
     from noslip.library import load
     from noslip.show.json_text import json_text
 
-    if output is not None and sweep is None:
+    if len(sweeps) > 1:
+        raise click.UsageError("--sweep is given twice: one value is swept at a time")
+    if output is not None and not sweeps:
         raise click.UsageError("-o names the figure of a sweep: add --sweep NAME=LOW:HIGH")
     if find and not search:
         raise click.UsageError("--find needs --steady")
     loaded = load(model)
     values = constants(loaded, changes)
-    if sweep is None:
+    if not sweeps:
         system = System(equations=derive_equations(loaded))
         result: Linearization | EigenvalueSweep = _linearize(system, values, search, find)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
-    name, points = _range(sweep)
+    name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
     with Progress() as progress:
         from noslip.analysis.sweep import split_changes, sweep_eigenvalues
@@ -138,10 +143,11 @@ def _range(text: str) -> tuple[str, list[float]]:
         count = int(parts[2]) if len(parts) == 3 else COUNT
     except (ValueError, IndexError):
         low, high, count = 0.0, 0.0, 0
-    if not (name and 2 <= len(parts) <= 3 and low < high and 2 <= count <= 100_000):
+    is_range = low < high and math.isfinite(high - low)
+    if not (name and 2 <= len(parts) <= 3 and is_range and 2 <= count <= MOST):
         raise click.UsageError(
-            f"--sweep {text!r}: write NAME=LOW:HIGH or NAME=LOW:HIGH:COUNT with LOW below HIGH, "
-            "such as speed=0:10"
+            f"--sweep {text!r}: write NAME=LOW:HIGH or NAME=LOW:HIGH:COUNT with numbers LOW below "
+            f"HIGH and COUNT from 2 to {MOST}, such as speed=0:10 or speed=0:10:21"
         )
     return name, [low + (high - low) * k / (count - 1) for k in range(count)]
 
@@ -164,13 +170,6 @@ def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path |
 
 
 def _draw(sweep: EigenvalueSweep, target: Path) -> None:
-    from noslip.show.plots.eigenvalues import plot_eigenvalues
+    from noslip.show.plots.catalog import plot
 
-    plot_eigenvalues(
-        sweep.values,
-        sweep.eigenvalues,
-        parameter=sweep.name,
-        unit=sweep.unit,
-        title=sweep.model,
-        save=target,
-    )
+    plot(sweep, title=sweep.model, save=target)

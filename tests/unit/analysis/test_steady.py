@@ -213,3 +213,18 @@ class TestErrors:
     def test_something_else_than_a_system(self):
         with pytest.raises(TypeError, match="compile the equations first"):
             ns.steady(ns.load("agv"), {})
+
+    def test_values_that_are_no_numbers(self, system_of, refuses):
+        for value in ("5", [5.0, 6.0], math.nan):
+            with refuses(ns.SimulationError, "'speed' is", "steady motion", "a finite number"):
+                ns.steady(system_of("whipple-bicycle"), {"speed": value})
+
+    def test_a_motion_where_its_start_is_meant(self, system_of):
+        system = system_of("whipple-bicycle")
+        motion = ns.steady(system, {"speed": 4.0})
+        with pytest.raises(TypeError, match=r"guess=motion\.start"):
+            ns.steady(system, {"speed": 5.0}, guess=motion)
+        with pytest.raises(TypeError, match=r"motion\.start"):
+            ns.linearize(system, motion)
+        with pytest.raises(TypeError, match="given is a float: pass names and values"):
+            ns.steady(system, 5.0)

@@ -89,3 +89,22 @@ def test_canonical_form_refuses_what_it_cannot_say(system_of, refuses):
             gravity="g",
             about={"disk.tilt": math.pi / 2},
         )
+
+
+def test_values_that_cannot_be_swept(system_of, refuses):
+    system = system_of("whipple-bicycle")
+    for values, what, fix in (
+        ("0:10", "not numbers", "linspace"),
+        ([0.0, math.inf], "not a finite number", "finite numbers"),
+        ([1.0, math.nan, 3.0], "not a finite number", "finite numbers"),
+        ([10.0, 5.0], "do not increase", "larger than the one before"),
+        ([], "do not increase", "at least two"),
+    ):
+        with refuses(ns.SimulationError, what, "sweep of model 'whipple-bicycle'", fix):
+            ns.sweep_eigenvalues(system, "speed", values)
+    with refuses(ns.SimulationError, "both swept and given", "whipple-bicycle", "leave out"):
+        ns.sweep_eigenvalues(system, "speed", [1.0, 2.0], about={"speed": 3.0})
+    with refuses(ns.SimulationError, "not steady", "at frame.lean = 0.1 rad", "--steady"):
+        ns.sweep_eigenvalues(system, "frame.lean", [0.0, 0.1], about={"speed": 3.0})
+    with pytest.raises(TypeError, match="takes a System, got Model"):
+        ns.sweep_eigenvalues(system.model, "speed", [1.0, 2.0])

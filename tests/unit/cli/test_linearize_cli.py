@@ -17,6 +17,7 @@ def invoke(tmp_path, monkeypatch):
 def test_eigenvalues_with_words(invoke):
     result = invoke("linearize", "whipple-bicycle", "--set", "speed=5")
     assert result.exit_code == 0
+    assert "linearized about frame.z = 0.3 m, speed = 5 m/s" in result.output
     assert "-0.775341882 ± 4.464867714 i" in result.output
     assert "stable: halves in 0.894 s, swings at 0.7106 Hz" in result.output
 
@@ -44,7 +45,11 @@ def test_a_steady_turn_is_searched_for(invoke):
     assert motion["values"]["frame.lean"] == pytest.approx(0.2)
     assert motion["inputs"]["steer_torque"] == pytest.approx(-0.141709185301, abs=1e-11)
     text = invoke("steady", "whipple-bicycle", *words).output
-    assert "what stays" in text and "steer_torque" in text
+    assert "what stays" in text and "steer_torque       -0.141709185301 N*m" in text
+    assert "frame.lean          0.2 rad\n" in text and "frame.yaw          -0.40330" in text
+    assert motion["units"]["frame.yaw"] == "rad/s" and motion["units"]["frame.lean"] == "rad"
+    twice = invoke("steady", "whipple-bicycle", *words, "--find", "steer_torque").output
+    assert twice == text
     line = json.loads(invoke("linearize", "whipple-bicycle", *words, "--steady", "--json").stdout)
     assert line["about"]["steer.angle"] == pytest.approx(motion["values"]["steer.angle"])
     guessed = invoke("steady", "whipple-bicycle", "--set", "frame.lean=0.2", "--guess", "speed=6")
@@ -57,6 +62,11 @@ def test_a_steady_turn_is_searched_for(invoke):
         (("--sweep", "speed"), 2, "write NAME=LOW:HIGH"),
         (("--sweep", "speed=3:1"), 2, "LOW below HIGH"),
         (("--sweep", "speed=0:1:x"), 2, "such as speed=0:10"),
+        (("--sweep", "speed=0:1:1"), 2, "COUNT from 2 to 100000"),
+        (("--sweep", "speed=0:inf"), 2, "numbers LOW below HIGH"),
+        (("--sweep", "speed=0:1", "--sweep", "c=0:1"), 2, "one value is swept at a time"),
+        (("--sweep", "speed=0:1", "--set", "speed=3"), 1, "both swept and given a value"),
+        (("--sweep", "steer_torque=0:1:3", "--set", "speed=5"), 1, "at steer_torque = 0.5 N*m"),
         (("-o", "x.png"), 2, "add --sweep"),
         (("--find", "steer_torque"), 2, "--find needs --steady"),
         (("--set", "steer_torque=sin(t)"), 2, "constant inputs"),

@@ -101,3 +101,13 @@ def test_what_may_be_missed_anywhere_is_reported_alone(old, new, where):
     with pytest.raises(ModelError) as caught:
         parse_model(CART.replace(old, new), "cart.toml")
     assert [fault.where for fault in caught.value.faults] == [f"cart.toml, {where}"]
+
+
+def test_a_fault_of_several_numbers_is_told_once():
+    box = "[[bodies.cart.shapes]]\ntype = 'box'\nsize = [-1, -1, -1]\n[joints.cart]"
+    with pytest.raises(ModelError) as caught:
+        parse_model(
+            CART.replace("mass = -1", "mass = 1").replace("[joints.cart]", box), "cart.toml"
+        )
+    assert len(caught.value.faults) == 1
+    assert "shapes[0].size -1" in str(caught.value) and "faults" not in str(caught.value)

@@ -106,6 +106,17 @@ def test_a_sweep_is_drawn_as_it_is(tmp_path):
     assert (tmp_path / "sweep.svg").exists()
 
 
+@pytest.mark.parametrize("size", ["page", "column"])
+def test_the_last_number_of_the_abscissa_is_on_the_paper(size):
+    x = np.linspace(0.0, 0.4, 5)
+    table = -np.ones((5, 1))
+    figure = ns.plot_eigenvalues(x, table, parameter="frame.lean", unit="rad", size=size)
+    figure.canvas.draw()
+    last = figure.axes[1].get_xticklabels()[-1]
+    assert last.get_text() == "0.40" or last.get_text() == "0.4"
+    assert last.get_window_extent().x1 <= figure.bbox.x1
+
+
 def test_what_cannot_be_drawn(refuses):
     good = np.zeros((3, 2))
     cases = [

@@ -77,7 +77,7 @@ def draw(
 def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Figure:
     """Panels under each other, names on the right or, in a narrow figure, above each."""
     beside = width >= NARROW
-    right = EDGE + 0.02
+    right = max(EDGE + 0.02, *(_overhang(p, width) for p in panels))
     if beside and any(p.names for p in panels):
         right = EDGE + 0.1 + max(legend_width(p.names) for p in panels if p.names)
     left = EDGE + max(_room(p) for p in panels)
@@ -191,6 +191,13 @@ def _room(panel: Panel) -> float:
         digits = max(len(text) for text in tick_texts(low, high, exponent, Y_TICKS))
     lines = 1 + _wrapped(panel, exponent, HEIGHT).count("\n")
     return digits * DIGIT * TICKS / 72 + 0.1 + lines * LEADING
+
+
+def _overhang(panel: Panel, width: float) -> float:
+    """Inches by which a number at the end of the abscissa may reach beyond it: half of it."""
+    low, high = panel.x_limits()
+    last = tick_texts(low, high, exponent_of(low, high), 8 if width > 3 else 5)[-1]
+    return len(last) * DIGIT * TICKS / 144
 
 
 def _wrapped(panel: Panel, exponent: int, tall: float) -> str:
