@@ -1,6 +1,6 @@
 """One run of the native loop, so that it can be watched and interrupted.
 
-An ``IntegrationPlan`` says in arrays and addresses what ``loop.integrate`` needs. ``run_native``
+An ``IntegrationPlan`` says in arrays and addresses what ``single.loop`` needs. ``run_native``
 lays it out in memory, runs the loop without the GIL, and hands back what was filled as a
 ``NativeResult``. A run begins on the calling thread; if it is not over after a few steps, it goes
 on in a worker thread while the calling one looks on. A run that was interrupted keeps what it has
@@ -40,7 +40,7 @@ class NativeResult:
 
     Parameters
     ----------
-    code : why it ended, one of the endings in ``loop``.
+    code : why it ended, one of the endings in ``rules``.
     index : which event or health value ended it, or −1.
     time, state, step : where it ended, and the step size to continue with.
     steps, rejections, evaluations : how many steps were taken and tried in vain, and how often the
