@@ -234,7 +234,7 @@ def _operations(
     inputs = [(name, k) for name, size in sizes for k in range(size)]
     names = {len(inputs) + k: width.number(value) for k, value in enumerate(program.constants)}
     types, real = width.words(), width.real
-    known: set[str] = set()
+    known: dict[str, str] = {}
     places: dict[int, list[int]] = {}
     for k, value in enumerate(program.outputs):
         places.setdefault(value, []).append(k)

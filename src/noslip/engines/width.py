@@ -57,19 +57,17 @@ class Lanes:
             "truth": self.truth,
         }
 
-    def call(self, kind: str, name: str, operands: list[str], known: set[str]) -> str:
+    def call(self, kind: str, name: str, operands: list[str], known: dict[str, str]) -> str:
         """A function of operands; sine and cosine of one angle are found together, and what is
-        known already is not made again in the same part.
+        known already, by angle, is not made again in the same part.
         """
         arguments = ", ".join(f"{self.real} {operand}" for operand in operands)
         if kind in ("sin", "cos"):
-            both = f"%both_{operands[0].strip('%')}"
+            is_new = operands[0] not in known
+            both = known.setdefault(operands[0], f"{name}both")
             pair = f"{{ {self.real}, {self.real} }}"
             line = f"{name} = extractvalue {pair} {both}, {('sin', 'cos').index(kind)}"
-            if both in known:
-                return line
-            known.add(both)
-            return f"{both} = call {pair} @lanes_sincos({arguments})\n  {line}"
+            return f"{both} = call {pair} @lanes_sincos({arguments})\n  {line}" if is_new else line
         return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
 
     def library(self, programs: list[Program]) -> set[str]:

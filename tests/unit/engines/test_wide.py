@@ -16,7 +16,7 @@ from noslip.engines import llvm
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.lanes import Writer
 from noslip.engines.llvm import compile_native, print_llvm
-from noslip.engines.program import CASADI_KINDS, Program, trace_program
+from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
 from noslip.engines.vector_math import FAR, HALF_PI, LOG_2
 from noslip.engines.wide import WideFunction, compile_wide, native_lanes, pack
 from noslip.engines.width import Lanes
@@ -327,6 +327,15 @@ def test_sine_and_cosine_of_one_angle_are_found_together() -> None:
     assert text.count("call { <8 x double>, <8 x double> } @lanes_sincos") == 2
     own = text[text.index("@lanes_sincos(<8 x double> %a)") :]
     assert "@sin(" not in own[: own.index("\n}")] and "@far_sincos(" in own
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_sine_and_cosine_of_a_constant(lanes: int) -> None:
+    operations = (Operation("sin", (0,)), Operation("cos", (0,)))
+    program = Program("f", (0, 0, 0, 0), (2.5,), operations, (1, 2, 0))
+    found = compile_wide([program], lanes)["f"].map(np.zeros((3, 0)), *[np.zeros((3, 0))] * 3)
+    expected = [math.sin(2.5), math.cos(2.5), 2.5]
+    assert found == pytest.approx(np.array([expected] * 3), abs=1e-15)
 
 
 def test_flags_are_for_arithmetic_only() -> None:
