@@ -170,8 +170,8 @@ def linearize(
         )
     if not (about is None or isinstance(about, Mapping | Start)):
         raise TypeError(
-            f"about is a {type(about).__name__}: pass names and values, {{'speed': 5.0}}, or the "
-            "start of a steady motion, motion.start"
+            f"about is of type {type(about).__name__}: pass names and values, {{'speed': 5.0}}, "
+            "or the start of a steady motion, motion.start"
         )
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})

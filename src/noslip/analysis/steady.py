@@ -169,7 +169,7 @@ def _input_places(
 
 
 def _kind(value: object) -> str:
-    return f"a {type(value).__name__}"
+    return f"of type {type(value).__name__}"
 
 
 def _first_guess(

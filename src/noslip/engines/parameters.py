@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noslip.errors import CompileError, SimulationError, nearest
 from noslip.model.checks import check_model
@@ -59,6 +59,12 @@ def folded_values(model: Model, fold: bool | Sequence[str]) -> dict[str, float]:
             f"fold is '{fold}'",
             f"compilation of model '{model.name}'",
             f"give a list: fold=['{fold}'], or True for all parameters",
+        )
+    if isinstance(fold, Mapping) or not isinstance(fold, Iterable):
+        raise CompileError(
+            f"fold is {fold!r:.60}",
+            f"compilation of model '{model.name}'",
+            "give a list of names, or True for all parameters; their values are the model's",
         )
     for name in fold:
         if name not in values:

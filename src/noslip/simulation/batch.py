@@ -29,7 +29,7 @@ from noslip.simulation.batches.request import BatchInput, Request, read_request
 from noslip.simulation.batches.result import Batch
 from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.batches.starts import complete_starts
-from noslip.simulation.checks import check_run, sample_times
+from noslip.simulation.checks import check_named, check_run, sample_times
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.samples import ENDINGS
 
@@ -121,9 +121,19 @@ def simulate_batch(
         max_steps=max_steps,
         start_time=start_time,
     )
+    check_named(
+        progress,
+        cancel,
+        starts=starts,
+        parameters=parameters,
+        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
+        definitions=definitions,
+        events=events,
+        stop=stop,
+    )
     lanes = native_lanes() if lanes is None else lanes
     threads = _num_cores() if threads is None else threads
-    _check_choices(system, keep, lanes, threads, max_events)
+    _check_choices(system, columns, keep, lanes, threads, max_events)
     settings = Settings(
         columns=tuple(default_columns(system) if columns is None else columns),
         events=_all_events(system, events, stop),
@@ -341,11 +351,17 @@ def _all_events(
 
 
 def _check_choices(
-    system: System, keep: Sequence[str], lanes: int, threads: int, max_events: int
+    system: System,
+    columns: Sequence[str] | None,
+    keep: Sequence[str],
+    lanes: int,
+    threads: int,
+    max_events: int,
 ) -> None:
     where = f"batch of model '{system.model.name}'"
-    if isinstance(keep, str):
-        raise SimulationError(f"keep is '{keep}'", where, f"give a list: keep=['{keep}']")
+    for name, texts in (("columns", columns), ("keep", keep)):
+        if isinstance(texts, str):
+            raise SimulationError(f"{name} is '{texts}'", where, f"give a list: {name}=['{texts}']")
     for word in keep:
         if word not in KEPT:
             raise SimulationError(

@@ -8,7 +8,7 @@ Both run, and their result means nothing, which is worse than an error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,8 @@ def check_run(
     _check_samples(samples, where)
     is_number = isinstance(duration, _NUMBER)
     if not (is_number and math.isfinite(duration) and duration > 0):
-        raise SimulationError(f"the duration is {duration} s", where, "give a positive time in s")
+        shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
+        raise SimulationError(f"the duration is {shown}", where, "give a positive time in s")
     if method not in METHODS:
         raise SimulationError(
             f"there is no method '{method}'", where, "use method='dop853' or method='rk4'"
@@ -98,6 +99,29 @@ def check_run(
         raise SimulationError("rk4 has no step", where, "give step=…, in s")
     if on_failure not in ("raise", "return"):
         raise SimulationError(f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'")
+
+
+def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
+    """Refuse what is no mapping from names, and what cannot be called or asked.
+
+    Parameters
+    ----------
+    progress, cancel : as in :func:`simulate`.
+    given : arguments that are mappings or None, by their own names.
+
+    Raises
+    ------
+    TypeError : for the first that is something else.
+    """
+    for word, value in given.items():
+        if value is not None and not isinstance(value, Mapping):
+            as_text = word in ("stop", "events", "outputs")
+            example = "expressions, {'flat': 'disk.z'}" if as_text else "values, {'disk.tilt': 1.2}"
+            raise TypeError(f"{word} is {value!r:.60}: pass names and {example}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is {progress!r}: pass a function of the fraction done")
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        raise TypeError(f"cancel is {cancel!r}: pass a threading.Event, and set it to end the run")
 
 
 def sample_times(

@@ -24,11 +24,6 @@ def compile_events(
     if not stop and not events:
         return None
     stop, events = stop or {}, events or {}
-    for word, given in (("stop", stop), ("events", events)):
-        if not isinstance(given, Mapping):
-            raise TypeError(
-                f"{word} is {given!r}: pass names and expressions, {{'flat': 'disk.z'}}"
-            )
     both = sorted(set(stop) & set(events))
     if both:
         raise SimulationError(

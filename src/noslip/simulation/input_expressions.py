@@ -16,6 +16,7 @@ from noslip.model import expressions
 from noslip.model.checks_expressions import is_undefined
 from noslip.model.expressions import ExpressionError
 from noslip.simulation.input_kinds import InputGenerator, Table
+from noslip.simulation.start_rows import layout_of
 
 
 def traced_entries(
@@ -92,21 +93,33 @@ def read_expression(
 
 def _check_expression(system: System, text: str, where: str, known: set[str]) -> None:
     """Refuse what cannot be read and names that are not known."""
+    if not isinstance(text, str):
+        raise SimulationError(
+            f"{text!r:.60} is given where an expression is expected",
+            f"{where} of model '{system.model.name}'",
+            "write it in quotes, as arithmetic of t, parameters, coordinates and speeds: 'disk.z'",
+        )
     try:
         tree = expressions.parse(text)
     except ExpressionError as error:
         raise SimulationError(
             f"expression '{text}' cannot be read: {error}",
             f"{where} of model '{system.model.name}'",
-            "write arithmetic of t, parameters, coordinates and speeds, such as '0.1*sin(t)'",
+            "give the difference of both sides, whose sign is watched: 'disk.x - 3'"
+            if where.startswith(("stop", "event")) and set(text) & set("<>=")
+            else "write arithmetic of t, parameters, coordinates and speeds, such as '0.1*sin(t)'",
         ) from None
     unknown = expressions.names_in(tree) - known - set(expressions.CONSTANTS)
     if unknown:
         name = sorted(unknown)[0]
+        is_named = name in layout_of(system).names
         raise SimulationError(
-            f"expression '{text}' uses '{name}', which is not known",
+            f"expression '{text}' uses '{name}', which is not known" + (" here" * is_named),
             f"{where} of model '{system.model.name}'",
-            nearest(name, sorted(known)),
+            "named angles and independent speeds are for starts and columns: write it with "
+            f"{_of_joint(system, name)}"
+            if is_named
+            else nearest(name, sorted(known)),
         )
     if is_undefined(tree, {}):
         raise SimulationError(
@@ -114,6 +127,14 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             f"{where} of model '{system.model.name}'",
             "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
         )
+
+
+def _of_joint(system: System, name: str) -> str:
+    """Coordinates and speeds of the joint of a name, or what there is."""
+    joint = name.rpartition(".")[0]
+    names = [q.name for q in (*system.coordinates, *system.speeds)]
+    own = [n for n in names if joint and n.rpartition(".")[0] == joint]
+    return ", ".join(own or ["coordinates and tree speeds, which `noslip check` lists"])
 
 
 def inputs_expression(

@@ -23,7 +23,7 @@ from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
 from noslip.simulation.basis import check_redundant_rows, other_basis
 from noslip.simulation.begin import begin, state_at
-from noslip.simulation.checks import check_run, sample_times
+from noslip.simulation.checks import check_named, check_run, sample_times
 from noslip.simulation.events import compile_events
 from noslip.simulation.guards import broken_guard
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
@@ -109,6 +109,16 @@ def simulate(
         max_steps=max_steps,
         start_time=start_time,
         on_failure=on_failure,
+    )
+    check_named(
+        progress,
+        cancel,
+        start=None if isinstance(start, Start) else start,
+        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
+        parameters=parameters,
+        definitions=definitions,
+        stop=stop,
+        events=events,
     )
     times = sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)

@@ -298,3 +298,21 @@ def test_inputs_of_a_law_are_refused(system_of, refuses):
             inputs=known["continuous"],
             terminal="platform.x",
         )
+
+
+def test_what_is_no_expression_or_number_is_refused(system_of, refuses):
+    system = system_of("agv")
+    with refuses(ns.SimulationError, "terminal is ['platform.x']", "gradient", "arithmetic"):
+        ns.gradient(system, with_respect_to=["r"], duration=0.1, terminal=["platform.x"])
+    with refuses(ns.SimulationError, "the expression '0.02'", "agv", "give it as a number"):
+        ns.gradient(
+            system,
+            with_respect_to=["amplitude"],
+            duration=0.1,
+            terminal="platform.x",
+            definitions={"amplitude": "0.02"},
+        )
+    with pytest.raises(TypeError, match=r"start is 3\.0: pass names and values"):
+        ns.gradient(system, with_respect_to=["r"], duration=0.1, terminal="t", start=3.0)
+    with pytest.raises(TypeError, match="pass names and expressions"):
+        ns.derivatives(system, ["kinetic_energy"])

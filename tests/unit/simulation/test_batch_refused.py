@@ -142,6 +142,41 @@ class TestRefused:
     def test_a_column_that_was_not_kept(self, pendulum, refuses):
         batch = ns.simulate_batch(pendulum, duration=0.1, columns=["swing.angle"])
         with refuses(
-            ns.SimulationError, "there is no column 'swing.rate'", "batch of", "Name it in columns"
+            ns.SimulationError,
+            "there is no column 'swing.rate'",
+            "batch of",
+            "or name it in columns",
         ):
             _ = batch["swing.rate"]
+
+
+@pytest.mark.parametrize(
+    "word", ["starts", "parameters", "inputs", "events", "stop", "definitions"]
+)
+def test_what_has_no_names(disk, word):
+    with pytest.raises(TypeError, match=rf"{word} is \['disk.z'\]: pass names and"):
+        ns.simulate_batch(disk, duration=1.0, **{word: ["disk.z"]})
+
+
+def test_what_cannot_be_called_or_asked(disk):
+    with pytest.raises(TypeError, match="progress is True: pass a function"):
+        ns.simulate_batch(disk, duration=1.0, progress=True)
+    with pytest.raises(TypeError, match=r"cancel is True: pass a threading\.Event"):
+        ns.simulate_batch(disk, duration=1.0, cancel=True)
+
+
+def test_a_text_for_columns(disk, refuses):
+    with refuses(ns.SimulationError, "columns is 'disk.z'", "batch", "columns=['disk.z']"):
+        ns.simulate_batch(disk, duration=1.0, columns="disk.z")
+
+
+def test_a_list_of_expressions(pendulum, refuses):
+    with refuses(ns.SimulationError, "are not numbers", "pendulum", "one expression for all"):
+        ns.simulate_batch(pendulum, duration=1.0, inputs={"torque": ["sin(t)"] * 3})
+
+
+def test_one_trajectory_is_told_as_one(pendulum):
+    batch = ns.simulate_batch(pendulum, duration=0.1, starts={"swing.angle": 0.1})
+    assert batch.summary().startswith("1 trajectory: 1 finished;")
+    with pytest.raises(TypeError, match="plot takes a run, some runs or a sweep, got Batch"):
+        ns.plot(batch)

@@ -60,3 +60,43 @@ class TestRefusals:
             "give times between 0 and 1 s",
         ):
             ns.simulate(disk, duration=1.0, samples=samples)
+
+
+@pytest.mark.parametrize("word", ["start", "parameters", "inputs", "definitions"])
+def test_what_has_no_names(disk, word):
+    with pytest.raises(TypeError, match=rf"{word} is \[1, 2\]: pass names and values"):
+        ns.simulate(disk, duration=1.0, **{word: [1, 2]})
+
+
+def test_what_cannot_be_called_or_asked(disk):
+    with pytest.raises(TypeError, match="progress is 3: pass a function"):
+        ns.simulate(disk, duration=1.0, progress=3)
+    with pytest.raises(TypeError, match=r"cancel is True: pass a threading\.Event"):
+        ns.simulate(disk, duration=1.0, cancel=True)
+
+
+def test_a_duration_that_is_a_text(disk, refuses):
+    with refuses(ns.SimulationError, "'1', which is not a number", "simulation", "time in s"):
+        ns.simulate(disk, duration="1")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "fix"),
+    [
+        (3.0, "3.0 is given where an expression is expected", "in quotes"),
+        (len, "is given where an expression is expected", "in quotes"),
+        ("disk.x > 3", "'>' at character 8", "the difference of both sides"),
+        ("disk.tilt - 1", "uses 'disk.tilt', which is not known here", "disk.qw"),
+        ("disk.tlt - 1", "uses 'disk.tlt', which is not known", "did you mean"),
+    ],
+)
+def test_events_that_are_no_expressions(disk, refuses, text, what, fix):
+    with refuses(ns.SimulationError, what, "event 'a' of model 'rolling-disk'", fix):
+        ns.simulate(disk, duration=1.0, start={"disk.tilt": 1.2}, events={"a": text})
+
+
+@pytest.mark.parametrize("fold", [{"m": 3.0}, 1])
+def test_folded_values_are_those_of_the_model(disk, refuses, fold):
+    """A value given with the name would be ignored, silently."""
+    with refuses(ns.CompileError, "fold is", "'rolling-disk'", "their values are the model's"):
+        ns.compile(disk.equations, fold=fold)

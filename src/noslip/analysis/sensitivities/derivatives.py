@@ -21,6 +21,7 @@ from noslip.analysis.sensitivities.closed_loop import close_loop
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Quantity
+from noslip.simulation.checks import check_named
 
 
 class DerivativeValues(NamedTuple):
@@ -63,7 +64,10 @@ class Derivatives:
     def map(
         self, time: ArrayLike, state: ArrayLike, inputs: ArrayLike, parameters: ArrayLike
     ) -> DerivativeValues:
-        """Values and derivatives for k times, states and inputs; parameters shared or k."""
+        """Values and derivatives for k times (k,), states and inputs (k, …), a row for each.
+
+        Parameters may be (np,), the same for all.
+        """
         return self._scattered(self.function.map(time, state, inputs, parameters))
 
     def _scattered(self, values: Array) -> DerivativeValues:
@@ -100,6 +104,7 @@ def derivatives(system: System, outputs: Mapping[str, str] | None = None) -> Der
         raise TypeError(
             f"derivatives takes a System, got {type(system).__name__}: compile the equations first"
         )
+    check_named(outputs=outputs)
     asked = tuple((outputs or {}).items())
     return system.kept(("derivatives", asked), lambda: _make(system, dict(asked)))
 

@@ -32,7 +32,7 @@ from noslip.analysis.sensitivities.travel import Settings, travel
 from noslip.analysis.sensitivities.variables import TABLE
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.checks import sample_times
+from noslip.simulation.checks import check_named, sample_times
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
 from noslip.simulation.start import Start
@@ -106,6 +106,7 @@ def simulate_sensitivities(
         max_step=max_step,
         max_steps=max_steps,
     )
+    check_named(progress, cancel, outputs=outputs)
     texts = dict(outputs or {})
 
     def code_of(there: System) -> TangentCode:

@@ -68,6 +68,13 @@ def check_objective(
             where,
             "give terminal='…', running='…' or measurements=Measurements(…)",
         )
+    for word, text in (("terminal", terminal), ("running", running)):
+        if not (text is None or isinstance(text, str)):
+            raise SimulationError(
+                f"{word} is {text!r:.60}, which is not an expression",
+                where,
+                "write arithmetic of columns, parameters and t, such as 'platform.x**2'",
+            )
     if measurements is None:
         return
     if not isinstance(measurements, Measurements):

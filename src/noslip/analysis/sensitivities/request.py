@@ -14,7 +14,8 @@ from noslip.analysis.sensitivities.travel import Settings
 from noslip.analysis.sensitivities.variables import Variable, read_variables
 from noslip.engines.system import Array, System
 from noslip.simulation.basis import check_redundant_rows
-from noslip.simulation.checks import METHODS, check_run
+from noslip.simulation.checks import METHODS, check_named, check_run
+from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.plan import InputTable
 from noslip.simulation.start import Start
 
@@ -121,6 +122,12 @@ def read_request(
         max_steps=max_steps,
         start_time=start_time,
         on_failure=on_failure,
+    )
+    check_named(
+        start=None if isinstance(start, Start) else start,
+        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
+        parameters=parameters,
+        definitions=definitions,
     )
     definitions = dict(definitions or {})
     check_given(system, inputs, definitions)

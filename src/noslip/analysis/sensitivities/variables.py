@@ -128,6 +128,12 @@ def _variable(
     settable = settable_inputs(system)
     if name in settable:
         return _input(system, name, inputs)
+    if name in definitions:
+        raise SimulationError(
+            f"definition '{name}' is asked for, but it is the expression '{definitions[name]}'",
+            f"sensitivities of model '{model.name}'",
+            f"give it as a number: definitions={{'{name}': 0.1}}",
+        )
     known = [*names, *numbers, *layout_of(system).names, *settable]
     raise SimulationError(
         f"there is no parameter, start value or input '{name}'",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -182,6 +182,11 @@ def _filled(panels: list[Panel], run: Trajectory, what: str | Sequence[str]) -> 
 
 
 def _runs(run: Run | Sequence[Run]) -> list[Run]:
+    if not isinstance(run, Run | Iterable):
+        raise TypeError(
+            f"plot takes a run, some runs or a sweep, got {type(run).__name__}: give what "
+            "simulate, run_scenario, track or sweep_eigenvalues returned"
+        )
     runs = [run] if isinstance(run, Run) else list(run)
     for k, one in enumerate(runs):
         if not isinstance(one, Run):

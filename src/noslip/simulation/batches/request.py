@@ -141,7 +141,12 @@ def _numbers(value: Any, what: str, where: str) -> Array:
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        array = np.array(np.nan)
+        raise SimulationError(
+            f"{what} is {value!r:.60}, which are not numbers",
+            where,
+            "give a number, or a list of numbers; inputs also as one expression for all with "
+            "numbers among the definitions, or as a list of Tables alone",
+        ) from None
     if array.ndim > 1 or not array.size:
         raise SimulationError(
             f"{what} has the shape {array.shape}",

@@ -82,7 +82,7 @@ class Batch:
             raise SimulationError(
                 f"there is no column '{name}'",
                 f"batch of model '{self.model.name}'",
-                f"{nearest(str(name), list(self.final))} Name it in columns=…",
+                f"{nearest(str(name), list(self.final))}, or name it in columns=…",
             )
         return self.final[name]
 
@@ -151,8 +151,9 @@ class Batch:
         endings = ", ".join(f"{n} {e.name.lower().replace('_', ' ')}" for e, n in counts.items())
         scalar = int(np.sum(self.scalar))
         note = f", {scalar} finished in scalar code" if scalar else ""
+        word = "trajectory" if self.count == 1 else "trajectories"
         return (
-            f"{self.count} trajectories: {endings}; {int(np.sum(self.steps))} steps, "
+            f"{self.count} {word}: {endings}; {int(np.sum(self.steps))} steps, "
             f"{int(np.sum(self.nfev))} evaluations{note}"
         )
 
