@@ -140,18 +140,23 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
         return None
     free = [index[name] for name in named] if named else elimination.independent
     unit = ca.SX.eye(len(speeds))
+    repeated = elimination.repeated
+    kept = tuple(k for k in range(len(rows)) if k not in repeated)
 
     def solve(of_rows: ca.SX, of_eta: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-        values = {k: of_eta[j, :] for j, k in enumerate(free)}
-        return elimination.solve([of_rows[k, :] for k in range(len(rows))], values)
+        of_kept = {k: of_rows[j, :] for j, k in enumerate(kept)}
+        return elimination.solve(of_kept, {k: of_eta[j, :] for j, k in enumerate(free)})
 
     return Choice(
-        kept=tuple(range(len(rows))),
-        redundant=(),
+        kept=kept,
+        redundant=tuple(
+            Redundancy(row=k, follows_from=tuple(rows[j].name for j in repeated[k]))
+            for k in sorted(repeated)
+        ),
         names=tuple(speeds[k] for k in free),
         E=ca.sparsify(unit[free, :]) if free else ca.SX(0, len(speeds)),
-        solved=stack([row.velocity for row in rows]),
-        P=ca.SX.eye(len(rows)),
+        solved=stack([rows[k].velocity for k in kept]),
+        P=ca.SX.eye(len(kept)),
         solve=solve,
     )
 

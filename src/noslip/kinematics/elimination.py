@@ -13,14 +13,17 @@ joint then solves its few rows for its few dependent speeds:
 
     (3)  (a·H_dep) v_dep = b − a·X V_P − a·H_free v_free − (what was known on the way)
 
-No matrix of all rows and speeds is formed. Where rows do not fit this order (loops, planes that
-move, expressions), there is no elimination, and the rows are solved together.
+No matrix of all rows and speeds is formed. A row that meets others it repeats on its way, such as
+that of the second wheel on an axle, is left out there, and so is one that arrives at the ground
+with nothing in it. Where rows do not fit this order (loops, planes that move, expressions), there
+is no elimination, and the rows are solved together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import casadi as ca
 import numpy as np
@@ -37,6 +40,8 @@ Array = NDArray[np.float64]
 
 #: A pivot below this, with angular speeds scaled by a length of the model, determines nothing.
 LEAST_PIVOT = 1e-3
+#: What is smaller than this beside what it is made of is zero.
+ZERO = 1e-10
 
 
 @dataclass(slots=True)
@@ -59,6 +64,7 @@ class Elimination:
     rows : by node: the rows solved there.
     dependent : by node: the speeds they determine.
     given : speed → row that states it outright (a speed input).
+    repeated : row → the rows that it follows from.
     """
 
     tree: Tree
@@ -66,6 +72,7 @@ class Elimination:
     rows: dict[int, list[_Row]]
     dependent: dict[int, list[int]]
     given: dict[int, int]
+    repeated: dict[int, tuple[int, ...]]
 
     @property
     def independent(self) -> list[int]:
@@ -73,9 +80,9 @@ class Elimination:
         taken = {k for speeds in self.dependent.values() for k in speeds} | set(self.given)
         return [k for k in range(self.num_speeds) if k not in taken]
 
-    def solve(self, values: Sequence[ca.SX], free: dict[int, ca.SX]) -> tuple[ca.SX, list[ca.SX]]:
+    def solve(self, values: dict[int, ca.SX], free: dict[int, ca.SX]) -> tuple[ca.SX, list[ca.SX]]:
         """Tree speeds (nv, c) for right-hand sides (1, c) of the rows and free speeds; pivots."""
-        columns = next(iter([*values, *free.values()]), ca.SX(1, 1)).shape[1]
+        columns = next(iter([*values.values(), *free.values()]), ca.SX(1, 1)).shape[1]
         v: list[ca.SX] = [free.get(k, ca.SX(1, columns)) for k in range(self.num_speeds)]
         for k, stated in self.given.items():
             v[k] = values[stated]
@@ -95,7 +102,7 @@ class Elimination:
         return ca.vertcat(*v), pivots
 
     def _solve_joint(
-        self, i: int, carried: ca.SX, values: Sequence[ca.SX], v: list[ca.SX]
+        self, i: int, carried: ca.SX, values: dict[int, ca.SX], v: list[ca.SX]
     ) -> list[ca.SX]:
         """(3): put the dependent speeds of a joint into v; their pivots."""
         node, dependent = self.tree.nodes[i], self.dependent[i]
@@ -176,11 +183,12 @@ def _assign(
     """Carry every row to the first joint with a speed to determine, tips first."""
     placed: dict[int, list[_Row]] = {}
     dependent: dict[int, list[int]] = {}
+    repeated: dict[int, tuple[int, ...]] = {}
     at_node: dict[int, list[_Row]] = {}
     for row in waiting:
         at_node.setdefault(row.node, []).append(row)
     for i in reversed(range(len(tree.nodes))):
-        node, here = tree.nodes[i], at_node.pop(i, [])
+        node, here = tree.nodes[i], _without_repeats(at_node.pop(i, []), numbers, repeated)
         speeds = list(range(node.speeds.start, node.speeds.stop))
         open_speeds = [
             k for k in speeds if k not in given and (independent is None or k not in independent)
@@ -201,24 +209,71 @@ def _assign(
             if not placed[i]:
                 del placed[i], dependent[i]
         for row in here:
-            passed = ca.sparsify(ca.mtimes(row.covector.T, node.H)) if speeds else ca.SX(1, 0)
-            for k in speeds:
-                coefficient = passed[k - speeds[0]]
-                if coefficient.nnz() and not coefficient.is_zero():
-                    if k in dependent.get(i, []):
-                        return None  # the row would tie this speed to the ones before it
-                    row.known.append((k, coefficient))
-            if node.parent < 0:
+            for k, coefficient in _nonzero(row, node.H, numbers):
+                if speeds[k] in dependent.get(i, []):
+                    return None  # the row would tie this speed to the ones before it
+                row.known.append((speeds[k], coefficient))
+            if node.parent >= 0:
+                row.covector = _covector_to_parent(tree, i, row.covector)
+                at_node.setdefault(node.parent, []).append(row)
+            elif row.known:
                 return None  # nothing is left for it to determine
-            row.covector = _covector_to_parent(tree, i, row.covector)
-            at_node.setdefault(node.parent, []).append(row)
+            else:
+                repeated[row.index] = ()
     if independent is not None:
         taken = {k for speeds in dependent.values() for k in speeds} | set(given)
         if taken | independent != set(range(len(scale))):
             return None
     return Elimination(
-        tree=tree, num_speeds=len(scale), rows=placed, dependent=dependent, given=given
+        tree=tree,
+        num_speeds=len(scale),
+        rows=placed,
+        dependent=dependent,
+        given=given,
+        repeated=_resolved(repeated),
     )
+
+
+def _without_repeats(
+    here: list[_Row], numbers: Callable[[ca.SX], Array], repeated: dict[int, tuple[int, ...]]
+) -> list[_Row]:
+    """Rows on one body without those that follow from the ones before them, which are noted."""
+    free = sorted((row for row in here if not row.known), key=attrgetter("index"))
+    if len(free) < 2:
+        return here
+    values = numbers(ca.vertcat(*[row.covector for row in free])).reshape(-1, len(free), 6)
+    kept: list[int] = []
+    for j, row in enumerate(free):
+        before, own = values[:, kept, :].transpose(0, 2, 1), values[:, j, :]
+        shares = [np.linalg.lstsq(B, a, rcond=None)[0] for B, a in zip(before, own, strict=True)]
+        rest = [a - B @ c for B, a, c in zip(before, own, shares, strict=True)]
+        if kept and np.linalg.norm(rest) <= ZERO * np.linalg.norm(own):
+            most = np.abs(shares).max(axis=0)
+            follows = [free[k].index for k, share in zip(kept, most, strict=True) if share > ZERO]
+            repeated[row.index] = tuple(follows)
+        else:
+            kept.append(j)
+    return [row for row in here if row.index not in repeated]
+
+
+def _resolved(repeated: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """The same with nothing but rows that are kept; rows left out first may refer to later ones."""
+    found: dict[int, set[int]] = {}
+    for k in reversed(repeated):
+        found[k] = set().union(*(found.get(j, {j}) for j in repeated[k]))
+    return {k: tuple(sorted(rows)) for k, rows in found.items()}
+
+
+def _nonzero(row: _Row, H: ca.SX, numbers: Callable[[ca.SX], Array]) -> list[tuple[int, ca.SX]]:
+    """Places and values of a row's coefficients on a joint's speeds that are not always zero."""
+    if not H.shape[1]:
+        return []
+    coefficients = ca.sparsify(ca.mtimes(row.covector.T, H))
+    if not coefficients.nnz():
+        return []
+    sizes = np.abs(numbers(ca.densify(coefficients).T)).max(axis=0)
+    largest = np.abs(numbers(row.covector)).max()
+    return [(k, coefficients[k]) for k, size in enumerate(sizes) if size > ZERO * largest]
 
 
 def _pivots(table: Array) -> tuple[list[int], list[int]]:

@@ -44,8 +44,6 @@ def accelerations(kinematics, values):
 TOGETHER = {
     # independent speeds that are expressions
     *("lhd", "tricycle", "whipple-bicycle", "steered-arm"),
-    # rows that repeat each other
-    *("agv", "carriage"),
     # general rows
     *("sleigh-by-row", "point-on-circle", "moving-rows"),
     # planes that move
@@ -96,6 +94,27 @@ def test_a_train_is_solved_from_its_tractor(found):
     assert [len(rows) for rows in found[-1].rows.values()] == [1] * 6
 
 
+def test_second_wheels_of_axles_repeat_the_first(found, monkeypatch, rng):
+    model = train(3, wheels=True)
+    eliminated = trace(model)
+    assert [s.name for s in eliminated.independent_speeds] == ["tractor.vx", "tractor.rate"]
+    repeated = {eliminated.rows[r.row].name: r.follows_from for r in eliminated.redundant}
+    laterals = {f"right{k}_rim.lateral": (f"left{k}_rim.lateral",) for k in range(4)}
+    assert {name: follows for name, follows in repeated.items() if follows} == laterals
+    names = tuple(s.name for s in eliminated.independent_speeds)
+    monkeypatch.setattr(basis, "LONGEST_DENSE", 10**6)
+    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
+    together = trace(model, independent=names)
+    others = {together.rows[r.row].name: r.follows_from for r in together.redundant}
+    assert others.keys() == repeated.keys()
+    t, q = together.probe.configurations(1)[0]
+    values = (t, np.concatenate([q, rng.normal(size=2)]), rng.normal(size=1), together.probe.params)
+    for one, other in zip(
+        accelerations(eliminated, values), accelerations(together, values), strict=True
+    ):
+        assert one == pytest.approx(other, rel=1e-10, abs=1e-10 * max(1.0, np.abs(other).max()))
+
+
 class TestGrowth:
     """Operations of one right-hand side grow exactly with the number of bodies."""
 
@@ -104,8 +123,9 @@ class TestGrowth:
         system = ns.System(equations=ns.derive(model))
         return system.program("rates", system.rates_expression).num_operations
 
-    def test_train(self):
-        first, second, third = (self.operations(train(n)) for n in (48, 96, 144))
+    @pytest.mark.parametrize(("wheels", "sizes"), [(False, (48, 96, 144)), (True, (12, 20, 28))])
+    def test_train(self, wheels, sizes):
+        first, second, third = (self.operations(train(n, wheels=wheels)) for n in sizes)
         assert third - second == second - first
 
     def test_chain(self):
