@@ -249,6 +249,16 @@ def test_a_system_keeps_what_is_made_for_it_and_lets_the_oldest_go():
     assert made == list(range(MOST_KEPT + 1))
 
 
+def test_an_output_does_not_hide_a_coordinate(system_of, refuses):
+    system = system_of("agv")
+    run = {"with_respect_to": ["r"], "duration": 0.1, "start": {"wheel1.rate": -5.0}, "samples": 2}
+    with refuses(ns.SimulationError, "'platform.x' has the name", "outputs", "of its own"):
+        ns.simulate_sensitivities(system, outputs={"platform.x": "t"}, **run)
+    same = ns.simulate_sensitivities(system, outputs={"platform.x": "platform.x"}, **run)
+    plain = ns.simulate_sensitivities(system, **run)
+    assert same["platform.x"] == pytest.approx(plain["platform.x"], rel=1e-12)
+
+
 def test_columns_are_found_by_name(system_of, refuses):
     run = RUNS["vehicle with linear table"]
     system = system_of(run.model)

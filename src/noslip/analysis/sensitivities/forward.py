@@ -108,6 +108,7 @@ def simulate_sensitivities(
     )
     check_named(progress, cancel, outputs=outputs)
     texts = dict(outputs or {})
+    _check_free(system, texts)
 
     def code_of(there: System) -> TangentCode:
         return tangent_code(there, inputs, request.definitions, request.variables, texts)
@@ -142,6 +143,18 @@ def simulate_sensitivities(
             "pass on_failure='return' to look at the motion until then",
         )
     return result
+
+
+def _check_free(system: System, texts: Mapping[str, str]) -> None:
+    """Refuse an output that would hide a coordinate or speed of the same name."""
+    taken = {q.name for q in (*system.coordinates, *system.speeds)}
+    for name, text in texts.items():
+        if name in taken and text != name:
+            raise SimulationError(
+                f"output '{name}' has the name of a coordinate or speed",
+                f"sensitivities of model '{system.model.name}', outputs",
+                "give it a name of its own",
+            )
 
 
 def _bases(request: Request, first: int) -> tuple[InputTable, ...]:
