@@ -35,6 +35,8 @@ NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the
 APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
 CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
 START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
+BESIDE = 1e-4  # secants towards a root begin at this fraction of a step beside it
+VANISHED = 1e-3  # at a root a value is below this share of those beside it, but where it jumps
 EPS = 2.0**-52
 
 # Stages of RK4 after the first by their weights, and the end of its step; their times.

@@ -97,6 +97,25 @@ def test_a_value_that_is_zero_where_it_is_looked_at_crosses_once(pendulum):
     assert found == {text: [time] for text, time in AT_ZERO.items()}
 
 
+#: Values that jump over zero where the angle passes through it: no secant finds their roots.
+JUMPS = {"sign": "sign(swing.angle)", "stairs": "floor(100*swing.angle) + 0.5"}
+
+
+@pytest.mark.parametrize("rtol", [1e-7, 1e-9])
+def test_a_value_that_jumps_over_zero_is_found_as_one_that_passes(pendulum, rtol):
+    """Dense output is rough at these tolerances, so roots are refined on steps of their own."""
+    asked = {"start": {"swing.angle": 1.2}, "rtol": rtol, "atol": rtol}
+    events = {"through": "swing.angle", **JUMPS}
+    run = ns.simulate(pendulum, duration=10.0, samples=2, events=events, **asked)
+    asked["starts"] = asked.pop("start")
+    batch = ns.simulate_batch(pendulum, duration=10.0, events=JUMPS, max_events=9, **asked)
+    through = run.event_times["through"]
+    assert len(through) == 9
+    for name in JUMPS:
+        assert run.event_times[name] == pytest.approx(through, abs=rtol)
+        assert batch.event_times[name][0] == pytest.approx(through, abs=rtol)
+
+
 def test_one_name_for_both_is_refused(pendulum):
     both = {"stop": {"a": "t - 1"}, "events": {"a": "t - 1"}}
     with pytest.raises(ns.SimulationError, match="both stops the run and is an event"):

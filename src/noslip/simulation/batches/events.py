@@ -17,6 +17,7 @@ import math
 from noslip.simulation import rules
 from noslip.simulation.batches.samples import find_rough, interpolate, partial_steps
 from noslip.simulation.batches.setup import (
+    DENSE_ROOT,
     EVALUATIONS,
     EVENT,
     EXPECTED,
@@ -48,7 +49,14 @@ from noslip.simulation.batches.setup import (
 )
 from noslip.simulation.batches.steps import find_inputs
 from noslip.simulation.native import call, copy, native, reals, unit, words
-from noslip.simulation.rules import ACCEPTED, CHECKS_PER_STEP, EPS, START_FRACTION
+from noslip.simulation.rules import (
+    ACCEPTED,
+    BESIDE,
+    CHECKS_PER_STEP,
+    EPS,
+    START_FRACTION,
+    VANISHED,
+)
 
 _crosses = native(rules.crosses)
 _expected_root = native(rules.expected_root)
@@ -122,21 +130,24 @@ def locate(s, event, right):
 def refine(s, event):
     """Roots in ROOT of one event once more, by secants on steps of their own.
 
-    In the lanes of SELECT whose dense output is too rough.
+    In the lanes of SELECT whose dense output is too rough. Secants do not find where a value jumps
+    over zero: there the root on dense output stays.
     """
     lanes, select, rough = s.lanes, word(s, SELECT), word(s, ROUGH)
     root, theta, mask = real(s, ROOT), real(s, THETA), word(s, LOOKING)
     a, f_a, b = real(s, A), real(s, F_A), real(s, B)
+    dense, largest = real(s, DENSE_ROOT), real(s, F_B)
     probe = reals(s.probe + 8 * lanes * event)
     goes_on = False
     for j in range(lanes):
         mask[j] = -1 if select[j] != 0 and rough[j] == -1 else 0
-        a[j], theta[j] = root[j], root[j]
-        b[j] = root[j] - 1e-4 if root[j] > 0.5 else root[j] + 1e-4
+        a[j], theta[j], dense[j] = root[j], root[j], root[j]
+        f_a[j], largest[j] = 0.0, 0.0
+        b[j] = root[j] - BESIDE if root[j] > 0.5 else root[j] + BESIDE
         goes_on = goes_on or mask[j] != 0
     for attempt in range(10):
         if not goes_on:
-            return
+            break
         partial_steps(s, s.point)
         find_inputs(s, real_at(s, TIME), s.point)
         call(s.events, (real_at(s, TIME), s.point, s.inputs, s.parameters, s.probe))
@@ -146,6 +157,11 @@ def refine(s, event):
                 continue
             word(s, EVALUATIONS)[j] += s.num_stages
             f = probe[j]
+            if attempt < 2:
+                largest[j] = max(largest[j], abs(f))
+            if f == 0.0:
+                f_a[j], root[j], mask[j] = f, a[j], 0
+                continue
             if attempt == 0:
                 f_a[j], b[j], a[j] = f, a[j], b[j]
                 theta[j], goes_on = a[j], True
@@ -158,6 +174,9 @@ def refine(s, event):
             following = a[j] - f * (a[j] - b[j]) / (f - f_b)
             b[j], a[j] = a[j], min(max(following, 0.0), 1.0)
             theta[j], goes_on = a[j], True
+    for j in range(lanes):
+        if not abs(f_a[j]) <= VANISHED * largest[j]:
+            root[j] = dense[j]
 
 
 @unit

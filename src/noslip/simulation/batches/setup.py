@@ -26,8 +26,9 @@ REAL_ROWS = (
     *("TIME", "THETA", "T_END"),
     # of a projection, before
     "RESIDUAL",
-    # search of a root: three points and their values, where it is expected, where it was found
-    *("A", "F_A", "B", "F_B", "C", "F_C", "EXPECTED", "ROOT"),
+    # search of a root: three points and their values, where it is expected, where it was found; on
+    # dense output
+    *("A", "F_A", "B", "F_B", "C", "F_C", "EXPECTED", "ROOT", "DENSE_ROOT"),
     # fractions of the step where the stretch looked at for events begins, and of the last event
     *("LEFT", "STOP_THETA"),
 )
@@ -112,7 +113,7 @@ WORKER = np.dtype(
 
 (
     T, H, H_TRY, T_NEW, LAST, ERROR, BEGIN, STOP, SMALLEST, TIME, THETA, T_END, RESIDUAL,
-    A, F_A, B, F_B, C, F_C, EXPECTED, ROOT, LEFT, STOP_THETA,
+    A, F_A, B, F_B, C, F_C, EXPECTED, ROOT, DENSE_ROOT, LEFT, STOP_THETA,
 ) = range(len(REAL_ROWS))  # fmt: skip
 (
     INDEX, CODE, WHICH, VERDICT, SELECT, MASK, HEALTHY, DENSE, STALE, FIRST, MAY_GROW, LANDS,

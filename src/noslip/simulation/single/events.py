@@ -13,7 +13,7 @@ import numpy as np
 
 from noslip.simulation import rules
 from noslip.simulation.native import call_at, copy, fused, reals, unit
-from noslip.simulation.rules import CHECKS_PER_STEP, EPS, START_FRACTION
+from noslip.simulation.rules import BESIDE, CHECKS_PER_STEP, EPS, START_FRACTION, VANISHED
 from noslip.simulation.single.dense import dense_is_rough, interpolate, partial_step, state_within
 from noslip.simulation.single.projection import settle
 from noslip.simulation.single.rates import find_inputs
@@ -63,22 +63,30 @@ def locate(s, t, h, event, left, right):
 
 @fused
 def refine(s, t, h, event, theta):
-    """Root θ of an event on steps of their own, by secants from the root on dense output."""
-    a, b = theta, theta - 1e-4 if theta > 0.5 else theta + 1e-4
+    """Root θ of an event on steps of their own, by secants from the root on dense output.
+
+    Secants do not find where a value jumps over zero: there the root on dense output stays.
+    """
+    a, b = theta, theta - BESIDE if theta > 0.5 else theta + BESIDE
     f_a = f_b = np.nan
+    largest = 0.0
     for attempt in range(10):
         partial_step(s, t, h, a)
         find_inputs(s, t + a * h, s.point)
         call_at(s.events, t + a * h, s.point, s.inputs, s.event_parameters, s.probe)
         f = reals(s.probe)[event]
+        if f == 0.0:
+            return a
         if attempt == 0:
-            f_a, a, b = f, b, a
+            f_a, a, b, largest = f, b, a, abs(f)
             continue
         f_b, f_a = f_a, f
+        if attempt == 1:
+            largest = max(largest, abs(f))
         if f_a == f_b or abs(a - b) <= 4.0 * EPS * max(1.0, abs(t) / h):
             break
         a, b = min(max(a - f_a * (a - b) / (f_a - f_b), 0.0), 1.0), a
-    return a
+    return a if abs(f_a) <= VANISHED * largest else theta
 
 
 @fused
