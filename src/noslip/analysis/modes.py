@@ -75,16 +75,21 @@ class Mode:
 def modes_of(
     eigenvalues: np.ndarray, vectors: np.ndarray, names: Sequence[str]
 ) -> tuple[Mode, ...]:
-    """A mode for each real eigenvalue and each pair, in the order given."""
+    """A mode for each real eigenvalue and each pair, in the order given.
+
+    What rounding makes of a double zero is a pair close to it; it does not swing.
+    """
     modes = []
-    for k, value in enumerate(eigenvalues):
+    least = _least(eigenvalues)
+    for k, found in enumerate(eigenvalues):
+        value = complex(found) if abs(found) > least else complex(found.real)
         if value.imag < 0:
             continue
         sizes = np.abs(vectors[:, k])
         largest = float(np.max(sizes, initial=0.0)) or 1.0
         modes.append(
             Mode(
-                eigenvalue=complex(value),
+                eigenvalue=value,
                 word=word_of(value, eigenvalues),
                 shares={n: float(x) / largest for n, x in zip(names, sizes, strict=True)},
             )
@@ -94,10 +99,14 @@ def modes_of(
 
 def word_of(value: complex, eigenvalues: np.ndarray) -> str:
     """``grows``, ``decays`` or ``stays``, for one of these eigenvalues."""
-    least = NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues))))
-    if abs(value.real) <= least:
+    if abs(value.real) <= _least(eigenvalues):
         return "stays"
     return "grows" if value.real > 0 else "decays"
+
+
+def _least(eigenvalues: np.ndarray) -> float:
+    """1/s; what is smaller is none."""
+    return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
 
 
 def modes_text(modes: Sequence[Mode]) -> list[str]:

@@ -80,7 +80,10 @@ def read_changes(
         try:
             unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
         except expressions.ExpressionError as error:
-            raise click.UsageError(f"{said}: the value cannot be read: {error}") from None
+            raise click.UsageError(
+                f"{said}: the value cannot be read: {error}; give a number in SI units without "
+                "its unit (m, rad, s, kg, N), or an expression such as 2*r or 5*pi/180"
+            ) from None
         if unknown and name in inputs:
             values[name] = text
             continue

@@ -22,6 +22,19 @@ def test_eigenvalues_with_words(invoke):
     assert "stable: halves in 0.894 s, swings at 0.7106 Hz" in result.output
 
 
+def test_two_eigenvalues_of_zero_do_not_swing(invoke):
+    """Without gravity a bicycle may lean as it likes: a second neighboring steady motion."""
+    text = invoke("linearize", "whipple-bicycle", "--set", "speed=3", "--set", "g=0").output
+    assert text.count("neutral: a neighboring steady motion") == 2
+    assert "swings at 0.5469 Hz" in text and text.count("swings") == 1
+
+
+def test_a_wheel_of_negative_radius_is_told_before_its_picture(invoke):
+    text = invoke("linearize", "whipple-bicycle", "--set", "rR=-0.3").output
+    assert "1. contact 'rear_wheel' has wheel.radius -0.3, expected more than 0" in text
+    assert "2. body 'rear_wheel' has shapes[0]" in text
+
+
 def test_a_sweep_leaves_a_figure(invoke, tmp_path):
     result = invoke("linearize", "whipple-bicycle", "--sweep", "speed=0:10:21")
     assert "stable: 4.292382536 to 6.024262015 m/s" in result.output
@@ -71,6 +84,7 @@ def test_a_steady_turn_is_searched_for(invoke):
         (("--find", "steer_torque"), 2, "--find needs --steady"),
         (("--set", "steer_torque=sin(t)"), 2, "constant inputs"),
         (("--set", "frame.lean=0.2", "--set", "speed=5"), 1, "the motion is not steady"),
+        (("--set", "speed=5 m/s"), 2, "a number in SI units without its unit"),
         (("--set", "sped=5"), 1, "did you mean 'speed'"),
         (("--sweep", "speed=0:1", "-o", "x.txt"), 1, "a figure cannot be written"),
     ],
