@@ -112,14 +112,17 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
     unknown = expressions.names_in(tree) - known - set(expressions.CONSTANTS)
     if unknown:
         name = sorted(unknown)[0]
-        is_named = name in layout_of(system).names
+        if name in layout_of(system).names:
+            raise SimulationError(
+                f"expression '{text}' uses '{name}', which is not known here",
+                f"{where} of model '{system.model.name}'",
+                "named angles and independent speeds are for starts and columns: write it with "
+                + _of_joint(system, name),
+            )
         raise SimulationError(
-            f"expression '{text}' uses '{name}', which is not known" + (" here" * is_named),
+            f"expression '{text}' uses '{name}', which is not known",
             f"{where} of model '{system.model.name}'",
-            "named angles and independent speeds are for starts and columns: write it with "
-            f"{_of_joint(system, name)}"
-            if is_named
-            else nearest(name, sorted(known)),
+            nearest(name, sorted(known)),
         )
     if is_undefined(tree, {}):
         raise SimulationError(
