@@ -63,6 +63,12 @@ def check_run(
             f"{function} takes a System, got {type(system).__name__}: compile the equations first"
         )
     where = f"simulation of model '{system.model.name}'"
+    if not system.coordinates:
+        raise SimulationError(
+            "the model has no coordinates: nothing in it can move",
+            where,
+            "give a body a joint that lets it move",
+        )
     if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
         raise SimulationError(
             f"the tolerances are rtol = {rtol}, atol = {atol}",

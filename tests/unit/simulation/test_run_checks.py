@@ -49,6 +49,16 @@ def test_settings_that_no_run_could_use(disk, refuses, given, what, fix):
         ns.simulate(disk, duration=0.1, start=START, **given)
 
 
+@pytest.mark.parametrize("run", [ns.simulate, ns.simulate_batch])
+def test_a_mechanism_that_cannot_move(refuses, run):
+    b = ns.ModelBuilder("post", gravity=(0.0, 0.0, -9.81))
+    b.body("post", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    b.joint("foot", ns.Fixed(), parent="world", child="post")
+    system = ns.compile(ns.derive(b.build()))
+    with refuses(ns.SimulationError, "nothing in it can move", "model 'post'", "give a body a"):
+        run(system, duration=1.0)
+
+
 def test_a_scenario_is_refused_alike(disk, refuses):
     with refuses(ns.SimulationError, "rtol = 1e-20", WHERE, "rtol from 1e-15"):
         ns.run_scenario(disk, rtol=1e-20, atol=1e-20)
