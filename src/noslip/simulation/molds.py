@@ -12,7 +12,7 @@ from noslip.engines.system import Array, System
 from noslip.simulation.checks import METHODS
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.memory import Mold
-from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers
+from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers, direct_steps
 
 
 def mold_of(
@@ -59,7 +59,8 @@ def mold_of(
             num_endings=num_endings,
             health_floors=np.array(floors),
             method=METHODS[method],
-            direct_steps=_direct_steps(plan, len(numbers.start_state)),
+            # where Python is called back, none on the calling thread
+            direct_steps=0 if plan.callback else direct_steps(len(numbers.start_state)),
         )
         return Mold(laid_out)
 
@@ -78,8 +79,3 @@ def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float)
     count = int(np.floor((end_time - start_time) / period * (1 + 1e-12))) + 1
     times: Array = start_time + period * np.arange(count, dtype=float)
     return times[times >= t - 1e-9 * period]
-
-
-def _direct_steps(plan: InputPlan, num_states: int) -> int:
-    """Steps to take on the calling thread: those of some ms, none where Python is called back."""
-    return 0 if plan.callback is not None else 400_000 // num_states**2

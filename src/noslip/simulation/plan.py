@@ -239,6 +239,11 @@ class IntegrationPlan:
         yield "projection_tolerance", is_met, what, "give a small number, such as 1e-12"
 
 
+def direct_steps(num_states: int) -> int:
+    """Steps to take on the calling thread: those of some milliseconds."""
+    return 400_000 // num_states**2
+
+
 def _rules_of_numbers(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
     """What must hold of the start and of the times of every run."""
     is_met = p.start_state.size > 0 and bool(np.isfinite(p.start_state).all())

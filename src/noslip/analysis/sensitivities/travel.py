@@ -19,7 +19,7 @@ from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
 from noslip.simulation.basis import other_basis
-from noslip.simulation.plan import InputTable, IntegrationPlan
+from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
@@ -179,7 +179,7 @@ def _plan(
         step=settings.step,
         max_step=settings.max_step,
         max_steps=settings.max_steps,
-        direct_steps=400_000 // len(state) ** 2,
+        direct_steps=direct_steps(len(state)),
     )
 
 
