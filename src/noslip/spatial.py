@@ -141,24 +141,25 @@ def angles_from_quaternion(quaternion: Iterable[float], sequence: str) -> list[f
     With e = ±1 the sign of the permutation (i, j, k), R_ik = e sin b and so on; where the first
     axis is used twice, of (i, j, m) with m the third axis, and R_ii = cos b.
     """
-    return _angles([float(x) for x in quaternion], sequence, math.atan2, math.hypot)
+    return intrinsic_angles([float(x) for x in quaternion], sequence, math.atan2, math.hypot)
 
 
 def traced_angles(quaternion: ca.SX, sequence: str) -> ca.SX:
     """The same angles, traced; differentiable where they are regular."""
     parts = ca.vertsplit(quaternion)
-    return vector(_angles(parts, sequence, ca.atan2, lambda x, y: ca.sqrt(x * x + y * y)))
+    return vector(intrinsic_angles(parts, sequence, ca.atan2, lambda x, y: ca.sqrt(x * x + y * y)))
 
 
-def _angles(quaternion: list[Traced], sequence: str, atan2: Any, hypot: Any) -> list[Traced]:
+def intrinsic_angles(quaternion: Sequence[Any], sequence: str, atan2: Any, hypot: Any) -> list[Any]:
+    """The same angles in any algebra, of numbers, symbols or arrays, by its atan2 and hypot."""
     w, *u = quaternion
     i, j, k = ("xyz".index(letter) for letter in sequence)
     m = 3 - i - j
     e = 1.0 if (j - i) % 3 == 1 else -1.0
 
-    def R(row: int, column: int) -> Traced:
+    def R(row: int, column: int) -> Any:
         if row == column:
-            return w * w + 2 * u[row] * u[row] - sum(x * x for x in u)
+            return w * w + 2 * u[row] * u[row] - (u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
         third = 3 - row - column
         sign = -1.0 if (column - row) % 3 == 1 else 1.0
         return 2 * (u[row] * u[column] + sign * w * u[third])

@@ -18,6 +18,7 @@ from noslip.model.quantities import Quantity
 from noslip.simulation.input_expressions import read_expression
 from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.start_rows import Orientation, layout_of
+from noslip.spatial import traced_angles
 
 Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
 
@@ -105,36 +106,4 @@ def _entry(column: Callable[[], Any], k: int) -> ca.SX:
 
 def _angles(q: ca.SX, o: Orientation) -> list[ca.SX]:
     """Named angles of a quaternion, traced."""
-    quaternion = ca.vertsplit(q[o.quaternion : o.quaternion + 4])
-    return intrinsic_angles(quaternion, o.angles.sequence, ca.atan2, ca.sqrt)
-
-
-def intrinsic_angles(
-    quaternion: Sequence[Any], sequence: str, atan2: Callable[..., Any], sqrt: Callable[..., Any]
-) -> list[Any]:
-    """Intrinsic angles of unit quaternions, in any algebra.
-
-    The formulas are those of :func:`spatial.angles_from_quaternion`.
-
-    Parameters
-    ----------
-    quaternion : w, x, y and z: symbols, or an array each.
-    sequence : three letters of axes.
-    atan2, sqrt : of that algebra.
-    """
-    w, *u = quaternion
-    i, j, k = ("xyz".index(letter) for letter in sequence)
-    m = 3 - i - j
-    e = 1.0 if (j - i) % 3 == 1 else -1.0
-
-    def R(row: int, column: int) -> Any:
-        if row == column:
-            return w * w + 2 * u[row] * u[row] - (u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
-        sign = -1.0 if (column - row) % 3 == 1 else 1.0
-        return 2 * (u[row] * u[column] + sign * w * u[3 - row - column])
-
-    if i == k:
-        middle = atan2(sqrt(R(i, j) ** 2 + R(i, m) ** 2), R(i, i))
-        return [atan2(R(j, i), -e * R(m, i)), middle, atan2(R(i, j), e * R(i, m))]
-    middle = atan2(e * R(i, k), sqrt(R(i, i) ** 2 + R(i, j) ** 2))
-    return [atan2(-e * R(j, k), R(k, k)), middle, atan2(-e * R(i, j), R(i, i))]
+    return ca.vertsplit(traced_angles(q[o.quaternion : o.quaternion + 4], o.angles.sequence))

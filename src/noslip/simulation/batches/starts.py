@@ -35,10 +35,10 @@ from noslip.simulation.batches.algebra import (
     quaternions,
 )
 from noslip.simulation.batches.arrays import Array
-from noslip.simulation.batches.columns import intrinsic_angles
 from noslip.simulation.start import complete_start
 from noslip.simulation.start_closing import TOLERANCE
 from noslip.simulation.start_rows import Layout, Orientation, Rows, layout_of
+from noslip.spatial import intrinsic_angles
 
 BLOCK = 1024  # trajectories completed together
 MAX_CORRECTIONS = 20
@@ -206,7 +206,9 @@ def _angles(o: Orientation, given: Mapping[str, Array], q: Array) -> list[Array]
         return _values(o.angle_names, given, len(q))
     quaternion = list(q[:, o.quaternion : o.quaternion + 4].T)
     atan2 = partial(each, math.atan2)
-    return intrinsic_angles(quaternion, o.angles.sequence, atan2, np.sqrt)
+    return intrinsic_angles(
+        quaternion, o.angles.sequence, atan2, lambda x, y: np.sqrt(x * x + y * y)
+    )
 
 
 def _normalized(system: System, q: Array) -> Array:
