@@ -1,6 +1,7 @@
 """Imports go one way: a package is a stage and imports only from earlier ones."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,9 @@ ALLOWED = {
     ("cli", "__version__"): "--version prints it",
     ("show", "__version__"): "the summary of a run says by which version it was made",
 }
+
+#: The folders of the studio, in the order data flows.
+STUDIO = ["choosing", "running", "driving", "page", "server"]
 
 FILES = sorted(SOURCE.rglob("*.py"))
 
@@ -77,6 +81,18 @@ def test_imports_go_one_way(path):
         assert here in RANKS, f"{place}, but __init__.py imports nothing of the package"
         assert RANKS[there] < RANKS[here], f"{place}, which comes after it"
         assert there in ONLY.get(here, RANKS), f"{place}, which it must not know"
+
+
+def test_folders_of_the_studio_go_one_way():
+    studio = SOURCE / "show" / "studio"
+    for path in sorted(studio.rglob("*.py")):
+        here = path.relative_to(studio).parts[0].removesuffix(".py")
+        if here == "__init__":
+            continue
+        for line in path.read_text().splitlines():
+            found = re.match(r"\s*(?:from|import) noslip\.show\.studio\.(\w+)", line)
+            if found:
+                assert STUDIO.index(found[1]) <= STUDIO.index(here), f"{path}: {line}"
 
 
 def test_every_exception_is_still_needed():

@@ -10,12 +10,12 @@ import noslip as ns
 from noslip.analysis.scenario import run_scenario
 from noslip.errors import Fault
 from noslip.model.files import parse_model
-from noslip.show.studio.choice import INPUTS, PATH
-from noslip.show.studio.curves import column, data, pictures, same_columns, scale, series
-from noslip.show.studio.downloads import KINDS, file_stem, make_file
-from noslip.show.studio.session import Session
-from noslip.show.studio.shelf import Shelf
-from noslip.show.studio.texts import faults_html, verdicts_html
+from noslip.show.studio.choosing.choice import INPUTS, PATH
+from noslip.show.studio.page.curves import column, data, pictures, same_columns, scale, series
+from noslip.show.studio.page.downloads import KINDS, file_stem, make_file
+from noslip.show.studio.page.texts import faults_html, verdicts_html
+from noslip.show.studio.running.session import Session
+from noslip.show.studio.running.shelf import Shelf
 
 
 @pytest.fixture(scope="module")

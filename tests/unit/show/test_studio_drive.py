@@ -9,11 +9,11 @@ import noslip as ns
 from noslip.library import MODELS
 from noslip.show.scene.frames import frames as make_frames
 from noslip.show.scene.scene import scene
-from noslip.show.studio.channels import make_helm
-from noslip.show.studio.driver import Driver
-from noslip.show.studio.film import Film
-from noslip.show.studio.helm import FORCE, PLACE, SPEED
-from noslip.show.studio.servo import Servo
+from noslip.show.studio.driving.channels import make_helm
+from noslip.show.studio.driving.driver import Driver
+from noslip.show.studio.driving.film import Film
+from noslip.show.studio.driving.helm import FORCE, PLACE, SPEED
+from noslip.show.studio.driving.servo import Servo
 from noslip.simulation.start import complete_start
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")

@@ -7,8 +7,8 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
-from noslip.show.studio.session import Session
-from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.running.session import Session
+from noslip.show.studio.running.shelf import Shelf
 
 
 def save(path, text):

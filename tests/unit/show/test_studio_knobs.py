@@ -8,9 +8,9 @@ from noslip.analysis.scenario import run_scenario
 from noslip.control.paths.path import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.show.studio.choice import first_choice
-from noslip.show.studio.follower import find_follower
-from noslip.show.studio.forms import (
+from noslip.show.studio.choosing.changes import scenario_start
+from noslip.show.studio.choosing.choice import first_choice
+from noslip.show.studio.choosing.forms import (
     PATH_KINDS,
     TIMING_KINDS,
     form_knobs,
@@ -18,8 +18,8 @@ from noslip.show.studio.forms import (
     read_path,
     read_timing,
 )
-from noslip.show.studio.knobs import parameter_knobs, ranged, round_step, start_knobs
-from noslip.show.studio.runs import scenario_start
+from noslip.show.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
+from noslip.show.studio.running.follower import find_follower
 
 
 def parameter(value, unit="kg"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noslip.show.studio.player import Player
+from noslip.show.studio.page.player import Player
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from studio_record import Record
 
 import noslip as ns
 from noslip.show.scene.scene import scene
-from noslip.show.studio.balance import regulate
-from noslip.show.studio.channels import make_helm
-from noslip.show.studio.choice import first_choice
-from noslip.show.studio.driver import Driver
-from noslip.show.studio.helm import FORCE, SPEED
-from noslip.show.studio.rider import REACH, STATION
-from noslip.show.studio.runs import Outcome
-from noslip.show.studio.session import Session
-from noslip.show.studio.shelf import Shelf
-from noslip.show.studio.starts import beginning, standing
+from noslip.show.studio.choosing.choice import first_choice
+from noslip.show.studio.driving.balance import regulate
+from noslip.show.studio.driving.channels import make_helm
+from noslip.show.studio.driving.driver import Driver
+from noslip.show.studio.driving.helm import FORCE, SPEED
+from noslip.show.studio.driving.rider import REACH, STATION
+from noslip.show.studio.driving.starts import beginning, standing
+from noslip.show.studio.running.runs import Outcome
+from noslip.show.studio.running.session import Session
+from noslip.show.studio.running.shelf import Shelf
 from noslip.simulation.start import complete_start
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.
@@ -208,7 +208,7 @@ def test_traced_states_are_those_of_the_steady_motion():
 
 
 def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
-    from noslip.show.studio.balance import ANGLE, CHANGE, RATE
+    from noslip.show.studio.driving.balance import ANGLE, CHANGE, RATE
 
     system = bicycle()
     line = ns.linearize(system, {"speed": 3.0})

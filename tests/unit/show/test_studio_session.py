@@ -8,11 +8,11 @@ from studio_record import Record
 
 import noslip as ns
 from noslip.analysis.scenario import run_scenario
-from noslip.show.studio.choice import INPUTS, PATH, SCENARIO
-from noslip.show.studio.controls import PARAMETERS, START, TASK
-from noslip.show.studio.session import STANDING, Session
-from noslip.show.studio.shelf import Shelf
-from noslip.show.studio.shown import faults_of
+from noslip.show.studio.choosing.choice import INPUTS, PATH, SCENARIO
+from noslip.show.studio.choosing.controls import PARAMETERS, START, TASK
+from noslip.show.studio.running.session import STANDING, Session
+from noslip.show.studio.running.shelf import Shelf
+from noslip.show.studio.running.shown import faults_of
 
 
 @pytest.fixture(scope="module")

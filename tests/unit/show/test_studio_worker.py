@@ -3,7 +3,7 @@
 import threading
 import time
 
-from noslip.show.studio.worker import Superseded, Worker
+from noslip.show.studio.running.worker import Superseded, Worker
 
 
 class Slow:

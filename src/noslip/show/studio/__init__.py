@@ -1,6 +1,13 @@
 """The studio: a page in the browser on which a model is played with, served on this machine only.
 
-    Session (what one page has chosen) ──► Worker (simulates the newest choice) ──► Page (shows it)
+    Choice (what a page has chosen) ──► Session (simulates the newest one) ──► Page (shows it)
 
-Everything but `page`, `panels` and `server` is plain Python that knows no browser.
+| folder | holds |
+|---|---|
+| `choosing` | the choice, and the knobs by which it is made |
+| `running` | models at hand, the worker, the run of a choice |
+| `driving` | the same in real time, by the commands of a driver |
+| `page` | panels, picture, plots, files: all that knows a browser, with `server` |
+
+Each imports only from those above it.
 """

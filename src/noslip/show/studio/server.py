@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from noslip.errors import SimulationError
-from noslip.show.studio.browser import is_own_page, remove_share_link
-from noslip.show.studio.page import Page
-from noslip.show.studio.shelf import Shelf
+from noslip.show.studio.page.browser import is_own_page, remove_share_link
+from noslip.show.studio.page.page import Page
+from noslip.show.studio.running.shelf import Shelf
 
 HOST = "127.0.0.1"
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.studio.helm import Helm
-from noslip.show.studio.rider import make_rider
-from noslip.show.studio.servo import AbstractRule, Servo
+from noslip.show.studio.driving.helm import Helm
+from noslip.show.studio.driving.rider import make_rider
+from noslip.show.studio.driving.servo import AbstractRule, Servo
 from noslip.simulation import rules
 from noslip.simulation.inputs import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan

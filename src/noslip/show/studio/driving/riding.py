@@ -11,8 +11,8 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.kinematics.tree import Node
-from noslip.show.studio.balance import Balance, find_balance
-from noslip.show.studio.helm import (
+from noslip.show.studio.driving.balance import Balance, find_balance
+from noslip.show.studio.driving.helm import (
     FORCE,
     SPEED,
     TURNING,

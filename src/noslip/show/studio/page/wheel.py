@@ -18,17 +18,18 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.show.report.values import unit_text
 from noslip.show.scene.scene import Scene
-from noslip.show.studio.channels import make_helm
-from noslip.show.studio.choice import Choice
-from noslip.show.studio.driver import Driver
-from noslip.show.studio.film import Film
-from noslip.show.studio.helm import PLACE, SPEED, Helm
-from noslip.show.studio.runs import Outcome, split_changes
-from noslip.show.studio.starts import beginning, standing
+from noslip.show.studio.choosing.changes import split_changes
+from noslip.show.studio.choosing.choice import Choice
+from noslip.show.studio.driving.channels import make_helm
+from noslip.show.studio.driving.driver import Driver
+from noslip.show.studio.driving.film import Film
+from noslip.show.studio.driving.helm import PLACE, SPEED, Helm
+from noslip.show.studio.driving.starts import beginning, standing
+from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.start import Start
 
 if TYPE_CHECKING:
-    from noslip.show.studio.page import Page
+    from noslip.show.studio.page.page import Page
 
 #: Notches from zero to the largest command.
 NOTCHES = 10

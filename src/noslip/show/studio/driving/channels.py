@@ -22,8 +22,7 @@ from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
-from noslip.show.studio.follower import find_follower
-from noslip.show.studio.helm import (
+from noslip.show.studio.driving.helm import (
     PLACE,
     SPEED,
     TURNING,
@@ -34,7 +33,8 @@ from noslip.show.studio.helm import (
     motor_joint,
     node_of_speed,
 )
-from noslip.show.studio.riding import riding_helm
+from noslip.show.studio.driving.riding import riding_helm
+from noslip.show.studio.running.follower import find_follower
 
 #: Turning rate of a joint at most, rad/s; angle of a steering at most, rad.
 JOINT_RATE, STEERING = 0.8, 0.6

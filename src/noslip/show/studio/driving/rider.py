@@ -19,9 +19,9 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.studio.balance import Balance, Stand
-from noslip.show.studio.helm import FORCE, Helm
-from noslip.show.studio.servo import AbstractRule
+from noslip.show.studio.driving.balance import Balance, Stand
+from noslip.show.studio.driving.helm import FORCE, Helm
+from noslip.show.studio.driving.servo import AbstractRule
 from noslip.simulation.inputs import InputGenerator
 
 #: Time between stations, s, and the largest angle of a steady motion, rad.

@@ -17,20 +17,15 @@ from noslip.analysis.audit import audit
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.show.scene.scene import scene
-from noslip.show.studio.choice import DRIVE, Choice, first_choice, kept_choice
-from noslip.show.studio.controls import START, Controls, make_controls, widened
-from noslip.show.studio.entries import check_options, read_assignment
-from noslip.show.studio.mechanism import Mechanism
-from noslip.show.studio.runs import (
-    Outcome,
-    check_mechanics,
-    is_vakonomic,
-    only_known,
-    perform,
-)
-from noslip.show.studio.shelf import Shelf
-from noslip.show.studio.shown import Shown, View, faults_of, film
-from noslip.show.studio.worker import Cancel, Worker
+from noslip.show.studio.choosing.changes import only_known
+from noslip.show.studio.choosing.choice import DRIVE, Choice, first_choice, kept_choice
+from noslip.show.studio.choosing.controls import START, Controls, make_controls, widened
+from noslip.show.studio.choosing.entries import check_options, read_assignment
+from noslip.show.studio.running.mechanism import Mechanism
+from noslip.show.studio.running.runs import Outcome, check_mechanics, is_vakonomic, perform
+from noslip.show.studio.running.shelf import Shelf
+from noslip.show.studio.running.shown import Shown, View, faults_of, film
+from noslip.show.studio.running.worker import Cancel, Worker
 
 #: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
 STANDING = 1.0

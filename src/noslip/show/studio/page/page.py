@@ -17,22 +17,22 @@ from noslip.errors import Fault, NoslipError
 from noslip.formulations.certificate import Certificate
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.scene import Scene
-from noslip.show.studio import texts
-from noslip.show.studio.bin import Bin
-from noslip.show.studio.choice import DRIVE, Choice
-from noslip.show.studio.controls import Controls
-from noslip.show.studio.downloads import make_file
-from noslip.show.studio.mechanism import Mechanism
-from noslip.show.studio.panels import Panels
-from noslip.show.studio.player import Player
-from noslip.show.studio.plotting import Plots
-from noslip.show.studio.runs import Outcome
-from noslip.show.studio.session import Session
-from noslip.show.studio.shelf import Shelf
-from noslip.show.studio.shown import Shown, faults_of
-from noslip.show.studio.theater import Theater
-from noslip.show.studio.wheel import Wheel
-from noslip.show.studio.worker import Cancel, Worker
+from noslip.show.studio.choosing.choice import DRIVE, Choice
+from noslip.show.studio.choosing.controls import Controls
+from noslip.show.studio.page import texts
+from noslip.show.studio.page.bin import Bin
+from noslip.show.studio.page.downloads import make_file
+from noslip.show.studio.page.panels import Panels
+from noslip.show.studio.page.player import Player
+from noslip.show.studio.page.plotting import Plots
+from noslip.show.studio.page.theater import Theater
+from noslip.show.studio.page.wheel import Wheel
+from noslip.show.studio.running.mechanism import Mechanism
+from noslip.show.studio.running.runs import Outcome
+from noslip.show.studio.running.session import Session
+from noslip.show.studio.running.shelf import Shelf
+from noslip.show.studio.running.shown import Shown, faults_of
+from noslip.show.studio.running.worker import Cancel, Worker
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15

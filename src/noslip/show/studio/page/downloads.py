@@ -16,8 +16,8 @@ from noslip.model.model import Model
 from noslip.model.scenario import Scenario
 from noslip.show.animate import animation_html
 from noslip.show.report.report import report_html
-from noslip.show.studio.choice import DURATION, INPUTS, SCENARIO, Choice
-from noslip.show.studio.shown import Shown
+from noslip.show.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice
+from noslip.show.studio.running.shown import Shown
 
 #: Kind → what the page calls it.
 KINDS = {

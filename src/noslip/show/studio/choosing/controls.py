@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 
 from noslip.engines.system import System
-from noslip.show.studio.choice import DURATION, INPUTS, PATH, SCENARIO, Choice
-from noslip.show.studio.forms import form_knobs
-from noslip.show.studio.knobs import Knob, parameter_knobs, ranged, start_knobs
-from noslip.show.studio.runs import scenario_start
+from noslip.show.studio.choosing.changes import scenario_start
+from noslip.show.studio.choosing.choice import DURATION, INPUTS, PATH, SCENARIO, Choice
+from noslip.show.studio.choosing.forms import form_knobs
+from noslip.show.studio.choosing.knobs import Knob, parameter_knobs, ranged, start_knobs
 from noslip.simulation.trajectory import Trajectory
 
 #: Groups of knobs, in the order of the page.

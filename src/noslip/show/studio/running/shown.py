@@ -10,10 +10,10 @@ from noslip.engines.system import System
 from noslip.errors import Fault, NoslipError
 from noslip.show.scene.frames import Frames, frames
 from noslip.show.scene.scene import Scene
-from noslip.show.studio.choice import Choice
-from noslip.show.studio.controls import Controls
-from noslip.show.studio.mechanism import Mechanism
-from noslip.show.studio.runs import Outcome
+from noslip.show.studio.choosing.choice import Choice
+from noslip.show.studio.choosing.controls import Controls
+from noslip.show.studio.running.mechanism import Mechanism
+from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.trajectory import Trajectory
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from noslip.show.studio.bin import Bin
-from noslip.show.studio.curves import Picture, data, pictures, same_columns, scale, series
-from noslip.show.studio.runs import Outcome
+from noslip.show.studio.page.bin import Bin
+from noslip.show.studio.page.curves import Picture, data, pictures, same_columns, scale, series
+from noslip.show.studio.running.runs import Outcome
 
 #: What the plots show first, as far as the run has it.
 FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")

@@ -10,8 +10,8 @@ from noslip.show.scene.camera import camera, is_far
 from noslip.show.scene.frames import Frames, frames
 from noslip.show.scene.scene import Scene
 from noslip.show.scene.stage import Stage
-from noslip.show.studio.browser import point_camera
-from noslip.show.studio.shown import Shown
+from noslip.show.studio.page.browser import point_camera
+from noslip.show.studio.running.shown import Shown
 
 #: What a stage is told to do, and the next one too.
 DRAWN = ("traces", "forces", "velocities", "follow")

@@ -12,7 +12,7 @@ from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.text import PATHS, read_form
 from noslip.control.timing.laws import AbstractTiming
 from noslip.control.timing.text import TIMINGS
-from noslip.show.studio.knobs import Knob, ranged
+from noslip.show.studio.choosing.knobs import Knob, ranged
 
 #: The kind whose text is typed as it stands.
 TYPED = "typed"

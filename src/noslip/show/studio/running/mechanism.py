@@ -11,16 +11,12 @@ from noslip.control.controllers.joints import independent_coordinates
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
-from noslip.formulations.base import AbstractFormulation, derive
+from noslip.formulations.base import derive
 from noslip.formulations.certificate import Certificate
-from noslip.formulations.vakonomic import Vakonomic
-from noslip.formulations.verify import FORMULATIONS, verify
+from noslip.formulations.verify import verify
 from noslip.model.model import Model
-from noslip.show.studio.choice import DRIVE, INPUTS, PATH, SCENARIO
-from noslip.show.studio.follower import find_follower
-
-#: Word of a formulation → the formulation.
-WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
+from noslip.show.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS
+from noslip.show.studio.running.follower import find_follower
 
 Found = TypeVar("Found")
 

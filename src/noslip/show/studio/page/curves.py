@@ -20,8 +20,8 @@ from noslip.engines.system import Array
 from noslip.model.contacts import Rolling
 from noslip.model.joints import Revolute
 from noslip.show.report.values import unit_text
-from noslip.show.studio.knobs import power_text
-from noslip.show.studio.runs import Outcome
+from noslip.show.studio.choosing.knobs import power_text
+from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.trajectory import Trajectory
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")

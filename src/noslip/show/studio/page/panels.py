@@ -12,18 +12,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noslip.show.studio import texts
-from noslip.show.studio.choice import CONTROLLERS, PATH, SCENARIO, TASKS, Choice
-from noslip.show.studio.controls import PARAMETERS, START, TASK, Controls
-from noslip.show.studio.downloads import KINDS
-from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS, TYPED
-from noslip.show.studio.knobs import Knob, start_values
-from noslip.show.studio.mechanism import WAYS
-from noslip.show.studio.player import SPEEDS
-from noslip.show.studio.shown import Shown
+from noslip.show.studio.choosing.choice import CONTROLLERS, PATH, SCENARIO, TASKS, WAYS, Choice
+from noslip.show.studio.choosing.controls import PARAMETERS, START, TASK, Controls
+from noslip.show.studio.choosing.forms import PATH_KINDS, TIMING_KINDS, TYPED
+from noslip.show.studio.choosing.knobs import Knob, start_values
+from noslip.show.studio.page import texts
+from noslip.show.studio.page.downloads import KINDS
+from noslip.show.studio.page.player import SPEEDS
+from noslip.show.studio.running.shown import Shown
 
 if TYPE_CHECKING:
-    from noslip.show.studio.page import Page
+    from noslip.show.studio.page.page import Page
 
 TITLES = {TASK: "Task", PARAMETERS: "Parameters", START: "Start"}
 #: What may be drawn beside the bodies → what it is.

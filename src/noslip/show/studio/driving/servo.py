@@ -18,8 +18,8 @@ import numpy as np
 
 from noslip.analysis.inverse import solve_inputs
 from noslip.engines.system import Array, System
-from noslip.show.studio.channels import accelerations
-from noslip.show.studio.helm import FORCE, PLACE, Helm
+from noslip.show.studio.driving.channels import accelerations
+from noslip.show.studio.driving.helm import FORCE, PLACE, Helm
 from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
 
 #: Gains of places and speeds, 1/s.

@@ -21,15 +21,14 @@ from noslip.control.track import TrackResult, track
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.formulations.vakonomic import Vakonomic
-from noslip.model import expressions
-from noslip.model.expressions import NUMBERS
 from noslip.model.scenario import Scenario
-from noslip.show.studio.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
-from noslip.show.studio.follower import Follower, find_follower
-from noslip.show.studio.forms import form_text, read_path, read_timing
-from noslip.show.studio.worker import Cancel
+from noslip.show.studio.choosing.changes import scenario_start, split_changes
+from noslip.show.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
+from noslip.show.studio.choosing.forms import form_text, read_path, read_timing
+from noslip.show.studio.running.follower import Follower, find_follower
+from noslip.show.studio.running.worker import Cancel
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import complete_start, start_names
+from noslip.simulation.start import complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
 
 #: Tolerance of the integration.
@@ -260,41 +259,6 @@ def _controller(choice: Choice, follower: Follower | None = None) -> AbstractCon
         "controller",
         "pose and steered tracking follow paths, the latter with a vehicle that steers",
     )
-
-
-def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
-    """Which changes are parameters and which start values; numbers of the scenario are neither."""
-    known = {p.name for p in system.model.parameters}
-    scenario = system.model.scenario
-    task = {p.name for p in scenario.parameters} if scenario is not None else set()
-    parameters = {n: x for n, x in choice.changes.items() if n in known}
-    return parameters, {n: x for n, x in choice.changes.items() if n not in known | task}
-
-
-def only_known(choice: Choice, system: System) -> Choice:
-    """A choice without changes of names that the model does not have, as after it was edited."""
-    scenario = system.model.scenario
-    known = {p.name for p in system.model.parameters} | set(start_names(system))
-    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
-    return choice.without(set(choice.changes) - known)
-
-
-def scenario_start(system: System, choice: Choice) -> dict[str, float]:
-    """The scenario's start values at the chosen parameters."""
-    scenario = system.model.scenario
-    if scenario is None:
-        return {}
-    values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
-    values |= {n: x for n, x in choice.changes.items() if n in values}
-    values["t"] = 0.0
-    for name, text in scenario.definitions.items():
-        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
-    return {
-        name: float(expressions.evaluate(expressions.parse(value), values, NUMBERS))
-        if isinstance(value, str)
-        else float(value)
-        for name, value in scenario.start.items()
-    }
 
 
 def _expression(text: str) -> float | str:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import ExpressionError
-from noslip.show.studio.choice import CONTROLLERS, TASKS
-from noslip.show.studio.forms import PATH_KINDS, TIMING_KINDS
-from noslip.show.studio.mechanism import WAYS
+from noslip.show.studio.choosing.choice import CONTROLLERS, TASKS, WAYS
+from noslip.show.studio.choosing.forms import PATH_KINDS, TIMING_KINDS
 
 #: Options of a choice that are words → the words there are.
 WORDS: dict[str, tuple[str, ...]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.library import MODELS, load
-from noslip.show.studio.mechanism import Mechanism
+from noslip.show.studio.running.mechanism import Mechanism
 
 #: Seconds between looks at the file.
 INTERVAL = 0.5

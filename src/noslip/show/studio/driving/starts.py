@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noslip.engines.system import Array, System
-from noslip.show.studio.balance import Balance
-from noslip.show.studio.choice import Choice
-from noslip.show.studio.driver import Driver
-from noslip.show.studio.helm import Helm
-from noslip.show.studio.runs import scenario_start
+from noslip.show.studio.choosing.changes import scenario_start
+from noslip.show.studio.choosing.choice import Choice
+from noslip.show.studio.driving.balance import Balance
+from noslip.show.studio.driving.driver import Driver
+from noslip.show.studio.driving.helm import Helm
 from noslip.simulation.start import Start, complete_start
 
 

@@ -14,9 +14,9 @@ from noslip.model.model import Model
 from noslip.show.report.elements import MARKS, Html, Verdict, code, text
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number_text, unit_text
-from noslip.show.studio.choice import DRIVE, SCENARIO
-from noslip.show.studio.runs import is_vakonomic
-from noslip.show.studio.shown import Shown
+from noslip.show.studio.choosing.choice import DRIVE, SCENARIO
+from noslip.show.studio.running.runs import is_vakonomic
+from noslip.show.studio.running.shown import Shown
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = """

@@ -11,7 +11,7 @@ from noslip.kinematics.tree import Node
 from noslip.model.contacts import Rolling
 from noslip.model.expressions import nominal
 from noslip.model.forces import Motor
-from noslip.show.studio.balance import Balance
+from noslip.show.studio.driving.balance import Balance
 
 #: How a channel acts.
 PLACE, SPEED, FORCE = "place", "speed", "force"

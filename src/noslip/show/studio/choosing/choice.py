@@ -6,6 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noslip.formulations.base import AbstractFormulation
+from noslip.formulations.vakonomic import Vakonomic
+from noslip.formulations.verify import FORMULATIONS
 from noslip.model.model import Model
 
 #: What the model can be asked to do → what the page calls it.
@@ -16,6 +19,9 @@ TASKS = {
     PATH: "Follow a path",
     DRIVE: "Drive it yourself",
 }
+
+#: Word of a formulation → the formulation.
+WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
 
 #: How a reference is followed → what the page calls it.
 CONTROLLERS = {

@@ -1,0 +1,1 @@
+"""What one browser shows and takes: a `Page` and its parts."""
