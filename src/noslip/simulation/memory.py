@@ -48,11 +48,11 @@ class Mold:
         "_image",
         "_room",
         "_samples",
-        "_status",
-        "_y",
         "begins_here",
         "num_inputs",
         "num_states",
+        "status",
+        "y",
     )
 
     def __init__(self, plan: IntegrationPlan) -> None:
@@ -80,7 +80,7 @@ class Mold:
             at += size
         self._samples = at  # here begin the samples, as many as a run has
         self._given = slice(places["parameters"].start, places["y"].stop)
-        self._y, self._status = places["y"], places["status"]
+        self.y, self.status = places["y"], places["status"]
         image = np.zeros(places["segments"].stop, np.int64)
         for name, vector in shared.items():
             image.view(np.float64)[places[name]] = vector
@@ -110,16 +110,8 @@ class Mold:
         reals[_REALS] = numbers.settings
         np.concatenate(numbers.vectors, out=reals[self._given])
         reals[self._samples : times] = numbers.sample_times
-        reals[self._status.start + 1] = numbers.start_time
-        return Memory(
-            mold=self,
-            words=words,
-            status=reals[self._status],
-            state=reals[self._y],
-            times=reals[times:states],
-            states=reals[states:inputs].reshape(count + 1, ny),
-            inputs=reals[inputs:].reshape(count + 1, self.num_inputs),
-        )
+        reals[self.status.start + 1] = numbers.start_time
+        return Memory(self, words, reals, (times, states, inputs))
 
     def crossings(self, reals: Array) -> Array:
         """(room, 2 + ny) of a block: event, time and state of the events that go on."""
@@ -133,31 +125,16 @@ class Memory:
     Parameters
     ----------
     mold : it was cast from.
-    words : all of it.
-    status : (3,) cancel request, time reached, steps taken.
-    state : (ny,) at the start, then where the loop ended.
-    times, states, inputs : room for the samples, and one more for an event.
+    words, reals : all of it, as integers and as numbers.
+    samples : places of times, states and inputs of samples, with room for one more for an event.
     """
 
-    __slots__ = (
-        *("_reals", "crossings", "inputs", "mold", "setup"),
-        *("state", "states", "status", "times", "words"),
-    )
+    __slots__ = ("_reals", "_samples", "crossings", "mold", "setup", "words")
 
     def __init__(
-        self,
-        *,
-        mold: Mold,
-        words: Array,
-        status: Array,
-        state: Array,
-        times: Array,
-        states: Array,
-        inputs: Array,
+        self, mold: Mold, words: Array, reals: Array, samples: tuple[int, int, int]
     ) -> None:
-        self.mold, self.words, self.status, self.state = mold, words, status, state
-        self.times, self.states, self.inputs = times, states, inputs
-        self._reals = words.view(np.float64)
+        self.mold, self.words, self._reals, self._samples = mold, words, reals, samples
         self.setup = words[:_HEAD].view(SETUP)
         self.crossings: list[Array] = []
 
@@ -165,6 +142,16 @@ class Memory:
     def of(cls, plan: IntegrationPlan) -> Memory:
         """The memory of a single run."""
         return Mold(plan).cast(plan.numbers)
+
+    @property
+    def status(self) -> Array:
+        """(3,) cancel request, time reached, steps taken."""
+        return self._reals[self.mold.status]
+
+    @property
+    def state(self) -> Array:
+        """(ny,) at the start, then where the loop ended."""
+        return self._reals[self.mold.y]
 
     @property
     def time(self) -> float:
@@ -198,6 +185,16 @@ class Memory:
         """Code, index, steps, rejections, evaluations and number of samples."""
         outcome: list[int] = self.words[OUTCOME].tolist()
         return outcome
+
+    def samples(self, count: int) -> tuple[Array, Array, Array]:
+        """(n,) times, (n, ny) states and (n, nu) inputs of the first samples."""
+        times, states, inputs = self._samples
+        ny, nu, reals = self.mold.num_states, self.mold.num_inputs, self._reals
+        return (
+            reals[times : times + count],
+            reals[states : states + count * ny].reshape(count, ny),
+            reals[inputs : inputs + count * nu].reshape(count, nu),
+        )
 
     def noted(self) -> Array:
         """(k, 2 + ny) event, time and state of the events that did not end the run."""

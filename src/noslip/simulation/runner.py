@@ -34,7 +34,7 @@ class CancelRequest(Protocol):
         """Whether the run shall end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class NativeResult:
     """What one native run has left.
 
@@ -116,6 +116,7 @@ def run_memory(
 def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
     """What a run has left in its memory, as views of it."""
     code, index, steps, rejections, evaluations, filled = memory.outcome()
+    times, states, inputs = memory.samples(filled)
     return NativeResult(
         code=code,
         index=index,
@@ -125,9 +126,9 @@ def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
         time=memory.time,
         step=memory.step,
         state=memory.state,
-        times=memory.times[:filled],
-        states=memory.states[:filled],
-        inputs=memory.inputs[:filled],
+        times=times,
+        states=states,
+        inputs=inputs,
         crossings=memory.noted(),
         is_interrupted=is_interrupted,
     )
