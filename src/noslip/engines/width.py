@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from noslip.engines.lanes import TRUTH, intrinsic, literal, splat, vector_type
 from noslip.engines.program import Program
-from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
+from noslip.engines.vector_math.functions import BODIES, FAR_ANGLES, vector_functions
 
 #: Operations that are functions of LLVM's own, by its names.
 INTRINSICS = {
