@@ -4,7 +4,7 @@ Measured here: the clock, by a chain of whole-number operations that take one cy
 by independent fused multiplications and additions; and the time of a right-hand side. Counted:
 operations of the program as it is compiled, instructions of its machine code (straight-line code
 runs each once; those inside the C library's functions are not counted), and the longest chain of
-operations that wait for each other, by the latencies of `noslip.engines.arrange`. The share of the
+operations that wait for each other, by the latencies of `noslip.engines.cycles`. The share of the
 limit takes an operation as one of the two in a fused one.
 """
 
@@ -20,7 +20,7 @@ import noslip as ns
 from batch import peak_flops
 from measuring import Measure, leave, shortest
 from noslip.engines import llvm
-from noslip.engines.arrange import CYCLES, FUSED
+from noslip.engines.cycles import CYCLES, FUSED
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program

@@ -9,7 +9,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.arrange import CYCLES, FUSED, SUMS, arrange, by_need
+from noslip.engines.arrange import arrange, by_need
+from noslip.engines.cycles import CYCLES, FUSED, SUMS
 from noslip.engines.interpreter import apply, interpret_rows
 from noslip.engines.program import Program, trace_program
 
