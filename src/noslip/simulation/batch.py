@@ -22,7 +22,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.simulation import rules
 from noslip.simulation.batches.arrays import UNSETTLED, Array, LaneResults, empty_results
 from noslip.simulation.batches.code import BatchCode, compile_batch
-from noslip.simulation.batches.columns import angle_columns, default_columns
+from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.finish import finish_in_scalar_code
 from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
 from noslip.simulation.batches.request import BatchInput, Request, read_request
@@ -31,6 +31,7 @@ from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.batches.starts import complete_starts
 from noslip.simulation.checks import check_named, check_run, sample_times
 from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.named_values import angle_names
 from noslip.simulation.samples import ENDINGS
 
 KEPT = ("final", "minimum", "maximum", "samples")
@@ -282,7 +283,7 @@ def _batch(
         return {name: values[..., k] for k, name in enumerate(names)}
 
     samples = by_name(results.samples) if "samples" in keep else {}
-    for name in set(angle_columns(system)) & samples.keys():
+    for name in set(angle_names(system)) & samples.keys():
         samples[name] = np.unwrap(samples[name], axis=1)
     noted = [(k, n) for k, n in enumerate(settings.events) if n not in settings.terminal]
     scalar = np.zeros(request.count, dtype=bool)

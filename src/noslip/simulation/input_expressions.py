@@ -16,7 +16,7 @@ from noslip.model import expressions
 from noslip.model.checks_expressions import is_undefined
 from noslip.model.expressions import ExpressionError
 from noslip.simulation.input_kinds import InputGenerator, Table
-from noslip.simulation.start_rows import layout_of
+from noslip.simulation.named_values import named_values
 
 
 def traced_entries(
@@ -70,29 +70,53 @@ def _shapes(shapes: list[tuple[int, int]]) -> str:
 
 
 def read_expression(
-    system: System, text: str, where: str, definitions: Mapping[str, str | ca.SX] | None = None
+    system: System,
+    text: str,
+    where: str,
+    definitions: Mapping[str, str | ca.SX] | None = None,
+    angles: Mapping[str, ca.SX] | None = None,
 ) -> ca.SX:
-    """An expression of t, parameters, coordinates and speeds as a traced scalar at v = Sη + s.
+    """An expression as a traced scalar at v = Sη + s.
 
-    `definitions` are named expressions, each of what comes before it, that the text may use; or
-    symbols under their names.
+    It may use t, parameters, coordinates, tree speeds, named angles, which lie between −π and π,
+    their rates, and named independent speeds.
+
+    Parameters
+    ----------
+    system, text : in whose symbols it is read.
+    where : what it is, for the message.
+    definitions : named expressions, each of what comes before it, that the text may use; or symbols
+        under their names.
+    angles : what named angles stand for instead, by name.
     """
     kin = system.kinematics
-    reader = kin.reader
-    known = {"t", *(p.name for p in system.model.parameters)}
-    known |= {q.name for q in kin.coordinates} | {q.name for q in kin.speeds}
+    reader, named, angles = kin.reader, named_values(system), angles or {}
+    known = _plain_names(system) | set(named)
+
+    def read(given: str, place: str) -> ca.SX:
+        used = _check_expression(system, given, place, known)
+        more = {n: angles[n] if n in angles else named[n][1]() for n in used & set(named) - defined}
+        return reader.extended(more).scalar(given)
+
+    defined: set[str] = set()
     for name, definition in (definitions or {}).items():
         if isinstance(definition, str):
-            _check_expression(system, definition, f"definition '{name}'", known)
-            definition = reader.scalar(definition)
+            definition = read(definition, f"definition '{name}'")
         reader = reader.extended({name: definition})
+        defined.add(name)
         known.add(name)
-    _check_expression(system, text, where, known)
-    return kin.at_speeds(reader.scalar(text))
+    return kin.at_speeds(read(text, where))
 
 
-def _check_expression(system: System, text: str, where: str, known: set[str]) -> None:
-    """Refuse what cannot be read and names that are not known."""
+def _plain_names(system: System) -> set[str]:
+    """t, parameters, coordinates and tree speeds."""
+    kin = system.kinematics
+    names = {"t", *(p.name for p in system.model.parameters)}
+    return names | {q.name for q in (*kin.coordinates, *kin.speeds)}
+
+
+def _check_expression(system: System, text: str, where: str, known: set[str]) -> set[str]:
+    """Names that an expression uses; refuses what cannot be read and names that are not known."""
     if not isinstance(text, str):
         raise SimulationError(
             f"{text!r:.60} is given where an expression is expected",
@@ -109,16 +133,10 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             if where.startswith(("stop", "event")) and set(text) & set("<>=")
             else "write arithmetic of t, parameters, coordinates and speeds, such as '0.1*sin(t)'",
         ) from None
-    unknown = expressions.names_in(tree) - known - set(expressions.CONSTANTS)
+    used = expressions.names_in(tree)
+    unknown = used - known - set(expressions.CONSTANTS)
     if unknown:
         name = sorted(unknown)[0]
-        if name in layout_of(system).names:
-            raise SimulationError(
-                f"expression '{text}' uses '{name}', which is not known here",
-                f"{where} of model '{system.model.name}'",
-                "named angles and independent speeds are for starts and columns: write it with "
-                + _of_joint(system, name),
-            )
         raise SimulationError(
             f"expression '{text}' uses '{name}', which is not known",
             f"{where} of model '{system.model.name}'",
@@ -130,14 +148,7 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             f"{where} of model '{system.model.name}'",
             "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
         )
-
-
-def _of_joint(system: System, name: str) -> str:
-    """Coordinates and speeds of the joint of a name, or what there is."""
-    joint = name.rpartition(".")[0]
-    names = [q.name for q in (*system.coordinates, *system.speeds)]
-    own = [n for n in names if joint and n.rpartition(".")[0] == joint]
-    return ", ".join(own or ["coordinates and tree speeds, which `noslip check` lists"])
+    return used
 
 
 def inputs_expression(

@@ -8,16 +8,16 @@ import io
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError, nearest
-from noslip.model.expressions import evaluate, parse
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
+from noslip.simulation.named_columns import named_columns
 
 if TYPE_CHECKING:
     import xarray
@@ -152,7 +152,7 @@ class Trajectory:
                 table[quantity.name] = (quantity.unit, values[:, k])
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", self.vdot[:, k])
-        table |= _named_angles(self) | _named_speeds(self)
+        table |= named_columns(self)
         table |= self.extra
         table["kinetic_energy"] = ("J", self.kinetic_energy)
         table["potential_energy"] = ("J", self.potential_energy)
@@ -253,40 +253,3 @@ def check_folder(path: Path) -> None:
         raise SimulationError(
             f"there is no folder '{path.parent}'", str(path), "make it first, or mend the path"
         )
-
-
-def _named_angles(run: Trajectory) -> dict[str, tuple[str, Array]]:
-    """Named orientation angles of spherical and free joints, from their quaternions."""
-    table: dict[str, tuple[str, Array]] = {}
-    names = [c.name for c in run.coordinates]
-    for joint in run.model.joints:
-        angles = getattr(joint.type, "angles", None)
-        if angles is None or f"{joint.name}.qw" not in names or not len(run.t):
-            continue
-        from scipy.spatial.transform import Rotation
-
-        at = names.index(f"{joint.name}.qw")
-        rotation = Rotation.from_quat(run.q[:, at : at + 4], scalar_first=True)
-        values = rotation.as_euler(angles.sequence.upper(), suppress_warnings=True)
-        for k, name in enumerate(angles.names):
-            table[f"{joint.name}.{name}"] = ("rad", np.unwrap(values[:, k]))
-    return table
-
-
-def _named_speeds(run: Trajectory) -> dict[str, tuple[str, Array]]:
-    """Independent speeds that the model names by an expression, such as a bicycle's speed."""
-    named = [speed for speed in run.model.independent_speeds if speed.expression]
-    if not named:
-        return {}
-    import casadi as ca
-
-    values: dict[str, Any] = {**run.parameters, "t": ca.DM(run.t)}
-    for quantities, table in ((run.coordinates, run.q), (run.speeds, run.v)):
-        values |= {quantity.name: ca.DM(table[:, k]) for k, quantity in enumerate(quantities)}
-    return {
-        speed.name: (
-            speed.unit,
-            np.array(evaluate(parse(speed.expression), values, ca), dtype=float).ravel(),
-        )
-        for speed in named
-    }

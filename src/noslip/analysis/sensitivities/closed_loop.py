@@ -11,7 +11,7 @@ and outputs know under a name. A Python callable cannot be differentiated and is
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -195,11 +195,6 @@ def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.
     except ExpressionError:
         used = frozenset()  # read_expression says what is wrong with it
     columns = {name: trace for name, (_, trace) in known_columns(system, loop.generator).items()}
-    columns |= {
-        speed.name: _named_speed(system, speed.expression)
-        for speed in system.model.independent_speeds
-        if speed.expression
-    }
     plain = {q.name for q in (*system.coordinates, *system.speeds)}
     known = {"t", *expressions.CONSTANTS, *(p.name for p in system.model.parameters)}
     known |= set(columns) | set(loop.definitions)
@@ -219,7 +214,3 @@ def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.
     for name in used & set(columns) - plain - set(definitions):
         definitions[name] = ca.SX(columns[name]())
     return read_expression(system, text, where, definitions)
-
-
-def _named_speed(system: System, expression: str) -> Callable[[], ca.SX]:
-    return lambda: read_expression(system, expression, "independent speed")

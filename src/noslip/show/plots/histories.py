@@ -157,36 +157,4 @@ def _angle_pairs(run: Trajectory) -> Iterable[tuple[str, tuple[str, Array]]]:
     for joint in run.model.joints:
         names = [f"{joint.name}.{n}" for n in angle_names(joint)]
         if names and names[0] in run.columns:
-            for name, rate in zip(names, angle_rates(run, joint).T, strict=True):
-                yield name, (f"{name}_rate", rate)
-
-
-def angle_rates(run: Trajectory, joint: Joint) -> Array:
-    """(n, 3) rates of a joint's named angles; NaN where the angles are singular.
-
-    With R = R₁(a₁) R₂(a₂) R₃(a₃) and ω in the axes of the child,
-
-        ω = R₃ᵀ R₂ᵀ e₁ ȧ₁ + R₃ᵀ e₂ ȧ₂ + e₃ ȧ₃
-    """
-    from scipy.spatial.transform import Rotation
-
-    angles = joint.type.angles  # type: ignore[union-attr]
-    assert angles is not None
-    sequence = angles.sequence.lower()
-    e = [np.eye(3)["xyz".index(letter)] for letter in sequence]
-    a = [run[f"{joint.name}.{n}"] for n in angles.names]
-    R3 = Rotation.from_rotvec(a[2][:, None] * e[2]).as_matrix()
-    R2 = Rotation.from_rotvec(a[1][:, None] * e[1]).as_matrix()
-    E = np.stack(
-        [
-            np.einsum("nji,nkj,k->ni", R3, R2, e[0]),
-            np.einsum("nji,j->ni", R3, e[1]),
-            np.broadcast_to(e[2], (len(run.t), 3)),
-        ],
-        axis=-1,
-    )
-    omega = np.column_stack([run[f"{joint.name}.w{axis}"] for axis in "xyz"])
-    regular = np.abs(np.linalg.det(E)) > 1e-9
-    rates = np.full_like(omega, np.nan)
-    rates[regular] = np.linalg.solve(E[regular], omega[regular][..., None])[..., 0]
-    return rates
+            yield from ((name, (f"{name}_rate", run[f"{name}_rate"])) for name in names)

@@ -17,8 +17,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity
 from noslip.simulation.input_expressions import read_expression
 from noslip.simulation.input_kinds import InputGenerator
-from noslip.simulation.start_rows import Orientation, layout_of
-from noslip.spatial import traced_angles
+from noslip.simulation.named_values import named_values
 
 Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
 
@@ -60,11 +59,6 @@ def trace_columns(
     return units, ca.vertcat(*values) if values else ca.SX(0, 1)
 
 
-def angle_columns(system: System) -> tuple[str, ...]:
-    """Columns that are named angles, between −π and π."""
-    return tuple(name for o in layout_of(system).orientations for name in o.angle_names)
-
-
 def known_columns(system: System, generator: InputGenerator | None) -> dict[str, Column]:
     """Every column there is."""
     kin, eq = system.kinematics, system.equations
@@ -82,8 +76,8 @@ def known_columns(system: System, generator: InputGenerator | None) -> dict[str,
     add(with_units(system.inputs), lambda: eq.inputs)
     rates = [(f"acceleration.{q.name}", f"{q.unit}^2") for q in system.speeds]
     add(rates, lambda: eq.speed_rates)
-    for o in layout_of(system).orientations:
-        add([(name, "rad") for name in o.angle_names], partial(_angles, kin.symbols.q, o))
+    for name, (unit, trace) in named_values(system).items():
+        known[name] = (unit, partial(_at_speeds, system, trace))
     for trace in kin.contacts:
         names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
         add(names, partial(kin.at_speeds, trace.point))
@@ -104,6 +98,5 @@ def _entry(column: Callable[[], Any], k: int) -> ca.SX:
     return column()[k]
 
 
-def _angles(q: ca.SX, o: Orientation) -> list[ca.SX]:
-    """Named angles of a quaternion, traced."""
-    return ca.vertsplit(traced_angles(q[o.quaternion : o.quaternion + 4], o.angles.sequence))
+def _at_speeds(system: System, trace: Callable[[], ca.SX]) -> ca.SX:
+    return system.kinematics.at_speeds(trace())
