@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from noslip.simulation import rules
+from noslip.simulation.batches.rates import find_inputs
 from noslip.simulation.batches.samples import find_rough, interpolate, partial_steps
 from noslip.simulation.batches.setup import (
     DENSE_ROOT,
@@ -47,7 +48,6 @@ from noslip.simulation.batches.setup import (
     word,
     worker_at,
 )
-from noslip.simulation.batches.steps import find_inputs
 from noslip.simulation.native import call, copy, native, reals, unit, words
 from noslip.simulation.rules import (
     ACCEPTED,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from noslip.simulation.batches.conditions import any_of, blend, is_finite
+from noslip.simulation.batches.rates import evaluate, find_inputs, first_unhealthy
 from noslip.simulation.batches.setup import (
     BEGIN,
     CODE,
@@ -41,14 +43,6 @@ from noslip.simulation.batches.setup import (
     real_at,
     word,
     word_at,
-)
-from noslip.simulation.batches.steps import (
-    any_of,
-    blend,
-    evaluate,
-    find_inputs,
-    first_unhealthy,
-    is_finite,
 )
 from noslip.simulation.native import call, native, reals, take, words
 from noslip.simulation.rules import EPS

@@ -33,7 +33,9 @@ import math
 import numpy as np
 
 from noslip.simulation import dop853, rules
+from noslip.simulation.batches.conditions import any_of, blend
 from noslip.simulation.batches.lanes import UNSETTLED, look_ahead, refill, start
+from noslip.simulation.batches.rates import find_inputs
 from noslip.simulation.batches.samples import UNKNOWN, find_columns, is_wanted, record
 from noslip.simulation.batches.setup import (
     CODE,
@@ -71,13 +73,7 @@ from noslip.simulation.batches.setup import (
     word,
     word_at,
 )
-from noslip.simulation.batches.steps import (
-    IDLE,
-    any_of,
-    blend,
-    find_inputs,
-    try_step,
-)
+from noslip.simulation.batches.steps import IDLE, try_step
 from noslip.simulation.dop853 import SAFETY
 from noslip.simulation.native import PLAIN, cached, call, native, reals, words
 from noslip.simulation.rules import ACCEPTED, END_ROW, PROJECTED_ROW, RETRY, RK4

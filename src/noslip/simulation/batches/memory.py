@@ -72,7 +72,8 @@ class Shared:
 def _units(plan: LanePlan) -> dict[str, int]:
     """Addresses of the parts of the loop that this run needs; they are compiled when first used."""
     from noslip.simulation.batches.loop import integrate_lanes
-    from noslip.simulation.batches.steps import close_step, make_inputs
+    from noslip.simulation.batches.rates import make_inputs
+    from noslip.simulation.batches.steps import close_step
     from noslip.simulation.native import is_on_disk
 
     units: dict[str, Any] = {"close_step": close_step}

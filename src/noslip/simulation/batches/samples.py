@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from noslip.simulation import rules
+from noslip.simulation.batches.conditions import blend
+from noslip.simulation.batches.projection import settle
+from noslip.simulation.batches.rates import evaluate, evaluate_stages
 from noslip.simulation.batches.setup import (
     CORRECTIONS,
     EVALUATIONS,
@@ -25,13 +28,13 @@ from noslip.simulation.batches.setup import (
     B,
     C,
     T,
+    rates_at,
     real,
     real_at,
     word,
     word_at,
     worker_at,
 )
-from noslip.simulation.batches.steps import blend, evaluate, evaluate_stages, rates_at, settle
 from noslip.simulation.dop853 import DEFECT_AT
 from noslip.simulation.native import call, native, reals, unit
 from noslip.simulation.rules import ACCEPTED, RK4

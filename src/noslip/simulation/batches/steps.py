@@ -1,10 +1,11 @@
-"""One step of every lane: inputs, stages, error, projection and what is known at its end."""
+"""One step of every lane: the state at its end with an error, then all that is known there."""
 
 from __future__ import annotations
 
-import math
-
 from noslip.simulation import rules
+from noslip.simulation.batches.conditions import any_of, is_finite
+from noslip.simulation.batches.projection import project
+from noslip.simulation.batches.rates import evaluate, evaluate_stages, find_inputs, first_unhealthy
 from noslip.simulation.batches.setup import (
     BEGIN,
     CORRECTIONS,
@@ -13,11 +14,9 @@ from noslip.simulation.batches.setup import (
     EVALUATIONS,
     H_TRY,
     HEALTHY,
-    INDEX,
     LAST,
     MASK,
     PROJECTED,
-    RESIDUAL,
     SELECT,
     TIME,
     UNHEALTHY,
@@ -31,96 +30,11 @@ from noslip.simulation.batches.setup import (
     worker_at,
 )
 from noslip.simulation.dop853 import NUM_DENSE_TERMS, NUM_STAGES, NUM_STAGES_DENSE
-from noslip.simulation.native import call, copy, native, reals, unit, words
+from noslip.simulation.native import call, copy, native, unit
 from noslip.simulation.rules import ACCEPTED, DOP853, END_ROW, PROJECTED_ROW, RETRY, RK4
 
 IDLE = -3  # besides the endings, ACCEPTED and RETRY, what may be said of a lane's step
 NUM_DENSE = NUM_STAGES_DENSE - NUM_STAGES - 1  # stages that only dense output needs
-
-
-@native
-def find_inputs(s, time, y):
-    """Inputs of all lanes at the times and states at two addresses, into s.inputs."""
-    if s.num_tables > 0 or s.generator != 0:
-        s.input_time, s.input_state = time, y
-        call(s.make_inputs, (s.here,))
-
-
-@unit
-def make_inputs(here):
-    """Inputs of all lanes at s.input_time and s.input_state: by tables, then by the generator."""
-    s = worker_at(here)
-    lanes, index, t = s.lanes, word(s, INDEX), reals(s.input_time)
-    for k in range(s.num_tables):
-        base = reals(s.base + 8 * lanes * words(s.targets)[k])
-        segments = words(s.segments + 8 * lanes * k)
-        for j in range(lanes):
-            if index[j] >= 0:
-                c = reals(s.coefficients + 32 * segments[j])
-                r = t[j] - reals(s.segment_starts)[segments[j]]
-                base[j] = ((c[0] * r + c[1]) * r + c[2]) * r + c[3]
-    if s.generator != 0:
-        call(s.generator, (s.input_time, s.input_state, s.base, s.parameters, s.inputs))
-
-
-@native
-def evaluate(s, time, y, out):
-    """Rates [ẋ; ż] of all lanes into out; s.health is where the health values are."""
-    find_inputs(s, time, y)
-    call(s.rates, (time, y, s.inputs, s.parameters, out))
-    behind = out + 8 * s.lanes * s.nx
-    if s.nz == 0:
-        s.health = behind
-    else:
-        # the function has put the health values where ż goes
-        s.health = s.health_copy
-        copy(behind, s.health, s.lanes * s.num_health)
-        copy(s.inputs + 8 * s.lanes * s.num_inputs, behind, s.lanes * s.nz)
-
-
-@native
-def blend(s, condition, source, target, num_rows):
-    """Replace rows in lanes where a condition at an address holds."""
-    call(s.blend, (condition, source, target, num_rows, 0))
-
-
-@native
-def any_of(s, row):
-    """Whether a condition holds in some lane."""
-    condition = word(s, row)
-    for j in range(s.lanes):
-        if condition[j] != 0:
-            return True
-    return False
-
-
-@native
-def first_unhealthy(s, j):
-    """First health value of a lane that is below its floor or nan, or −1."""
-    for k in range(s.num_health):
-        place = k * s.lanes + j
-        if not reals(s.health)[place] >= reals(s.floors)[place]:
-            return k
-    return -1
-
-
-@native
-def evaluate_stages(s, kernels, first, count):
-    """Rates of ``count`` stages by kernels at an address, into rows of K from ``first`` on."""
-    time, stage = real_at(s, TIME), s.stage
-    for k in range(count):
-        given = (s.y, real_at(s, H_TRY), s.k, real_at(s, T), real_at(s, LAST))
-        call(words(kernels)[k], (*given, stage, time, s.ny, s.row))
-        evaluate(s, time, stage, rates_at(s, first + k))
-        if s.num_health > 0:
-            call(s.is_healthy, (s.health, s.stage_floors, word_at(s, HEALTHY), s.num_health, 0))
-
-
-@native
-def is_long(s, j):
-    """Whether a lane's step may still be tried shorter, to come nearer to a singular place."""
-    span = s.end_time - real(s, BEGIN)[j]
-    return s.method == DOP853 and real(s, H_TRY)[j] > rules.APPROACH * span
 
 
 @native
@@ -147,77 +61,10 @@ def try_step(s):
 
 
 @native
-def project(s, time, x):
-    """Bring x on the constraints, with the inputs found, in the lanes of SELECT.
-
-    CORRECTIONS says how many each lane took, −1 where that failed. SELECT is spent.
-    """
-    lanes, select, corrections = s.lanes, word(s, SELECT), word(s, CORRECTIONS)
-    mask, before, newton = word(s, MASK), real(s, RESIDUAL), reals(s.newton)
-    for j in range(lanes):
-        corrections[j] = -1 if select[j] != 0 else 0
-        before[j] = math.inf
-    for correction in range(rules.MAX_PROJECTIONS):
-        call(s.project, (time, x, s.inputs, s.parameters, s.newton))
-        moves, goes_on = False, False
-        for j in range(lanes):
-            mask[j] = 0
-            if select[j] == 0:
-                continue
-            residual = newton[s.nx * lanes + j]
-            if residual <= s.projection or is_stuck(s, x, j, correction, before[j], residual):
-                corrections[j], select[j] = correction, 0
-                continue
-            before[j], mask[j], moves = residual, -1, True
-            if residual * residual <= rules.SURELY * s.projection:
-                corrections[j], select[j] = correction + 1, 0
-            else:
-                goes_on = True
-        if moves:
-            blend(s, word_at(s, MASK), s.newton, x, s.nx)
-        if not goes_on:
-            return
-
-
-@native
-def is_stuck(s, x, j, correction, before, residual):
-    """Whether a residual that no longer halves is the rounding of large coordinates."""
-    if correction <= 2 or not before < 2.0 * residual:
-        return False
-    largest = 1.0
-    for i in range(s.nx):
-        largest = max(largest, abs(reals(x)[i * s.lanes + j]))
-    return 2.0 * residual <= rules.ROUNDING * largest
-
-
-@native
-def settle(s, time, y):
-    """Project states that are reported and find their inputs, in the lanes of SELECT."""
-    find_inputs(s, time, y)
-    if s.project == 0:
-        corrections = word(s, CORRECTIONS)
-        for j in range(s.lanes):
-            corrections[j] = 0
-        return
-    project(s, time, y)
-    if s.generator != 0:
-        find_inputs(s, time, y)
-
-
-@native
-def is_finite(s, x, num_rows):
-    """Whether rows at an address are finite, lane by lane, into MASK."""
-    call(s.is_finite, (x, word_at(s, MASK), num_rows, 0))
-
-
-@native
-def retry_unless_finite(s, x, num_rows, needed):
-    """Say RETRY of accepted steps where rows at an address are needed and not finite."""
-    verdict, mask, condition = word(s, VERDICT), word(s, MASK), word(s, needed)
-    is_finite(s, x, num_rows)
-    for j in range(s.lanes):
-        if verdict[j] == ACCEPTED and condition[j] != 0 and mask[j] == 0:
-            verdict[j] = RETRY
+def is_long(s, j):
+    """Whether a lane's step may still be tried shorter, to come nearer to a singular place."""
+    span = s.end_time - real(s, BEGIN)[j]
+    return s.method == DOP853 and real(s, H_TRY)[j] > rules.APPROACH * span
 
 
 @unit
@@ -255,6 +102,16 @@ def close_step(here):
         call(s.events, (last, s.next, s.inputs, s.parameters, s.at_end))
     if is_dense:
         prepare_dense(s)
+
+
+@native
+def retry_unless_finite(s, x, num_rows, needed):
+    """Say RETRY of accepted steps where rows at an address are needed and not finite."""
+    verdict, mask, condition = word(s, VERDICT), word(s, MASK), word(s, needed)
+    is_finite(s, x, num_rows)
+    for j in range(s.lanes):
+        if verdict[j] == ACCEPTED and condition[j] != 0 and mask[j] == 0:
+            verdict[j] = RETRY
 
 
 @native
