@@ -26,7 +26,8 @@ Named = tuple[str, Callable[[], ca.SX]]
 
 def named_values(system: System) -> dict[str, Named]:
     """Every such name of a system."""
-    kin, found = system.kinematics, {}
+    kin = system.kinematics
+    found: dict[str, Named] = {}
     for o in layout_of(system).orientations:
         for k, (angle, rate) in enumerate(zip(o.angle_names, o.rate_names, strict=True)):
             found[angle] = ("rad", partial(_angle, system, o, k))

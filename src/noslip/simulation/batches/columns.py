@@ -76,8 +76,8 @@ def known_columns(system: System, generator: InputGenerator | None) -> dict[str,
     add(with_units(system.inputs), lambda: eq.inputs)
     rates = [(f"acceleration.{q.name}", f"{q.unit}^2") for q in system.speeds]
     add(rates, lambda: eq.speed_rates)
-    for name, (unit, trace) in named_values(system).items():
-        known[name] = (unit, partial(_at_speeds, system, trace))
+    for name, (unit, named) in named_values(system).items():
+        known[name] = (unit, partial(_at_speeds, system, named))
     for trace in kin.contacts:
         names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
         add(names, partial(kin.at_speeds, trace.point))
