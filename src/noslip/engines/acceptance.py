@@ -5,19 +5,24 @@ them, other values can change signs and make expressions undefined, and nothing 
 checks look at is therefore traced once. Where all of it is as it must be, the values are accepted;
 where anything is not, or is close, the checks themselves are asked: they say what is wrong, and
 have the last word.
+
+`Accepted` is what a system asks; it traces when it was asked often enough for that to pay.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.engines.parameters import check_values
 from noslip.model.bodies import Body
 from noslip.model.checks_expressions import texts_of
 from noslip.model.checks_numbers import DIRECTIONS, LARGEST, NOT_NEGATIVE, POSITIVE, SMALLEST
@@ -27,6 +32,42 @@ from noslip.model.schema import leaves
 
 #: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are close.
 CLOSE = 1e-11
+#: After so many other values of parameters it pays to trace what the model's checks look at.
+OFTEN = 4
+
+
+class Accepted:
+    """Values that a model's checks found no fault with, the last of them.
+
+    Parameters
+    ----------
+    model : whose parameters they are.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        # a run asks for the same ones several times
+        self._lately: deque[tuple[float, ...]] = deque(maxlen=16)
+
+    @cached_property
+    def _acceptance(self) -> Acceptance:
+        return trace_acceptance(self.model)
+
+    def vector(self, values: Mapping[str, float]) -> NDArray[np.float64]:
+        """Values of all parameters in their order, checked.
+
+        Raises
+        ------
+        ModelError : if the checks of the model refuse them.
+        """
+        key = tuple(values.values())
+        vector = np.array(key, dtype=float)
+        if key not in self._lately:
+            is_often = len(self._lately) >= OFTEN
+            if not (is_often and self._acceptance.accepts(vector)):
+                check_values(self.model, values)
+            self._lately.append(key)
+        return vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

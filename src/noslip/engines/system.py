@@ -13,27 +13,21 @@ for those that are folded into the code as constants.
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines import outputs
-from noslip.engines.acceptance import Acceptance, trace_acceptance
+from noslip.engines.acceptance import Accepted
+from noslip.engines.kept import Kept
 from noslip.engines.llvm import compile_native
 from noslip.engines.native import NativeFunction
-from noslip.engines.parameters import (
-    changed_values,
-    check_not_folded,
-    check_values,
-    folded_values,
-)
+from noslip.engines.parameters import changed_values, check_not_folded, folded_values
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
@@ -44,13 +38,6 @@ from noslip.model.quantities import Quantity
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")
-
-#: Pieces of code beyond its own functions that a system keeps, for whoever asks again.
-MOST_KEPT = 64
-_KEEPING = threading.Lock()
-
-#: After so many other values of parameters it pays to trace what the model's checks look at.
-OFTEN = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +53,7 @@ class System:
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
     _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
-    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    _kept: Kept = field(default_factory=Kept, repr=False)
 
     @property
     def kinematics(self) -> Kinematics:
@@ -150,13 +137,8 @@ class System:
         return np.array(list(self.model.parameter_values().values()), dtype=float)
 
     @cached_property
-    def _accepted(self) -> deque[tuple[float, ...]]:
-        """Parameter values that were checked lately; a run asks for the same ones several times."""
-        return deque(maxlen=16)
-
-    @cached_property
-    def _acceptance(self) -> Acceptance:
-        return trace_acceptance(self.model)
+    def _accepted(self) -> Accepted:
+        return Accepted(self.model)
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""
@@ -164,14 +146,7 @@ class System:
             return self._nominal.copy()
         result = changed_values(self.model, values)
         check_not_folded(self.model, result, self.folded)
-        key = tuple(result.values())
-        vector = np.array(key, dtype=float)
-        if key not in self._accepted:
-            is_often = len(self._accepted) >= OFTEN
-            if not (is_often and self._acceptance.accepts(vector)):
-                check_values(self.model, result)
-            self._accepted.append(key)
-        return vector
+        return self._accepted.vector(result)
 
     @cached_property
     def rates(self) -> NativeFunction:
@@ -251,19 +226,8 @@ class System:
         return self._relatives[names]
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made once for a key; the oldest of many are let go."""
-        with _KEEPING:
-            if key in self._kept:
-                made: Made = self._kept.pop(key)
-                self._kept[key] = made
-                return made
-        # two threads may both make it; the first to be done is kept
-        made = make()
-        with _KEEPING:
-            made = self._kept.setdefault(key, made)
-            while len(self._kept) > MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-        return made
+        """Code beyond its own functions, made once for a key; the oldest of many are let go."""
+        return self._kept.get(key, make)
 
     def program(self, name: str, expression: ca.SX) -> Program:
         """Operation list of an expression of t, x, inputs and parameters."""
