@@ -100,15 +100,12 @@ def blocks(equations: Equations) -> ca.SX:
 
 def mass_health(equations: Equations) -> tuple[Health, ...]:
     """Least pivot of the reduced mass matrix relative to its diagonal, where it can change."""
-    kin = equations.kinematics
+    kin, (_, pivots, mass) = equations.kinematics, equations.solution
     # a recursion forms no mass matrix; should a joint lose its inertia, its rates are not finite
-    if equations.solve is not None:
+    if mass is None:
         return ()
-    pivots = equations.mass_pivots
     ratios = [
-        d / equations.reduced_mass[k, k]
-        for k, d in enumerate(pivots)
-        if k > 0 and ca.depends_on(d, kin.symbols.q)
+        d / mass[k, k] for k, d in enumerate(pivots) if k > 0 and ca.depends_on(d, kin.symbols.q)
     ]
     if not ratios:
         return ()

@@ -41,6 +41,26 @@ class Blocks(NamedTuple):
     inputs: ca.SX
 
 
+class Solution(NamedTuple):
+    """The solved equations.
+
+    Parameters
+    ----------
+    accelerations : η̇, (nf,).
+    pivots : of the mass matrix; one of them vanishes when a freedom has no inertia.
+    mass : the matrix they are of, (nf, nf); None after a recursion that forms none.
+    """
+
+    accelerations: ca.SX
+    pivots: list[ca.SX]
+    mass: ca.SX | None
+
+
+def solution_of(mass: ca.SX, right: ca.SX) -> Solution:
+    """The solution η̇ of I η̇ = right."""
+    return Solution(*symmetric_solve(mass, right), mass)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Equations:
     """Minimal equations of motion as traced expressions of t, q, η, u, w, ẇ and the parameters.
@@ -50,7 +70,7 @@ class Equations:
     formulation : the method that filled it.
     kinematics : what all formulations share.
     blocks : gives the blocks of the reduced equations; called when they are first asked for.
-    solve : gives (η̇, pivots of the mass) by a recursion that never forms the blocks; None: by them.
+    solve : gives the solved equations in fewer operations than from the blocks; None: from them.
     forces : generalized forces on the tree speeds, share by share.
     etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
     generalized_reactions : (nv,) Aᵀλ by the formulation's own route.
@@ -61,7 +81,7 @@ class Equations:
     formulation: AbstractFormulation
     kinematics: Kinematics
     blocks: Callable[[], Blocks]
-    solve: Callable[[], tuple[ca.SX, list[ca.SX]]] | None = None
+    solve: Callable[[], Solution] | None = None
     forces: AppliedForces
     etadot: ca.SX
     generalized_reactions: ca.SX
@@ -110,22 +130,21 @@ class Equations:
         return ca.vertcat(symbols.u, symbols.w, symbols.wdot)
 
     @cached_property
-    def _solution(self) -> tuple[ca.SX, list[ca.SX]]:
-        if self.solve is not None:
-            return self.solve()
+    def solution(self) -> Solution:
+        """The equations solved for η̇, as they are compiled."""
+        return self.block_solution if self.solve is None else self.solve()
+
+    @cached_property
+    def block_solution(self) -> Solution:
+        """The same from the blocks."""
         u = self.kinematics.symbols.u
-        rhs = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
-        return symmetric_solve(self.reduced_mass, rhs)
+        right = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
+        return solution_of(self.reduced_mass, right)
 
     @property
     def accelerations(self) -> ca.SX:
         """η̇ of the solved equations, (nf,)."""
-        return self._solution[0]
-
-    @property
-    def mass_pivots(self) -> list[ca.SX]:
-        """Pivots of the reduced mass matrix; one of them vanishes when a freedom has no inertia."""
-        return self._solution[1]
+        return self.solution.accelerations
 
     @cached_property
     def speed_rates(self) -> ca.SX:
@@ -215,14 +234,15 @@ def check_inertia(equations: Equations) -> None:
     kin = equations.kinematics
     if kin.num_independent_speeds == 0:
         return
-    symbols = kin.symbols
-    if equations.solve is not None:
-        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*equations.mass_pivots)])
+    symbols, solution = kin.symbols, equations.solution
+    if solution.mass is None:
+        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*solution.pivots)])
         samples = kin.probe.configurations(1)
         numbers = np.array([pivots(q, kin.probe.params) for _, q in samples]).ravel()
         if numbers.min() > 1e-9 * numbers.max():
             return
-    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [equations.reduced_mass])
+    matrix = equations.reduced_mass if solution.mass is None else solution.mass
+    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
     for t, q in kin.probe.configurations(3):
         M = np.array(mass(t, q, kin.probe.params))
         scale = np.array([kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds])

@@ -38,6 +38,15 @@ Eq. (27) is printed with the opposite sign; (4) is right because C = −Tᵀ(M�
 resolved in the computing axes of each body with absolute derivatives, for which W = diag(ω×, 0) as
 printed. With constraints that move in time the twist is V = T η + T₀ and (4) also carries Ṫ₀.
 
+Solved equations
+----------------
+What is compiled is (3) with fewer operations: wheels are lumped with what carries them, weights are
+an acceleration −g of the world, and what the motion needs is projected body by body,
+
+    (5)  I η̇ = Sᵀ Q − Tᵀ (M V̇₀ + W M V),     V̇₀ at η̇ = 0 and with −g,   Q without weights
+
+The blocks of (3) are kept as they are printed.
+
 Reference: [SahaAngeles1991], [SahaAngeles1989].
 """
 
@@ -48,16 +57,23 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.formulations.articulated import articulated_solve
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
-from noslip.formulations.forces import applied_forces
+from noslip.formulations.base import (
+    AbstractFormulation,
+    Blocks,
+    Equations,
+    Solution,
+    solution_of,
+)
+from noslip.formulations.forces import GRAVITY, AppliedForces, applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
     generalized_inertia,
     inverse_dynamics,
     kinetic_energy,
+    lumped,
 )
 from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.tree import Pair, twists
+from noslip.kinematics.tree import Pair, Tree, accelerations, center_wrenches, twists
 
 #: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
 LONGEST_DENSE = 6
@@ -81,17 +97,18 @@ class NaturalComplement(AbstractFormulation):
         def blocks() -> Blocks:
             # (2) columns of T, and (3) I = Tᵀ M T, body by body
             return Blocks(
-                mass=generalized_inertia(kin.tree, unit_speed_twists(kin)),
+                mass=generalized_inertia(kin.tree, unit_speed_twists(kin, kin.tree)),
                 bias=ca.mtimes(kin.S.T, convective),
                 forces=ca.mtimes(kin.S.T, forces.Q),
                 inputs=ca.mtimes(kin.S.T, forces.B),
             )
 
-        def recursion() -> tuple[ca.SX, list[ca.SX]]:
+        def recursion() -> Solution:
             applied = forces.Q + ca.mtimes(forces.B, kin.symbols.u)
-            return articulated_solve(kin.tree, applied - convective)
+            return Solution(*articulated_solve(kin.tree, applied - convective), None)
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
+        solve = recursion if is_long_tree else lambda: solved(kin, forces)
         # w^N = M V̇ + W M V − w^W, projected on the tree speeds
         etadot = ca.SX.sym("etadot", kin.num_independent_speeds)
         needed = inverse_dynamics(kin, ca.mtimes(kin.S, etadot) + kin.vdot0)
@@ -100,7 +117,7 @@ class NaturalComplement(AbstractFormulation):
             formulation=self,
             kinematics=kin,
             blocks=blocks,
-            solve=recursion if is_long_tree else None,
+            solve=solve,
             forces=forces,
             etadot=etadot,
             generalized_reactions=reactions,
@@ -110,10 +127,29 @@ class NaturalComplement(AbstractFormulation):
         )
 
 
-def unit_speed_twists(kin: Kinematics) -> list[list[Pair]]:
+def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
     """Columns of T, body by body: ω and velocity of the mass center for η = e_j [eq. 26]."""
     columns = []
     for j in range(kin.num_independent_speeds):
         column = ca.densify(kin.S[:, j])
-        columns.append(at_mass_centers(kin.tree, twists(kin.tree, column)))
+        columns.append(at_mass_centers(tree, twists(tree, column)))
     return columns
+
+
+def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
+    """(5) solved for η̇."""
+    tree = lumped(kin.tree)
+    columns = unit_speed_twists(kin, tree)
+    world = -kin.reader.vector(kin.model.gravity)
+    rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, world)
+    needed = center_wrenches(tree, kin.twists, rates)
+    projected = [
+        sum(
+            (ca.dot(w, n) + ca.dot(v, f) for (w, v), (n, f) in zip(column, needed, strict=True)),
+            ca.SX(0),
+        )
+        for column in columns
+    ]
+    others = sum((share for name, share in forces.shares.items() if name != GRAVITY), ca.SX(0))
+    applied = ca.mtimes(kin.S.T, others + ca.mtimes(forces.B, kin.symbols.u))
+    return solution_of(generalized_inertia(tree, columns), applied - ca.vertcat(*projected))

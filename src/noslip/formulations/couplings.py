@@ -66,7 +66,7 @@ def stacked_matrices(kin: Kinematics) -> StackedMatrices:
     """
     nodes = kin.tree.nodes
     columns = []
-    for column in unit_speed_twists(kin):
+    for column in unit_speed_twists(kin, kin.tree):
         parts = []
         for node, (w, v) in zip(nodes, column, strict=True):
             parts += [ca.mtimes(node.R_WD, w), ca.mtimes(node.R_WD, v)]

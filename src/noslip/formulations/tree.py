@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import casadi as ca
 
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import (
+    Node,
     Pair,
     Tree,
     accelerations,
@@ -13,12 +16,57 @@ from noslip.kinematics.tree import (
     inertia_wrenches,
     twists,
 )
-from noslip.spatial import cross
+from noslip.spatial import EYE3, cross
+
+TINY = 1e-300  # kg
 
 
 def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
     """Twists with the velocity of the mass center instead of the origin's."""
     return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
+
+
+def lumped(tree: Tree) -> Tree:
+    """The same tree with fewer bodies that have mass, for the same motion and forces.
+
+    A wheel that spins about its own axis a has the inertia I = I_t (1 − a aᵀ) + I_a a aᵀ. Its mass
+    and the part across the axis move with its carrier as if they were welded on; the wheel keeps
+    I_a a aᵀ alone. A body on a joint without freedom gives all it has to its parent.
+    """
+    nodes = list(tree.nodes)
+    for k in reversed(range(len(nodes))):
+        node = nodes[k]
+        is_welded = not node.H.shape[1]
+        if node.parent < 0 or not (node.is_rotor or is_welded):
+            continue
+        axis = node.H[0:3, 0] if node.is_rotor else ca.SX.zeros(3)
+        along = ca.dot(axis, ca.mtimes(node.inertia_D, axis)) * ca.mtimes(axis, axis.T)
+        nodes[node.parent] = _joined(nodes[node.parent], node, node.inertia_D - along)
+        nodes[k] = dataclasses.replace(
+            node, mass=ca.SX(0), center_D=ca.SX.zeros(3), inertia_D=along
+        )
+    return dataclasses.replace(tree, nodes=tuple(nodes))
+
+
+def _joined(parent: Node, child: Node, inertia: ca.SX) -> Node:
+    """A body with the mass of another and an inertia about that one's mass center welded on.
+
+    c = Σ m_k c_k / Σ m_k,    I = Σ I_k + m_k (|d_k|² 1 − d_k d_kᵀ),    d_k = c_k − c
+    """
+    turned = ca.mtimes(child.R_PD, ca.mtimes(inertia, child.R_PD.T))
+    parts = (
+        (parent.mass, parent.center_D),
+        (child.mass, child.p_PB + ca.mtimes(child.R_PD, child.center_D)),
+    )
+    mass, total = parent.mass + child.mass, parent.inertia_D + turned
+    if mass.is_zero():
+        return dataclasses.replace(parent, inertia_D=total)
+    # two bodies without mass have their center anywhere
+    center = sum((m * c for m, c in parts), ca.SX.zeros(3)) / ca.fmax(mass, TINY)
+    for m, c in parts:
+        d = c - center
+        total = total + m * (ca.dot(d, d) * EYE3 - ca.mtimes(d, d.T))
+    return dataclasses.replace(parent, mass=mass, center_D=center, inertia_D=total)
 
 
 def generalized_inertia(tree: Tree, columns: list[list[Pair]]) -> ca.SX:

@@ -176,7 +176,7 @@ def _agreement(
         reactions = ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
         lam = eq.multipliers[determinate] if determinate else ca.SX(0, 1)
         expressions = [
-            eq.accelerations,
+            ca.vertcat(eq.accelerations, eq.block_solution.accelerations),
             _energy(kin, eq),
             eq.reduced_mass,
             reactions,

@@ -79,6 +79,7 @@ class Choice:
     kept, redundant : independent rows in their order, and those that follow from them.
     names, E : independent speeds, η = E v.
     solved, P : the kept rows as they are solved, P times the kept ones.
+    solved_of : the same of other traces of the contacts and rows.
     solve : tree speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
     """
 
@@ -88,6 +89,7 @@ class Choice:
     E: ca.SX
     solved: ca.SX
     P: ca.SX
+    solved_of: Callable[[tuple[ContactTrace, ...], tuple[RowTrace, ...]], ca.SX]
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
 
 
@@ -106,7 +108,7 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
     kept, redundant = independent_rows(traced.probe, traced.rows, traced.samples)
     names, E = _independent_speeds(traced, independent, kept)
     _check_determined(traced, E, kept, names)
-    solved, P = _solved_rows(traced, kept)
+    solved, P = _solved_rows(traced.contacts, traced.rows, kept)
     # the block form is found by structure
     K = ca.vertcat(ca.jacobian(solved, traced.symbols.v), E)
     return Choice(
@@ -116,6 +118,7 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
         E=E,
         solved=solved,
         P=P,
+        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept)[0],
         solve=lambda of_rows, of_eta: block_solve(K, ca.vertcat(of_rows, of_eta)),
     )
 
@@ -147,6 +150,9 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
         of_kept = {k: of_rows[j, :] for j, k in enumerate(kept)}
         return elimination.solve(of_kept, {k: of_eta[j, :] for j, k in enumerate(free)})
 
+    def solved_of(contacts: tuple[ContactTrace, ...], rows: tuple[RowTrace, ...]) -> ca.SX:
+        return stack([rows[k].velocity for k in kept])
+
     return Choice(
         kept=kept,
         redundant=tuple(
@@ -155,8 +161,9 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
         ),
         names=tuple(speeds[k] for k in free),
         E=ca.sparsify(unit[free, :]) if free else ca.SX(0, len(speeds)),
-        solved=stack([rows[k].velocity for k in kept]),
+        solved=solved_of(traced.contacts, rows),
         P=ca.SX.eye(len(kept)),
+        solved_of=solved_of,
         solve=solve,
     )
 
@@ -184,12 +191,14 @@ def _independent_speeds(
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
 
 
-def _solved_rows(traced: Traced, kept: tuple[int, ...]) -> tuple[ca.SX, ca.SX]:
+def _solved_rows(
+    contacts: tuple[ContactTrace, ...], rows: tuple[RowTrace, ...], kept: tuple[int, ...]
+) -> tuple[ca.SX, ca.SX]:
     """The kept rows as they are solved, and P: a contact with all three rows in its body's axes."""
     solved: list[ca.SX] = []
     blocks: list[ca.SX] = []
-    whole = {trace.contact.name: trace for trace in traced.contacts}
-    names = [traced.rows[k].name for k in kept]
+    whole = {trace.contact.name: trace for trace in contacts}
+    names = [rows[k].name for k in kept]
     k = 0
     while k < len(names):
         owner = names[k].rpartition(".")[0]
@@ -199,7 +208,7 @@ def _solved_rows(traced: Traced, kept: tuple[int, ...]) -> tuple[ca.SX, ca.SX]:
             blocks.append(trace.axes_D)
             k += 3
         else:
-            solved.append(traced.rows[kept[k]].velocity)
+            solved.append(rows[kept[k]].velocity)
             blocks.append(ca.SX(1))
             k += 1
     return stack(solved), block_diagonal(blocks)

@@ -48,6 +48,7 @@ class ContactTrace:
     point : contact point in the world, m.
     slip : name → velocity of the material point against the plane along that direction, m/s.
     velocity_D, axes_D : that velocity, and the directions as columns, in the body's computing axes.
+    normal_D : the plane's normal in the same axes.
     arm_D : from the body's origin to the contact point, in the same axes.
     height : how far the wheel's lowest point is above the plane, m; zero in contact.
     regularity : sine of the angle between the wheel's plane and the plane it rolls on; 0 when it
@@ -60,18 +61,28 @@ class ContactTrace:
     slip: dict[str, ca.SX]
     velocity_D: ca.SX
     axes_D: ca.SX
+    normal_D: ca.SX
     arm_D: ca.SX
     height: ca.SX
     regularity: ca.SX | None
 
 
-def trace_contact(contact: Contact, tree: Tree, motion: list[Pair], reader: Reader) -> ContactTrace:
-    """Contact geometry and slip velocities for the bodies' twists `motion`."""
+def trace_contact(
+    contact: Contact,
+    tree: Tree,
+    motion: list[Pair],
+    reader: Reader,
+    normal: ca.SX | None = None,
+) -> ContactTrace:
+    """Contact geometry and slip velocities for the bodies' twists `motion`.
+
+    A `normal` in D axes may stand for the plane's own, as one that is still to be put in.
+    """
     node = tree.nodes[tree.index(contact.body)]
     R_plane, p_plane, w_plane, v_plane, p_origin = _plane(contact.plane, tree, motion, reader)
     # everything in D axes of the body, relative to its origin
     to_D = node.R_WD.T
-    n = ca.mtimes(to_D, R_plane[:, 2])
+    n = ca.mtimes(to_D, R_plane[:, 2]) if normal is None else normal
     above = ca.dot(R_plane[:, 2], node.p_WB - p_plane)
     if isinstance(contact, KnifeEdge):
         c = ca.mtimes(node.R_DB, reader.vector(contact.point))
@@ -98,6 +109,7 @@ def trace_contact(contact: Contact, tree: Tree, motion: list[Pair], reader: Read
         slip={name: ca.dot(axis, velocity) for name, axis in axes.items()},
         velocity_D=velocity,
         axes_D=ca.horzcat(f, lateral, n),
+        normal_D=n,
         arm_D=r,
         height=above + ca.dot(n, r),
         regularity=regularity,

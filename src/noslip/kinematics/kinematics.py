@@ -31,15 +31,16 @@ import numpy as np
 from noslip.errors import Fault, ModelError
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
-from noslip.kinematics.choice import Traced, choose
+from noslip.kinematics.choice import Choice, Traced, choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.health import Health, find_health
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
+from noslip.model.bodies import WORLD
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
-from noslip.spatial import block_diagonal, stack
+from noslip.spatial import block_diagonal, cross, stack
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -237,11 +238,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     eta = ca.SX.sym("eta", num_free)
     v = ca.mtimes(S, eta) + s
     # (2) the same matrix again, with the exact rate of each row at constant v
-    direction = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot)
-    at = ca.vertcat(symbols.q, symbols.t, symbols.w)
-    moving = ca.vertcat(choice.solved, ca.mtimes(choice.E, symbols.v))
-    rate = ca.jtimes(moving, at, direction) if moving.shape[0] else ca.SX(0, 1)
-    rate = ca.substitute([rate], [symbols.v], [v])[0]
+    rate = ca.substitute([_row_rates(traced, choice, N, motion)], [symbols.v], [v])[0]
     vdot0, _ = choice.solve(-rate[:num_rows], -rate[num_rows:])
     return Kinematics(
         model=model,
@@ -269,6 +266,39 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         vdot0=vdot0,
         health=find_health(symbols, probe, pivots, contacts, samples),
     )
+
+
+def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> ca.SX:
+    """Rates of the solved rows and of E v at constant v, along q̇ = N v.
+
+    A normal n of the ground turns in the axes of a wheel's body by ṅ = −ω_D × n. Where it does, the
+    rows are differentiated by it instead of by all coordinates that turn the body.
+    """
+    symbols, tree = traced.symbols, traced.tree
+    normals: dict[str, tuple[ca.SX, ca.SX, ca.SX]] = {}  # contact → symbol, value and rate
+    for trace in traced.contacts:
+        n = trace.normal_D
+        if trace.contact.plane.body == WORLD and ca.depends_on(n, symbols.q):
+            w_D = tree_module.turning(tree, motion, tree.index(trace.contact.body))
+            normals[trace.contact.name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
+    solved = choice.solved
+    if normals:
+        contacts = tuple(
+            trace_contact(t.contact, tree, motion, traced.reader, normals[t.contact.name][0])
+            if t.contact.name in normals
+            else t
+            for t in traced.contacts
+        )
+        rows = trace_rows(traced.model, tree, symbols, N, contacts, traced.reader, traced.index)
+        solved = choice.solved_of(contacts, tuple(rows))
+    moving = ca.vertcat(solved, ca.mtimes(choice.E, symbols.v))
+    if not moving.shape[0]:
+        return ca.SX(0, 1)
+    given, values, turning = ([n[k] for n in normals.values()] for k in range(3))
+    at = ca.vertcat(symbols.q, symbols.t, symbols.w, *given)
+    along = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot, *turning)
+    rate = ca.jtimes(moving, at, along)
+    return ca.substitute([rate], [ca.vertcat(*given)], [ca.vertcat(*values)])[0] if given else rate
 
 
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:

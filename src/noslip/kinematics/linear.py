@@ -3,14 +3,16 @@
 A square system is first split into its block triangular form (by structure), so that a long chain
 of small couplings costs what the small couplings cost. In each block, unknowns that stand with a
 plain number
-(±1, mostly) are eliminated first; what remains is solved by Householder reflections. A pivot that
-is an expression, such as cos ψ, would vanish as the heading turns although the block is perfectly
-conditioned.
+(±1, mostly) are eliminated first; what remains is solved by cross products where it has two or
+three unknowns, else by Householder reflections. A pivot that is an expression, such as cos ψ, would
+vanish as the heading turns although the block is perfectly conditioned.
 """
 
 from __future__ import annotations
 
 import casadi as ca
+
+from noslip.spatial import cross
 
 
 def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
@@ -43,7 +45,7 @@ def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def dense_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-    """Solution of a small dense system: numeric pivots eliminated, the rest by reflections."""
+    """Solution of a small dense system: numeric pivots eliminated, then the rest."""
     n = K.shape[0]
     pivot = _numeric_pivot(K) if n > 1 else None
     if pivot is None:
@@ -80,10 +82,42 @@ def _numeric_pivot(K: ca.SX) -> tuple[int, int] | None:
 
 
 def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-    """Solution of a small dense system by Householder's QR factorization, and its |R_kk|."""
+    """Solution of a small dense system, and the magnitudes |R_kk| of its factorization K = Q R."""
+    match K.shape[0]:
+        case 1:
+            return rhs / K[0, 0], [ca.fabs(K[0, 0])]
+        case 2:
+            return _solve_two(K, rhs)
+        case 3:
+            return _solve_three(K, rhs)
+        case _:
+            return _reflected_solve(K, rhs)
+
+
+def _solve_two(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """By Cramer's rule; |R₁₁| = |k₁|, |R₂₂| = |det K| / |k₁|."""
+    determinant = K[0, 0] * K[1, 1] - K[0, 1] * K[1, 0]
+    adjugate = ca.vertcat(ca.horzcat(K[1, 1], -K[0, 1]), ca.horzcat(-K[1, 0], K[0, 0]))
+    first = ca.norm_2(K[:, 0])
+    return ca.mtimes(adjugate / determinant, rhs), [first, ca.fabs(determinant) / first]
+
+
+def _solve_three(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """By cross products of the columns, the rows of the inverse but for the determinant.
+
+    |R₁₁| = |k₁|, |R₂₂| = |k₁ × k₂| / |k₁|, |R₃₃| = |det K| / |k₁ × k₂|
+    """
+    k = [K[:, j] for j in range(3)]
+    across = [cross(k[1], k[2]), cross(k[2], k[0]), cross(k[0], k[1])]
+    determinant = ca.dot(k[0], across[0])
+    inverse = ca.vertcat(*[row.T for row in across]) / determinant
+    first, second = ca.norm_2(k[0]), ca.norm_2(across[2])
+    return ca.mtimes(inverse, rhs), [first, second / first, ca.fabs(determinant) / second]
+
+
+def _reflected_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
+    """By Householder's QR factorization."""
     n = K.shape[0]
-    if n == 1:
-        return rhs / K[0, 0], [ca.fabs(K[0, 0])]
     R, B = ca.SX(K), ca.SX(rhs)
     for k in range(n - 1):
         x = R[k:, k]

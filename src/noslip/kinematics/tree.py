@@ -44,6 +44,7 @@ class Node:
     R_WD, p_WB : pose in the world.
     H : (6, k) motion of the joint in D axes at the body's origin.
     mass, center_D, inertia_D : mass, mass center and inertia about it, in D axes.
+    is_rotor : whether it is a wheel whose spin is left out of D, which stays with the parent.
     """
 
     body: Body
@@ -60,6 +61,7 @@ class Node:
     mass: ca.SX
     center_D: ca.SX
     inertia_D: ca.SX
+    is_rotor: bool
 
     @property
     def R_WB(self) -> ca.SX:
@@ -140,8 +142,20 @@ def twists(tree: Tree, v: ca.SX) -> list[Pair]:
     return result
 
 
-def accelerations(tree: Tree, motion: list[Pair], v: ca.SX, vdot: ca.SX) -> list[Pair]:
+def turning(tree: Tree, motion: list[Pair], k: int) -> ca.SX:
+    """Angular velocity of a node's axes D, in D: its body's, or the parent's if D stays with it."""
+    node = tree.nodes[k]
+    if not node.is_rotor:
+        return motion[k][0]
+    return ca.mtimes(node.R_PD.T, motion[node.parent][0]) if node.parent >= 0 else _ZERO3
+
+
+def accelerations(
+    tree: Tree, motion: list[Pair], v: ca.SX, vdot: ca.SX, world: ca.SX = _ZERO3
+) -> list[Pair]:
     """Absolute acceleration of each body: alpha_D and a_D (of the body's origin).
+
+    The `world` may have an acceleration of its own: with −g every body shows its weight.
 
     α_B = α_P + ω_P × ω_r + ω̇_r
     a_B = a_P + α_P × p + ω_P × (ω_P × p) + 2 ω_P × v_r + ω_r × v_r + v̇_r
@@ -160,22 +174,29 @@ def accelerations(tree: Tree, motion: list[Pair], v: ca.SX, vdot: ca.SX) -> list
             alpha = alpha + ca.mtimes(node.R_PD.T, alpha_P) + cross(w_P_D, w_r)
             carried = a_P + cross(alpha_P, node.p_PB) + cross(w_P, cross(w_P, node.p_PB))
             acc = acc + ca.mtimes(node.R_PD.T, carried) + 2 * cross(w_P_D, v_r)
+        else:
+            acc = acc + ca.mtimes(node.R_PD.T, world)
         result.append((alpha, acc))
     return result
 
 
-def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
-    """Wrench that each body's motion needs, about its origin in D axes (Newton and Euler).
+def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
+    """Wrench that each body's motion needs, about its mass center in D axes (Newton and Euler).
 
-    f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω + c × f
+    f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω
     """
     result: list[Pair] = []
     for node, (w, _), (alpha, acc) in zip(tree.nodes, motion, rates, strict=True):
         c, inertia = node.center_D, node.inertia_D
         f = node.mass * (acc + cross(alpha, c) + cross(w, cross(w, c)))
-        n = ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)) + cross(c, f)
-        result.append((n, f))
+        result.append((ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f))
     return result
+
+
+def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
+    """The same about the bodies' origins: the moment is n + c × f."""
+    wrenches = center_wrenches(tree, motion, rates)
+    return [(n + cross(b.center_D, f), f) for b, (n, f) in zip(tree.nodes, wrenches, strict=True)]
 
 
 def generalized_forces(tree: Tree, wrenches: list[Pair], num_speeds: int) -> ca.SX:
@@ -244,6 +265,7 @@ def _node(
         mass=reader.scalar(body.mass),
         center_D=reader.vector(body.center_of_mass),
         inertia_D=inertia,
+        is_rotor=spins_freely,
     )
 
 

@@ -38,7 +38,7 @@ def complement(subject: Subject) -> list[Drafted]:
             "it):",
         )
     ]
-    columns = unit_speed_twists(kin)
+    columns = unit_speed_twists(kin, kin.tree)
     for k, node in enumerate(kin.tree.nodes):
         share = ca.horzcat(*[ca.vertcat(*column[k]) for column in columns])
         if columns:
