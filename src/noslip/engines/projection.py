@@ -1,9 +1,10 @@
 """The step that brings a state back onto the constraints on positions, as an expression.
 
-    δ = M⁻¹Gᵀ (G M⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
+    δ = W⁻¹Gᵀ (G W⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
 
-One Gauss–Newton step onto the kept holonomic rows g = 0, in the metric of the mass matrix: of all
-ways back it takes the one that moves the least mass.
+One Gauss–Newton step onto the kept holonomic rows g = 0. Of all ways back it takes the shortest,
+each tree speed weighed by the inertia that moves with it at an ordinary configuration: W are
+numbers, since the whole mass matrix would cost more than all the rest and gain nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from noslip.formulations.tree import mass_matrix
+from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import symmetric_solve
+from noslip.kinematics.tree import twists
 
 
 def is_projected(kin: Kinematics) -> bool:
@@ -34,7 +36,7 @@ def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
     if rows:
         G = ca.densify(kin.A[rows, :])
         g = ca.vertcat(*[g for k in rows if (g := kin.rows[k].position) is not None])
-        X, _ = symmetric_solve(_metric(kin), G.T)
+        X = ca.mtimes(ca.diag(1 / _weights(kin)), G.T)
         y, _ = symmetric_solve(ca.mtimes(G, X), g)
         q = q - ca.mtimes(kin.N, ca.mtimes(X, y))
         for entry in ca.vertsplit(g):
@@ -62,13 +64,15 @@ def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:
     return ca.vertcat(*parts) if parts else q
 
 
-def _metric(kin: Kinematics) -> ca.SX:
-    """Mass matrix on the tree speeds, or lengths where a tree speed moves no mass."""
-    M = mass_matrix(kin)
-    mass = ca.Function("M", [kin.symbols.q, kin.symbols.params], [M])
-    for _, q in kin.probe.configurations(2):
-        values = np.linalg.eigvalsh(np.array(mass(q, kin.probe.params)))
-        if values[0] <= 1e-9 * values[-1]:
-            lengths = [kin.length**2 if angular else 1.0 for angular in kin.probe.is_angular]
-            return ca.SX(ca.diag(ca.DM(lengths)))
-    return M
+def _weights(kin: Kinematics) -> ca.DM:
+    """(nv, 1) inertia of each tree speed alone, or lengths where one moves no mass."""
+    symbols = kin.symbols
+    motion = twists(kin.tree, symbols.v)
+    energy = ca.Function(
+        "K", [symbols.q, symbols.params, symbols.v], [kinetic_energy(kin.tree, motion)]
+    )
+    ((_, q),) = kin.probe.configurations(1)
+    inertia = [2.0 * float(energy(q, kin.probe.params, e)) for e in np.eye(kin.num_speeds)]
+    if min(inertia) <= 1e-9 * max(inertia):
+        inertia = [kin.length**2 if angular else 1.0 for angular in kin.probe.is_angular]
+    return ca.DM(inertia)
