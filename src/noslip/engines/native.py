@@ -23,6 +23,9 @@ from noslip.engines.interpreter import Array, input_tables, input_vector
 CALL = CFUNCTYPE(None)
 CALL_ROWS = CFUNCTYPE(None, c_int64, *[c_void_p] * 4, c_int64, c_void_p)
 
+#: Rows up to which tables are copied, too.
+FEW = 256
+
 _DOUBLE = np.dtype(np.float64)
 _double_bytes = struct.Struct("d").pack
 _Place: Any = c_double * 0
@@ -86,11 +89,17 @@ class NativeFunction:
 
     def map(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
         """Outputs (n, output_size) for t (n,), x (n, nx), u (n, nu) and p (np,) or (n, np)."""
-        num_rows, tables = input_tables(self.name, self.input_sizes, t, x, u, p)
+        given: tuple[Any, ...] = (t, x, u, p)
+        places: list[object]
+        if _are_few(self.input_sizes, *given):
+            num_rows, p_stride = given[0].size, 0
+            places = [table.tobytes() for table in given]
+        else:
+            num_rows, tables = input_tables(self.name, self.input_sizes, *given)
+            p_stride = self.input_sizes[3] if tables[3].ndim == 2 else 0
+            places = [place(table) for table in tables]
         out = np.empty((num_rows, self.output_size))
-        p_stride = self.input_sizes[3] if tables[3].ndim == 2 else 0
-        places = [place(table) for table in tables]
-        self._call_rows(num_rows, *places, p_stride, place(out))
+        self._call_rows(num_rows, *places, p_stride, _Place.from_buffer(out))
         return out
 
 
@@ -101,6 +110,17 @@ def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:
     if isinstance(given, float) and size == 1:
         return _double_bytes(given)
     return input_vector(name, letter, size, given).tobytes()
+
+
+def _are_few(sizes: tuple[int, int, int, int], t: Any, x: Any, u: Any, p: Any) -> bool:
+    """Whether the inputs come as they should, p as one vector, and have few rows."""
+    for table in (t, x, u, p):
+        if type(table) is not ndarray or table.dtype is not _DOUBLE:
+            return False
+    nt, nx, nu, np_ = sizes
+    n = t.size
+    shapes = (t.shape, x.shape, u.shape, p.shape)
+    return n <= FEW and nt == 1 and shapes == ((n,), (n, nx), (n, nu), (np_,))
 
 
 def place(table: Array) -> object:

@@ -11,6 +11,8 @@ from noslip.errors import SimulationError
 from noslip.simulation.inputs import InputPlan, inputs_at
 from noslip.simulation.start import Start, complete_start
 
+_NO_WORK = np.zeros(1)
+
 
 def begin(
     system: System,
@@ -33,9 +35,12 @@ def begin(
 
 def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> Array:
     """[q; η; μ; W; z] at the start, no work done yet."""
-    work = np.zeros(1 if system.does_work else 0)
-    generator = plan.generator.start if plan.generator else np.zeros(0)
-    return np.concatenate([q, eta, mu, work, generator])
+    parts = [q, eta, mu]
+    if system.does_work:
+        parts.append(_NO_WORK)
+    if plan.generator is not None:
+        parts.append(plan.generator.start)
+    return np.concatenate(parts)
 
 
 def _completed(

@@ -22,6 +22,7 @@ from noslip.simulation import rules
 METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 
 _NUMBER = (float, int, np.number)
+_COUNT = (int, np.integer)
 
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
@@ -134,7 +135,7 @@ def sample_times(
     samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
 ) -> Array:
     """Times of the samples, from their number or as they are given."""
-    if isinstance(samples, int | np.integer):
+    if isinstance(samples, _COUNT):
         if samples < 2:
             raise SimulationError(
                 f"{samples} samples are asked for",
@@ -154,15 +155,15 @@ def sample_times(
 
 def _increases(times: Array, start_time: float, duration: float) -> bool:
     """Whether times follow each other within a run; nan follows nothing."""
-    if not (times[0] >= start_time and times[-1] <= start_time + duration):
+    if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
         return False
-    return times.size == 1 or bool((times[1:] >= times[:-1]).all())
+    return times.size < 3 or bool((times[1:] >= times[:-1]).all())
 
 
 def _check_samples(samples: Any, where: str) -> None:
     """A count, or an array of numbers, that fits into memory."""
     try:
-        is_count = isinstance(samples, int | np.integer)
+        is_count = isinstance(samples, _COUNT)
         count = int(samples) if is_count else np.asarray(samples, dtype=float).size
     except (TypeError, ValueError):
         raise SimulationError(

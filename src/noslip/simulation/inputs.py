@@ -9,9 +9,8 @@ with its rate ẇ: differentiated for expressions and tables, zero for constants
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -23,14 +22,14 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.input_expressions import inputs_expression, table_entries, traced_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator, InputSpec, Table
+from noslip.simulation.plan import EMPTY
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
 
 Callables = dict[int, Callable[[float, Array, Array], float]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class InputPlan:
+class InputPlan(NamedTuple):
     """Inputs as the native loop takes them.
 
     Parameters
@@ -55,7 +54,7 @@ class InputPlan:
     generator: InputGenerator | None
     update: NativeFunction | None = None
     callback: Any = None
-    failure: list[BaseException] = field(default_factory=list)
+    failure: Sequence[BaseException] = ()
     notes: tuple[str, ...] = ()
     is_kept: bool = False
 
@@ -81,7 +80,7 @@ def plan_inputs(
     tables: list[tuple[int, Array, Array]] = []
     traced: dict[str, str | ca.Function] = {}
     callables: Callables = {}
-    for name, spec in dict(given or {}).items():
+    for name, spec in (given or {}).items():
         k, rate_offset = input_place(system, name)
         if isinstance(spec, Table):
             tables += table_entries(system, spec, k, rate_offset, name)
@@ -102,7 +101,7 @@ def plan_inputs(
     plan = InputPlan(
         base=base,
         tables=tuple(tables),
-        knots=np.unique(np.concatenate([t[1] for t in tables])) if tables else np.zeros(0),
+        knots=np.unique(np.concatenate([t[1] for t in tables])) if tables else EMPTY,
         function=function,
         address=function.address if function else 0,
         parameters=parameters,
@@ -244,8 +243,7 @@ def _with_callables(system: System, plan: InputPlan, callables: Callables) -> In
 
     callback = _CALLBACK(call)
     listed = ", ".join(f"'{system.inputs[k].name}'" for k in callables)
-    return replace(
-        plan,
+    return plan._replace(
         address=ctypes.cast(callback, ctypes.c_void_p).value or 0,
         callback=callback,
         failure=failure,

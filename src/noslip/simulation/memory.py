@@ -49,6 +49,7 @@ class Mold:
         "_room",
         "_samples",
         "begins_here",
+        "event_parameters",
         "num_inputs",
         "num_states",
         "status",
@@ -81,6 +82,7 @@ class Mold:
         self._samples = at  # here begin the samples, as many as a run has
         self._given = slice(places["parameters"].start, places["y"].stop)
         self.y, self.status = places["y"], places["status"]
+        self.event_parameters = places["event_parameters"]
         image = np.zeros(places["segments"].stop, np.int64)
         for name, vector in shared.items():
             image.view(np.float64)[places[name]] = vector
@@ -135,7 +137,7 @@ class Memory:
         self, mold: Mold, words: Array, reals: Array, samples: tuple[int, int, int]
     ) -> None:
         self.mold, self.words, self._reals, self._samples = mold, words, reals, samples
-        self.setup = words[:_HEAD].view(SETUP)
+        self.setup: Array = np.ndarray((1,), SETUP, words)  # its head
         self.crossings: list[Array] = []
 
     @classmethod
@@ -152,6 +154,11 @@ class Memory:
     def state(self) -> Array:
         """(ny,) at the start, then where the loop ended."""
         return self._reals[self.mold.y]
+
+    @property
+    def event_parameters(self) -> Array:
+        """Parameters of the events, at their head the angles that these follow."""
+        return self._reals[self.mold.event_parameters]
 
     @property
     def time(self) -> float:

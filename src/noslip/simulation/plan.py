@@ -104,8 +104,8 @@ class Numbers(NamedTuple):
         )
 
     def check(self) -> None:
-        """Refuse times and a start that no run could use."""
-        _check(self, _rules_of_numbers(self))
+        """Refuse a start and an end that no run could use; times of samples are checked before."""
+        _check(self, _rules_of_span(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -194,7 +194,8 @@ class IntegrationPlan:
     def _rules(self) -> Iterator[_Rule]:
         ny, directions = self.start_state.size, self.event_directions
         yield "rates", self.rates != 0, "there is no function for the rates", "give its address"
-        yield from _rules_of_numbers(self)
+        yield from _rules_of_span(self)
+        yield _rule_of_samples(self)
         is_met = bool(np.isfinite(self.knots).all())
         yield "knots", is_met, "a knot is not finite", "give finite times"
 
@@ -208,7 +209,7 @@ class IntegrationPlan:
         largest = max((table.index for table in self.tables), default=-1)
         what = "a table drives a base input beyond the {p.base_inputs.size} there are"
         yield "tables", largest < num_base, what, "give a base input for every table"
-        is_met = (self.events != 0) == (directions.size > 0) and set(directions) <= {-1.0, 0.0, 1.0}
+        is_met = (self.events != 0) == (directions.size > 0) and _are_directions(directions)
         what = "the events' directions are {p.event_directions}"
         fix = "give one for every event: −1 for falling, +1 for rising, 0 for both"
         yield "event_directions", is_met, what, fix
@@ -244,18 +245,26 @@ def direct_steps(num_states: int) -> int:
     return 400_000 // num_states**2
 
 
-def _rules_of_numbers(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
-    """What must hold of the start and of the times of every run."""
-    is_met = p.start_state.size > 0 and bool(np.isfinite(p.start_state).all())
+def _rules_of_span(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
+    """What must hold of where every run starts and ends."""
+    is_met = p.start_state.size > 0 and all(np.isfinite(p.start_state).tolist())
     yield "start_state", is_met, "the start state is empty or not finite", "give finite numbers"
     is_met = -np.inf < p.start_time <= p.end_time < np.inf
     what = "the run goes from t = {p.start_time} to {p.end_time}"
     yield "end_time", is_met, what, "give finite times, the end last"
+
+
+def _rule_of_samples(p: IntegrationPlan) -> _Rule:
     times = p.sample_times
     is_met = times.size == 0 or bool(p.start_time <= times[0] <= times[-1] <= p.end_time)
     is_met = is_met and (times.size < 3 or bool((times[1:] >= times[:-1]).all()))
     what = "sample times are not sorted or not within t = {p.start_time} to {p.end_time}"
-    yield "sample_times", is_met, what, "sort them, and sample within the run"
+    return "sample_times", is_met, what, "sort them, and sample within the run"
+
+
+def _are_directions(values: Array) -> bool:
+    """−1, 0 or +1; NaN for what is followed and never crosses."""
+    return bool((np.isnan(values) | np.isin(values, (-1.0, 0.0, 1.0))).all())
 
 
 def _take_vectors(target: object, *names: str) -> None:

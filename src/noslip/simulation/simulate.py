@@ -129,11 +129,13 @@ def simulate(
     end_time = start_time + duration
 
     segments: list[Segment] = []
-    counts = np.zeros(3, dtype=int)
+    steps = rejections = evaluations = 0
     t, h, done = start_time, step, 0
     here, here_plan, is_best = system, plan, False
     while True:
         watched = compile_events(here, stop, events, definitions)
+        if not segments:
+            angles = np.zeros(watched.num_angles)
         numbers = Numbers(
             start_time=t,
             end_time=end_time,
@@ -141,20 +143,23 @@ def simulate(
             sample_times=times[done:],
             parameters=values,
             generator_parameters=here_plan.parameters,
-            event_parameters=values,
+            event_parameters=np.concatenate([angles, values]) if watched.num_angles else values,
             base_inputs=here_plan.base,
             absolute_tolerance=_absolute(here, here_plan, atol),
             relative_tolerance=rtol,
             projection_tolerance=PROJECTION_TOLERANCE,
             step=h,
             max_step=max_step,
-            max_steps=max_steps - int(counts[0]),
+            max_steps=max_steps - steps,
         )
         numbers.check()
-        num_watched = (len(stop or {}), len(events or {}))
-        mold = mold_of(here, here_plan, watched, num_watched, method, is_best, numbers, start_time)
-        result = run_memory(mold.cast(numbers), t, end_time, progress, cancel)
-        counts += (result.steps, result.rejections, result.evaluations)
+        mold = mold_of(here, here_plan, watched, method, is_best, numbers, start_time)
+        memory = mold.cast(numbers)
+        result = run_memory(memory, t, end_time, progress, cancel)
+        angles = memory.event_parameters[: watched.num_angles]
+        steps += result.steps
+        rejections += result.rejections
+        evaluations += result.evaluations
         following = other_basis(here, result, values) if result.code == rules.SINGULAR else None
         goes_on = following is not None and not (following is here and is_best)
         segments.append(_segment(here, here_plan, result, goes_on))
@@ -178,7 +183,7 @@ def simulate(
         started,
         stop,
         events,
-        counts,
+        (steps, rejections, evaluations),
         reactions,
         rtol,
         atol,
@@ -202,13 +207,16 @@ def simulate(
 
 def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: bool) -> Segment:
     """The samples of a stretch; where its speeds fail, one is taken again in the next ones."""
-    good = result.times < result.time if goes_on else slice(None)
+    t, states, inputs = result.times, result.states, result.inputs
+    if goes_on:
+        good = t < result.time
+        t, states, inputs = t[good], states[good], inputs[good]
     return Segment(
         system=system,
         plan=plan,
-        t=result.times[good],
-        states=result.states[good],
-        inputs=result.inputs[good],
+        t=t,
+        states=states,
+        inputs=inputs,
         crossings=result.crossings,
     )
 
@@ -230,7 +238,8 @@ def _carried(here: System, there: System, state: Array, v: Array) -> Array:
 
 def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
     """Absolute tolerance by state; the work is integrated along but does not choose the steps."""
-    absolute = np.full(system.num_states + plan.num_states, atol)
+    absolute = np.empty(system.num_states + plan.num_states)
+    absolute.fill(atol)
     if system.does_work:
         absolute[system.num_states - 1] = 1e300
     return absolute

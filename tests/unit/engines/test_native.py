@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from noslip.engines.interpreter import interpret
-from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.llvm import compile_native
+from noslip.engines.native import FEW, NativeFunction
 from noslip.engines.program import Program, trace_program
 
 EMPTY = ca.SX(0, 1)
@@ -170,3 +171,53 @@ def test_rows_may_be_read_only(function: NativeFunction) -> None:
     assert function.map(*map(read_only, tables)).tobytes() == expected.tobytes()
     assert function.map(tables[0], *map(read_only, tables[1:])).tobytes() == expected.tobytes()
     assert function(1.0, X, U, P).tobytes() == expected[1].tobytes()
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_form_of_rows_and_single_calls(
+    function: NativeFunction, form: Callable[[np.ndarray], object]
+) -> None:
+    t, states = np.arange(3.0), np.stack([X, 2 * X, -X])
+    inputs = np.array([[3.0], [-1.0], [0.5]])
+    rows = zip(t, states, inputs, strict=True)
+    bits = b"".join(function(at, x, u, P).tobytes() for at, x, u in rows)
+    assert function.map(form(t), states, inputs, P).tobytes() == bits
+    assert function.map(t, [form(x) for x in states], inputs, P).tobytes() == bits
+    assert function.map(t, states, inputs, form(P)).tobytes() == bits
+    # numbers of a wider table, as states are of mechanism and controller together
+    wide = np.column_stack([states, np.full((3, 2), np.nan)])
+    assert function.map(t, wide[:, :4], inputs, P).tobytes() == bits
+
+
+@pytest.mark.parametrize("count", [0, 1, FEW, FEW + 1])
+def test_few_rows_and_many(function: NativeFunction, count: int) -> None:
+    rng = np.random.default_rng(count)
+    t, x, u = rng.normal(size=count), rng.normal(size=(count, 4)), rng.normal(size=(count, 1))
+    out = function.map(t, x, u, P)
+    assert out.shape == (count, function.output_size)
+    assert out.flags.writeable
+    each = [function(*at, P) for at in zip(t, x, u, strict=True)]
+    assert out.tobytes() == b"".join(row.tobytes() for row in each)
+    # parameters of its own for every row
+    assert function.map(t, x, u, np.tile(P, (count, 1))).tobytes() == out.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "message"),
+    [
+        (0, np.zeros(2), r"f: x has shape \(3, 4\), expected \(2, 4\)"),
+        (0, np.zeros((3, 2)), r"f: t has shape \(3, 2\), expected \(3, 1\)"),
+        (1, np.zeros((2, 4)), r"f: x has shape \(2, 4\), expected \(3, 4\)"),
+        (1, np.zeros((3, 5)), r"f: x has shape \(3, 5\), expected \(3, 4\)"),
+        (1, X, r"f: x has shape \(4,\), expected \(3, 4\)"),
+        (2, np.zeros((3, 0)), r"f: u has shape \(3, 0\), expected \(3, 1\)"),
+        (3, np.zeros(3), r"f: p has shape \(3,\), expected \(3, 2\)"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(
+    function: NativeFunction, place: int, given: np.ndarray, message: str
+) -> None:
+    inputs: list = [np.zeros(3), np.tile(X, (3, 1)), np.tile(U, (3, 1)), P]
+    inputs[place] = given
+    with pytest.raises(ValueError, match=message):
+        function.map(*inputs)

@@ -51,7 +51,13 @@ class TestRefusals:
         with refuses(ns.SimulationError, "1 samples are asked for", self.WHERE, "at least 2"):
             ns.simulate(disk, duration=1.0, samples=1)
 
-    @pytest.mark.parametrize("samples", [[], [0.5, 0.2], [-0.1, 0.5], [0.5, 1.1], [[0.0, 1.0]]])
+    @pytest.mark.parametrize(
+        "samples",
+        [
+            *([], [0.5, 0.2], [-0.1, 0.5], [0.5, 1.1], [[0.0, 1.0]]),
+            *([-0.1], [1.1], [np.nan], [np.nan, 1.0], [0.0, 0.5, 0.2, 1.0], [0.0, np.nan, 1.0]),
+        ],
+    )
     def test_sample_times(self, disk, refuses, samples):
         with refuses(
             ns.SimulationError,

@@ -1,5 +1,7 @@
 """What a run leaves: columns with units, residuals, energy and work, files; numbers all finite."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray
@@ -24,6 +26,15 @@ class TestTrajectory:
         assert disk_run.energy_drift < 1e-11
         assert disk_run.gap < 1e-13
         assert disk_run.slip < 1e-13
+
+    def test_a_run_has_all_its_fields_and_cannot_be_changed(self, disk):
+        run = ns.simulate(disk, duration=0.1, start=DISK, samples=2)
+        assert sorted(vars(run)) == sorted(field.name for field in dataclasses.fields(run))
+        again = dataclasses.replace(run, message="again")
+        assert again.message == "again"
+        assert again.q is run.q
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            run.message = "other"
 
     def test_rates_of_the_speeds_are_their_derivatives(self, disk):
         h = 1e-3
