@@ -162,7 +162,7 @@ def simulate_batch(
     compiled = functools.partial(_compiled, request, settings)
     code = compiled(system, lanes)
     begin = _begin(code, request, settings)
-    results = _results(system, request, settings, begin, keep, max_events, out)
+    results = _results(code, request, settings, begin, keep, max_events, out)
     is_ended = run_lanes(
         lane_plan(code, settings, begin, lanes=lanes),
         results,
@@ -234,7 +234,7 @@ def _begin(code: BatchCode, request: Request, settings: Settings) -> Stretch:
 
 
 def _results(
-    system: System,
+    code: BatchCode,
     request: Request,
     settings: Settings,
     begin: Stretch,
@@ -251,7 +251,7 @@ def _results(
         if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
             raise SimulationError(
                 f"out has the shape {samples.shape} and the type {samples.dtype}",
-                f"batch of model '{system.model.name}'",
+                f"batch of model '{code.system.model.name}'",
                 f"give a writable array of float64 with the shape {shape}, rows one after another",
             )
         samples[...] = np.nan
@@ -264,6 +264,7 @@ def _results(
         has_minimum="minimum" in keep,
         has_maximum="maximum" in keep,
         samples=samples,
+        num_angles=code.num_angles,
     )
 
 

@@ -1,17 +1,79 @@
-"""Values whose zero crossings end a run or are noted, as native code that stays with the system."""
+"""Values whose zero crossings end a run or are noted, as native code that stays with the system.
+
+A named angle jumps from π to −π, where nothing happens. In events it goes on instead, as the column
+of the same name does: events are traced with the angles where they were last looked at, as symbols,
+and give the angles after their own values, so that the loop can go on from there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from noslip.engines.llvm import compile_native
 from noslip.engines.native import NativeFunction
-from noslip.engines.system import System
+from noslip.engines.program import trace_program
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.input_expressions import read_expression
 from noslip.simulation.inputs import texts_key
+from noslip.simulation.named_values import going_on, jumping_angles
+
+
+class EventValues(NamedTuple):
+    """Events as one traced column, then the angles they follow, and where these were (symbols)."""
+
+    expression: ca.SX
+    near: ca.SX
+
+
+class Watched(NamedTuple):
+    """Events as native code.
+
+    Parameters
+    ----------
+    function : of (t, x, inputs, [angles where they were last looked at; parameters]).
+    num_endings, num_events, num_angles : how many of its values end the run, are noted, and are
+        angles to go on from.
+    """
+
+    function: NativeFunction | None = None
+    num_endings: int = 0
+    num_events: int = 0
+    num_angles: int = 0
+
+    def directions(self) -> Array:
+        """Zero for events that count in both directions, NaN for angles, which never do."""
+        num = self.num_endings + self.num_events
+        return np.concatenate([np.zeros(num), np.full(self.num_angles, np.nan)])
+
+
+def trace_events(
+    system: System, texts: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None
+) -> EventValues:
+    """Values of events in the symbols of a system.
+
+    Parameters
+    ----------
+    system : whose symbols are used.
+    texts : what it is, such as ``"stop 'fell'"`` → expression.
+    definitions : as in :func:`read_expression`.
+    """
+    angles = {name: trace() for name, trace in jumping_angles(system).items()}
+    near = {name: ca.SX.sym(name) for name in angles}
+    follow = {name: going_on(angle, near[name]) for name, angle in angles.items()}
+    values = [
+        read_expression(system, text, where, definitions, follow) for where, text in texts.items()
+    ]
+    expression = ca.vertcat(*values)
+    used = [name for name in near if ca.depends_on(expression, near[name])]
+    return EventValues(
+        ca.vertcat(expression, *(follow[name] for name in used)),
+        ca.vertcat(*(near[name] for name in used)) if used else ca.SX(0, 1),
+    )
 
 
 def compile_events(
@@ -19,10 +81,10 @@ def compile_events(
     stop: Mapping[str, str] | None,
     events: Mapping[str, str] | None,
     definitions: Mapping[str, str] | None,
-) -> NativeFunction | None:
+) -> Watched:
     """Values whose signs are watched, those that end the run first."""
     if not stop and not events:
-        return None
+        return Watched()
     stop, events = stop or {}, events or {}
     both = sorted(set(stop) & set(events))
     if both:
@@ -32,13 +94,15 @@ def compile_events(
             "give the two different names",
         )
 
-    def make() -> NativeFunction:
-        parts = [
-            read_expression(system, text, f"{kind} '{name}'", definitions)
-            for kind, texts in (("stop", stop), ("event", events))
-            for name, text in texts.items()
-        ]
-        return compile_native([system.program("events", ca.vertcat(*parts))])["events"]
+    def make() -> Watched:
+        texts = {f"stop '{name}'": text for name, text in stop.items()}
+        texts |= {f"event '{name}'": text for name, text in events.items()}
+        values, near = trace_events(system, texts, definitions)
+        symbols = system.kinematics.symbols
+        given = (symbols.t, system.state, system.equations.inputs, ca.vertcat(near, symbols.params))
+        program = trace_program("events", given, ca.densify(system.fold(values)))
+        function = compile_native([program])["events"]
+        return Watched(function, len(stop), len(events), near.shape[0])
 
     key = texts_key(stop, events, definitions)
     return make() if key is None else system.kept(("events", key), make)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation.checks import METHODS
+from noslip.simulation.events import Watched
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.memory import Mold
 from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers, direct_steps
@@ -18,8 +18,7 @@ from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers, direct_
 def mold_of(
     system: System,
     plan: InputPlan,
-    watched: NativeFunction | None,
-    num_watched: tuple[int, int],
+    watched: Watched,
     method: str,
     is_best: bool,
     numbers: Numbers,
@@ -30,7 +29,7 @@ def mold_of(
     Parameters
     ----------
     system, plan : what runs, and its inputs.
-    watched, num_watched : values of events, and how many of them end the run and do not.
+    watched : values of events.
     method : by its name.
     is_best : whether there are no better speeds, so that these go on as long as they can.
     numbers : of the first run.
@@ -39,7 +38,6 @@ def mold_of(
     rates, projection = system.rates, system.projection if system.has_projection else None
 
     def make() -> Mold:
-        num_endings, num_events = num_watched
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
         t, end_time, knots = numbers.start_time, numbers.end_time, plan.knots
         floors = [h.limit if is_best else h.floor for h in system.health]
@@ -54,9 +52,9 @@ def mold_of(
             num_inputs=len(system.inputs),
             knots=knots[(knots > t) & (knots < end_time)],
             project=projection.address if projection else 0,
-            events=watched.address if watched else 0,
-            event_directions=np.zeros(num_endings + num_events),
-            num_endings=num_endings,
+            events=watched.function.address if watched.function else 0,
+            event_directions=watched.directions(),
+            num_endings=watched.num_endings,
             health_floors=np.array(floors),
             method=METHODS[method],
             # where Python is called back, none on the calling thread
@@ -68,7 +66,7 @@ def mold_of(
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
-    return system.kept(("mold", functions, num_watched, method, is_best), make)
+    return system.kept(("mold", functions, method, is_best), make)
 
 
 def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:

@@ -43,6 +43,16 @@ def angle_names(system: System) -> tuple[str, ...]:
     return tuple(name for o in layout_of(system).orientations for name in o.angle_names)
 
 
+def jumping_angles(system: System) -> dict[str, Callable[[], ca.SX]]:
+    """Named angles that go all the way round; the second of three never does."""
+    return {
+        name: partial(_angle, system, o, k)
+        for o in layout_of(system).orientations
+        for k, name in enumerate(o.angle_names)
+        if k != 1
+    }
+
+
 def going_on(angle: ca.SX, near: ca.SX) -> ca.SX:
     """The same angle but for full turns, at most half a turn from another one.
 

@@ -132,7 +132,8 @@ class IntegrationPlan:
     project : address of [x after a Newton step; residual before it], or 0.
     projection_tolerance : residual that is left alone.
     events : address of the values whose zero crossings are looked for, or 0.
-    event_directions : (ne,) −1, 0 or +1: falling, both, rising.
+    event_directions : (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and
+        go on in event_parameters[0], [1], … from where they were last looked at.
     num_endings : how many of them, the first ones, end the run; −1: all.
     health_floors : (nh,) the run ends when a health value is below its floor.
     method : ``rules.DOP853`` or ``rules.RK4``.

@@ -56,6 +56,7 @@ class LanePlan:
     end_time : s.
     update_times, sample_times : s, sorted.
     directions, is_terminal : of each event: −1 falling, +1 rising, 0 both; whether it ends a run.
+        NaN for angles that events follow, which come last.
     health_floors : of the health values.
     relative_tolerance, absolute_tolerance : the absolute one (ny,).
     max_step, max_steps : bounds, of the steps of one trajectory.
@@ -105,6 +106,7 @@ class LaneResults:
     samples : (n, ns, nc), or empty.
     event_counts, event_times : (n, ne) and (n, ne, m): how often each event occurred and the first
         m times, nan beyond.
+    angles : (n, na) those that events follow, where they were last looked at.
     """
 
     codes: Array
@@ -122,6 +124,7 @@ class LaneResults:
     samples: Array
     event_counts: Array
     event_times: Array
+    angles: Array
 
 
 def empty_results(
@@ -134,6 +137,7 @@ def empty_results(
     has_minimum: bool,
     has_maximum: bool,
     samples: Array,
+    num_angles: int = 0,
 ) -> LaneResults:
     """Results of trajectories that have not been taken yet."""
     counts = [np.zeros(count, np.int64) for _ in range(4)]
@@ -153,4 +157,5 @@ def empty_results(
         samples=samples,
         event_counts=np.zeros((count, num_events), np.int64),
         event_times=np.full((count, num_events, max_events), np.nan),
+        angles=np.zeros((count, num_angles)),
     )

@@ -21,9 +21,9 @@ from noslip.engines.wide import compile_wide
 from noslip.simulation.batches.arrays import Array, TableSets
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.request import Request
+from noslip.simulation.events import trace_events
 from noslip.simulation.input_expressions import (
     inputs_expression,
-    read_expression,
     table_entries,
     traced_entries,
 )
@@ -48,6 +48,7 @@ class BatchCode:
     generator : of the inputs, if a law gives them.
     update_times : of that law.
     inputs_program : inputs as a function of (t, y, base inputs, parameters), if there is one.
+    num_angles : angles that events follow; they are the last values of events and parameters.
     """
 
     system: System
@@ -59,6 +60,7 @@ class BatchCode:
     generator: InputGenerator | None
     update_times: Array
     inputs_program: Program | None
+    num_angles: int
     _kept: tuple[Any, ...]
 
     @property
@@ -116,16 +118,16 @@ def compile_batch(
     traced, entries = _inputs(system, request, definitions, generator)
     units, columns_traced = trace_columns(system, columns, generator, definitions)
     expressions: dict[str, ca.SX] = {"columns": columns_traced}
+    near = ca.SX(0, 1)
     if traced:
         expressions["generator"] = inputs_expression(system, traced, generator)
     if generator is not None and generator.update is not None:
         expressions["update"] = generator.update
     if events:
-        values = [
-            read_expression(system, e, f"event '{n}'", definitions) for n, e in events.items()
-        ]
-        expressions["events"] = ca.vertcat(*values)
-    extra = ca.vertcat(*symbols.values(), generator.parameters if generator else ca.SX(0, 1))
+        texts = {f"event '{name}'": text for name, text in events.items()}
+        expressions["events"], near = trace_events(system, texts, definitions)
+    own_parameters = generator.parameters if generator else ca.SX(0, 1)
+    extra = ca.vertcat(*symbols.values(), own_parameters, near)
     programs = {
         name: _program(system, name, expression, generator, extra)
         for name, expression in expressions.items()
@@ -137,12 +139,13 @@ def compile_batch(
         system=system,
         functions=functions,
         units=units,
-        parameters=_parameter_rows(request, generator),
+        parameters=_parameter_rows(request, generator, near.shape[0]),
         base_inputs=_base_rows(system, request),
         tables=_table_sets(entries, request.count, update_times, start_time, end_time),
         generator=generator,
         update_times=update_times,
         inputs_program=programs.get("generator"),
+        num_angles=near.shape[0],
         _kept=(own, motion),
     )
 
@@ -171,7 +174,7 @@ def _scalar(program: Program) -> NativeFunction:
 def _program(
     system: System, name: str, expression: ca.SX, generator: InputGenerator | None, extra: ca.SX
 ) -> Program:
-    """Operations of a function of (t, [x; z], inputs, [parameters; numbers; the law's])."""
+    """Operations of a function of (t, [x; z], inputs, [parameters; numbers; law's; angles])."""
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
     given = (
@@ -252,11 +255,12 @@ def _update_times(generator: InputGenerator | None, start_time: float, end_time:
     return np.asarray(start_time + generator.period * np.arange(count))
 
 
-def _parameter_rows(request: Request, generator: InputGenerator | None) -> Array:
-    """[parameters; numbers; the law's], one row or one for each trajectory."""
+def _parameter_rows(request: Request, generator: InputGenerator | None, num_angles: int) -> Array:
+    """[parameters; numbers; the law's; room for angles], one row or one for each trajectory."""
     parts = [request.parameters, *(array[:, None] for array in request.numbers.values())]
     if generator is not None:
         parts.append(np.asarray(generator.parameter_values)[None])
+    parts.append(np.zeros((1, num_angles)))
     return _stacked(parts)
 
 

@@ -207,9 +207,11 @@ def find_events(here):
                 left[j] = START_FRACTION
                 for k in range(s.num_events):
                     reals(s.before)[k * lanes + j] = reals(s.probe)[k * lanes + j]
+                follow_angles(s, j)
     for check in range(1, CHECKS_PER_STEP + 1):
         right = check / CHECKS_PER_STEP
-        if check == CHECKS_PER_STEP:
+        # the ends were looked at from the starts, which is too far for angles
+        if check == CHECKS_PER_STEP and s.num_angles == 0:
             copy(s.at_end, s.after, lanes * s.num_events)
         else:
             for j in range(lanes):
@@ -225,6 +227,15 @@ def find_events(here):
                 value = reals(s.after)[k * lanes + j]
                 if not math.isnan(value):
                     reals(s.before)[k * lanes + j] = value
+            follow_angles(s, j)
+
+
+@native
+def follow_angles(s, j):
+    """Let a lane's angles go on from where they are now: the last values of its events."""
+    for i in range(s.num_angles):
+        value = reals(s.before)[(s.num_events - s.num_angles + i) * s.lanes + j]
+        reals(s.parameters)[(s.num_parameters - s.num_angles + i) * s.lanes + j] = value
 
 
 @native
@@ -280,7 +291,7 @@ def note_crossings(s, j):
         if words(s.is_terminal)[k] != 0 and k != found:
             continue
         time = min(real(s, T)[j] + root * real(s, H_TRY)[j], real(s, T_NEW)[j])
-        place = k_trajectory * s.num_events + k
+        place = k_trajectory * (s.num_events - s.num_angles) + k
         count = words(s.event_counts)[place]
         if count < s.max_events:
             reals(s.event_times)[place * s.max_events + count] = time

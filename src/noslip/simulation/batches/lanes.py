@@ -75,6 +75,9 @@ def _load(s, j, k):
     for i in range(s.num_parameters):
         value = reals(s.parameter_rows)[k * s.parameter_stride + i]
         reals(s.parameters)[i * lanes + j] = value
+    for i in range(s.num_angles):
+        place = (s.num_parameters - s.num_angles + i) * lanes + j
+        reals(s.parameters)[place] = reals(s.angles)[k * s.num_angles + i]
     for i in range(s.num_base):
         reals(s.base)[i * lanes + j] = reals(s.base_rows)[k * s.base_stride + i]
     table_set = words(s.table_sets)[k] if s.table_sets != 0 else 0

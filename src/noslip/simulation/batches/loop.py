@@ -150,6 +150,9 @@ def _end(s):
         words(s.num_filled)[k] = word(s, FILLED)[j]
         for i in range(s.ny):
             reals(s.states)[k * s.ny + i] = reals(s.y)[i * lanes + j]
+        for i in range(s.num_angles):
+            place = (s.num_parameters - s.num_angles + i) * lanes + j
+            reals(s.angles)[k * s.num_angles + i] = reals(s.parameters)[place]
         for i in range(s.num_columns):
             reals(s.final)[k * s.num_columns + i] = reals(s.values)[i * lanes + j]
         index[j] = -1

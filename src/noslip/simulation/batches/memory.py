@@ -111,6 +111,7 @@ def _sizes(plan: LanePlan, results: LaneResults, num_stages: int) -> dict[str, A
         "num_samples": plan.sample_times.size,
         "num_health": num_health,
         "num_events": plan.directions.size,
+        "num_angles": results.angles.shape[1],
         "max_events": results.event_times.shape[2],
         "num_columns": plan.num_columns,
         "queue_length": plan.queue.size,

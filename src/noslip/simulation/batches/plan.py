@@ -92,8 +92,10 @@ def lane_plan(
         end_time=settings.end_time,
         update_times=code.update_times,
         sample_times=settings.sample_times,
-        directions=np.zeros(len(names)),
-        is_terminal=np.array([name in settings.terminal for name in names], np.int64),
+        directions=np.concatenate([np.zeros(len(names)), np.full(code.num_angles, np.nan)]),
+        is_terminal=np.array(
+            [*(name in settings.terminal for name in names), *[False] * code.num_angles], np.int64
+        ),
         health_floors=np.array([h.limit if is_best else h.floor for h in system.health]),
         relative_tolerance=settings.rtol,
         absolute_tolerance=absolute,

@@ -84,6 +84,8 @@ _LEFT = (
     *("final", "minimum", "maximum", "samples"),
     # by trajectory and event: how often, and the first times
     *("event_counts", "event_times"),
+    # by trajectory: angles that events follow, where they were last looked at
+    "angles",
 )
 _OWN = (
     # this record itself, and the rows of numbers for its lanes
@@ -98,6 +100,8 @@ _SIZES = (
     *("lanes", "method", "nx", "nz", "ny", "row", "num_inputs", "num_base", "num_parameters"),
     *("parameter_stride", "base_stride", "num_tables", "num_updates", "num_samples"),
     *("num_health", "num_events", "max_events", "num_columns", "queue_length", "max_steps"),
+    # the last of the values of events, and of the parameters
+    "num_angles",
     *("num_stages", "has_more", "num_done"),
     # the event whose roots are looked for; where inputs are asked for
     *("event", "input_time", "input_state"),

@@ -32,6 +32,16 @@ def event_values(s, t, h, theta, out):
 
 
 @fused
+def follow_angles(s, values):
+    """Let angles go on from where they are now; they are the last values, without a direction."""
+    i = 0
+    for k in range(s.num_events):
+        if math.isnan(reals(s.directions)[k]):
+            reals(s.event_parameters)[i] = reals(values)[k]
+            i += 1
+
+
+@fused
 def locate(s, t, h, event, left, right):
     """Root θ of one event between two fractions of a step, on its far side.
 
@@ -119,13 +129,16 @@ def first_ending(s, t, h, is_first):
     The others before it are noted. Leaves the last values in s.left.
     """
     before, after, directions = reals(s.left), reals(s.right), reals(s.directions)
+    # the end was looked at from its start, which is too far for angles
+    has_angles = math.isnan(directions[s.num_events - 1])
     left = 0.0
     if is_first:
         left = START_FRACTION
         event_values(s, t, h, left, s.left)
+        follow_angles(s, s.left)
     for check in range(1, CHECKS_PER_STEP + 1):
         right = check / CHECKS_PER_STEP
-        if check == CHECKS_PER_STEP:
+        if check == CHECKS_PER_STEP and not has_angles:
             copy(s.at_end, s.right, s.num_events)
         else:
             event_values(s, t, h, right, s.right)
@@ -146,6 +159,7 @@ def first_ending(s, t, h, is_first):
         for k in range(s.num_events):
             if not math.isnan(after[k]):
                 before[k] = after[k]
+        follow_angles(s, s.left)
         left = right
     return -1, 1.0, True
 
