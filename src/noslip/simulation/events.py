@@ -51,6 +51,9 @@ class Watched(NamedTuple):
         return np.concatenate([np.zeros(num), np.full(self.num_angles, np.nan)])
 
 
+_NOTHING = Watched()
+
+
 def trace_events(
     system: System, texts: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None
 ) -> EventValues:
@@ -84,7 +87,7 @@ def compile_events(
 ) -> Watched:
     """Values whose signs are watched, those that end the run first."""
     if not stop and not events:
-        return Watched()
+        return _NOTHING
     stop, events = stop or {}, events or {}
     both = sorted(set(stop) & set(events))
     if both:

@@ -156,7 +156,8 @@ def simulate(
         mold = mold_of(here, here_plan, watched, method, is_best, numbers, start_time)
         memory = mold.cast(numbers)
         result = run_memory(memory, t, end_time, progress, cancel)
-        angles = memory.event_parameters[: watched.num_angles]
+        if watched.num_angles:
+            angles = memory.event_parameters[: watched.num_angles]
         steps += result.steps
         rejections += result.rejections
         evaluations += result.evaluations
