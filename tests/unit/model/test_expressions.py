@@ -1,3 +1,5 @@
+"""Expressions: what is read, what is refused, their values and what they depend on."""
+
 import math
 
 import casadi

@@ -1,3 +1,5 @@
+"""Line numbers of the keys of a TOML file, and where the scan stops."""
+
 import tomllib
 
 import pytest

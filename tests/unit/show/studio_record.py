@@ -2,6 +2,8 @@
 
 import threading
 
+from noslip.show.studio.running.session import Session
+
 
 class Record:
     """Everything that was told, in order; `Session` calls it from its own threads."""
@@ -39,3 +41,18 @@ class Record:
 
     def show_file_faults(self, faults):
         self.file_faults = faults
+
+
+def show(shelf, name, *steps):
+    """What a session shows after some steps."""
+    record = Record()
+    session = Session(shelf, name, record)
+    try:
+        session.start()
+        for step in (lambda s: None, *steps):
+            step(session)
+            assert session.join()
+        assert record.faults == ()
+        return record
+    finally:
+        session.close()

@@ -1,6 +1,5 @@
 """Knobs of the studio: units, ranges, and a start that can be chosen without contradiction."""
 
-import numpy as np
 import pytest
 
 import noslip as ns
@@ -19,7 +18,6 @@ from noslip.show.studio.choosing.forms import (
     read_timing,
 )
 from noslip.show.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
-from noslip.show.studio.running.follower import find_follower
 
 
 def parameter(value, unit="kg"):
@@ -91,27 +89,6 @@ def test_every_start_knob_holds_its_value_and_can_be_moved(name):
     for speed, value in speeds.items():
         found = begin.v[tree.index(speed)] if speed in tree else begin.eta[free.index(speed)]
         assert found == pytest.approx(value, abs=1e-9)
-
-
-def test_what_follows_a_path_is_found_from_how_the_base_moves():
-    system = ns.compile(ns.derive(ns.load("agv")))
-    found = find_follower(system, system.parameters({"a": 0.15}))
-    assert np.allclose(found.point, (0.0, -0.15, 0.0), atol=1e-9)
-    assert np.allclose(found.direction, (0.0, 1.0, 0.0), atol=1e-9)
-    assert found.steering == ""
-    for name, parameter_name in (("tractor-trailer", "l1"), ("tricycle", "ell")):
-        system = ns.compile(ns.derive(ns.load(name)))
-        found = find_follower(system, system.parameters({parameter_name: 1.7}))
-        assert np.allclose(found.point, 0.0, atol=1e-9)
-        assert found.steering == "steer.angle"
-        assert found.wheelbase == pytest.approx(1.7, rel=1e-9)
-
-
-def test_a_base_that_slides_sideways_follows_nothing():
-    system = ns.compile(ns.derive(ns.load("lhd")))
-    with pytest.raises(ns.SimulationError, match="can move sideways") as caught:
-        find_follower(system, system.parameters())
-    assert caught.value.where and caught.value.fix
 
 
 @pytest.mark.parametrize("kind", [k for k in PATH_KINDS if k != "typed"])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from test_audit import MOTION, B, E, G, H, L, M, R, cart, steady_circle, still
+from audited_cart import MOTION, B, E, G, H, L, M, R, cart, steady_circle, still
 
 import noslip as ns
 from noslip.analysis.audit import Audit, audit

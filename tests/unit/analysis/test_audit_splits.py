@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from audited_cart import MOTION, B, E, G, H, M, R, cart, steady_circle, still
 from scipy.optimize import linprog, minimize
-from test_audit import MOTION, B, E, G, H, M, R, cart, steady_circle, still
 
 import noslip as ns
 from noslip.analysis.audit import audit
