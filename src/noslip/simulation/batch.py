@@ -20,19 +20,18 @@ from noslip.engines.system import System
 from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import rules
-from noslip.simulation.batches.arrays import UNSETTLED, Array, LaneResults, empty_results
+from noslip.simulation.batches.arrays import UNSETTLED, Array
+from noslip.simulation.batches.begin import begin_batch
 from noslip.simulation.batches.code import BatchCode, compile_batch
+from noslip.simulation.batches.collect import collect, make_results
 from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.finish import finish_in_scalar_code
-from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
+from noslip.simulation.batches.plan import Settings, lane_plan
 from noslip.simulation.batches.request import BatchInput, Request, read_request
 from noslip.simulation.batches.result import Batch
 from noslip.simulation.batches.runner import run_lanes
-from noslip.simulation.batches.starts import complete_starts
 from noslip.simulation.checks import check_named, check_run, sample_times
 from noslip.simulation.input_kinds import AbstractInputLaw
-from noslip.simulation.named_values import angle_names
-from noslip.simulation.samples import ENDINGS
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
@@ -161,8 +160,8 @@ def simulate_batch(
     )
     compiled = functools.partial(_compiled, request, settings)
     code = compiled(system, lanes)
-    begin = _begin(code, request, settings)
-    results = _results(code, request, settings, begin, keep, max_events, out)
+    begin = begin_batch(code, request, settings)
+    results = make_results(code, request, settings, begin, keep, max_events, out)
     is_ended = run_lanes(
         lane_plan(code, settings, begin, lanes=lanes),
         results,
@@ -178,7 +177,7 @@ def simulate_batch(
         systems = finish_in_scalar_code(
             code, compiled, settings, results, threads=threads, cancel=cancel
         )
-    return _batch(system, systems, code, request, settings, results, keep)
+    return collect(system, systems, code, request, settings, results, keep)
 
 
 def _compiled(request: Request, settings: Settings, system: System, lanes: int) -> BatchCode:
@@ -192,151 +191,6 @@ def _compiled(request: Request, settings: Settings, system: System, lanes: int) 
         end_time=settings.end_time,
         lanes=lanes,
     )
-
-
-def _begin(code: BatchCode, request: Request, settings: Settings) -> Stretch:
-    """Where all trajectories start: [q; η; μ; W; z], no work done yet."""
-    system, count = code.system, request.count
-    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    z = np.zeros(0) if code.generator is None else np.asarray(code.generator.start)
-
-    def speed_inputs(trajectories: Array, q: Array) -> Array:
-        y = np.zeros((len(q), system.num_states + z.size))
-        y[:, : q.shape[1]], y[:, system.num_states :] = q, z
-        times = np.full(len(q), settings.start_time)
-        return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
-
-    starts = complete_starts(
-        system,
-        request.starts,
-        count=count,
-        time=settings.start_time,
-        parameters=request.parameters,
-        speed_inputs=speed_inputs if num_w else None,
-    )
-    work = np.zeros((count, 1 if system.does_work else 0))
-    parts = [starts.q, starts.eta, starts.mu, work, np.tile(z, (count, 1))]
-    states = np.concatenate(parts, axis=1)
-    is_finite = np.isfinite(states).all(axis=1)
-    if not is_finite.all():
-        raise SimulationError(
-            "the start state is not finite",
-            f"start of model '{system.model.name}', trajectory {int(np.argmin(is_finite))}",
-            "give another configuration, away from singular ones",
-        )
-    return Stretch(
-        queue=np.arange(count),
-        states=states,
-        times=np.full(count, settings.start_time),
-        steps=np.full(count, float(settings.step)),
-        filled=np.zeros(count, np.int64),
-    )
-
-
-def _results(
-    code: BatchCode,
-    request: Request,
-    settings: Settings,
-    begin: Stretch,
-    keep: Sequence[str],
-    max_events: int,
-    out: Array | None,
-) -> LaneResults:
-    """Memory for the results; samples go where the user wants them."""
-    shape = (request.count, len(settings.sample_times), len(settings.columns))
-    samples = np.zeros(0)
-    if "samples" in keep:
-        samples = np.empty(shape) if out is None else out
-        is_right = samples.shape == shape and samples.dtype == np.float64
-        if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
-            raise SimulationError(
-                f"out has the shape {samples.shape} and the type {samples.dtype}",
-                f"batch of model '{code.system.model.name}'",
-                f"give a writable array of float64 with the shape {shape}, rows one after another",
-            )
-        samples[...] = np.nan
-    return empty_results(
-        request.count,
-        begin.states.shape[1],
-        len(settings.columns),
-        len(settings.events),
-        max_events,
-        has_minimum="minimum" in keep,
-        has_maximum="maximum" in keep,
-        samples=samples,
-        num_angles=code.num_angles,
-    )
-
-
-def _batch(
-    system: System,
-    systems: Mapping[int, System],
-    code: BatchCode,
-    request: Request,
-    settings: Settings,
-    results: LaneResults,
-    keep: Sequence[str],
-) -> Batch:
-    """The results under their names."""
-    names = settings.columns
-
-    def by_name(values: Array) -> dict[str, Array]:
-        return {name: values[..., k] for k, name in enumerate(names)}
-
-    samples = by_name(results.samples) if "samples" in keep else {}
-    for name in set(angle_names(system)) & samples.keys():
-        samples[name] = np.unwrap(samples[name], axis=1)
-    noted = [(k, n) for k, n in enumerate(settings.events) if n not in settings.terminal]
-    scalar = np.zeros(request.count, dtype=bool)
-    scalar[list(systems)] = True
-    for table, bound in ((results.minimum, np.inf), (results.maximum, -np.inf)):
-        table[table == bound] = np.nan  # of trajectories without a sample
-    return Batch(
-        model=system.model,
-        count=request.count,
-        varied=request.varied,
-        units=code.units,
-        final=by_name(results.final),
-        minimum=by_name(results.minimum) if "minimum" in keep else {},
-        maximum=by_name(results.maximum) if "maximum" in keep else {},
-        samples=samples,
-        sample_times=settings.sample_times,
-        event_times={n: results.event_times[:, k] for k, n in noted},
-        event_counts={n: results.event_counts[:, k] for k, n in noted},
-        endings=_endings(results),
-        ended_by=_causes(system, systems, settings, results),
-        t=results.times,
-        steps=results.num_steps,
-        rejections=results.num_rejections,
-        nfev=results.num_evaluations,
-        scalar=scalar,
-        method=settings.method,
-        rtol=settings.rtol,
-        atol=settings.atol,
-    )
-
-
-def _endings(results: LaneResults) -> np.ndarray:
-    """How each trajectory ended."""
-    table = np.empty(max(ENDINGS) + 1, dtype=object)
-    for code, ending in ENDINGS.items():
-        table[code] = ending
-    return table[results.codes]
-
-
-def _causes(
-    system: System, systems: Mapping[int, System], settings: Settings, results: LaneResults
-) -> np.ndarray:
-    """Which event or which cause ended each trajectory."""
-    causes = np.full(len(results.codes), "", dtype=object)
-    is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
-    causes[is_event] = np.array([*settings.events, ""], dtype=object)[results.which[is_event]]
-    sentences = np.array([*(h.sentence for h in system.health), ""], dtype=object)
-    causes[is_singular] = sentences[results.which[is_singular]]
-    for k, last in systems.items():
-        if is_singular[k]:
-            causes[k] = last.health[results.which[k]].sentence
-    return causes
 
 
 def _all_events(
