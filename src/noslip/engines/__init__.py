@@ -1,0 +1,1 @@
+"""From traced expressions to native functions: `program` is compiled, `System` comes out."""

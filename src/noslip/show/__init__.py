@@ -1,0 +1,1 @@
+"""Everything for the eye: plots, equations, scenes, reports, and the studio."""
