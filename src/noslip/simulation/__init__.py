@@ -1,1 +1,1 @@
-"""Motions of a system, one (`simulate`) or many at once (`batch`): starts, inputs, steps, events."""
+"""Motions of a system, one (`simulate`) or many at once (`batch`): starts, inputs, steps."""
