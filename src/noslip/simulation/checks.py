@@ -63,49 +63,50 @@ def check_run(
         raise TypeError(
             f"{function} takes a System, got {type(system).__name__}: compile the equations first"
         )
-    where = f"simulation of model '{system.model.name}'"
+
+    def refused(what: str, fix: str) -> SimulationError:
+        return SimulationError(what, f"simulation of model '{system.model.name}'", fix)
+
     if not system.coordinates:
-        raise SimulationError(
+        raise refused(
             "the model has no coordinates: nothing in it can move",
-            where,
             "give a body a joint that lets it move",
         )
     if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
-        raise SimulationError(
+        raise refused(
             f"the tolerances are rtol = {rtol}, atol = {atol}",
-            where,
             f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
             f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
         )
     if not _within(step, 0.0, math.inf) or step == math.inf:
-        raise SimulationError(f"the step is {step} s", where, "give a time in s; 0 to choose it")
+        raise refused(f"the step is {step} s", "give a time in s; 0 to choose it")
     if not _within(max_step, 5e-324, math.inf):
-        raise SimulationError(
-            f"the largest step is {max_step} s", where, "give max_step=…, a positive time in s"
-        )
+        raise refused(f"the largest step is {max_step} s", "give max_step=…, a positive time in s")
     if not _within(max_steps, 1, MOST_STEPS):
-        raise SimulationError(
-            f"at most {max_steps} steps are allowed",
-            where,
-            f"give max_steps=…, from 1 to {MOST_STEPS:g}",
+        raise refused(
+            f"at most {max_steps} steps are allowed", f"give max_steps=…, from 1 to {MOST_STEPS:g}"
         )
     if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
-        raise SimulationError(
-            f"the run starts at {start_time} s", where, "give start_time=…, a finite time in s"
-        )
-    _check_samples(samples, where)
+        raise refused(f"the run starts at {start_time} s", "give start_time=…, a finite time in s")
+    try:
+        count = _count(samples)
+    except (TypeError, ValueError):
+        raise refused(
+            f"the samples are {samples!r:.40}, which are not times",
+            "give a whole number, or the times in s as an array",
+        ) from None
+    if count > MAX_SAMPLES:
+        raise refused(f"{count} samples are asked for", f"ask for {MAX_SAMPLES} or fewer")
     is_number = isinstance(duration, _NUMBER)
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
-        raise SimulationError(f"the duration is {shown}", where, "give a positive time in s")
+        raise refused(f"the duration is {shown}", "give a positive time in s")
     if method not in METHODS:
-        raise SimulationError(
-            f"there is no method '{method}'", where, "use method='dop853' or method='rk4'"
-        )
+        raise refused(f"there is no method '{method}'", "use method='dop853' or method='rk4'")
     if method == "rk4" and not step > 0:
-        raise SimulationError("rk4 has no step", where, "give step=…, in s")
+        raise refused("rk4 has no step", "give step=…, in s")
     if on_failure not in ("raise", "return"):
-        raise SimulationError(f"on_failure is '{on_failure}'", where, "use 'raise' or 'return'")
+        raise refused(f"on_failure is '{on_failure}'", "use 'raise' or 'return'")
 
 
 def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
@@ -142,7 +143,7 @@ def sample_times(
                 f"simulation of model '{system.model.name}'",
                 "ask for at least 2, or give the times themselves",
             )
-        return np.linspace(start_time, start_time + duration, int(samples))
+        return _spaced(start_time, start_time + duration, int(samples))
     times = np.asarray(samples, dtype=float)
     if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
         raise SimulationError(
@@ -153,6 +154,15 @@ def sample_times(
     return times
 
 
+def _spaced(start: float, end: float, count: int) -> Array:
+    """What ``np.linspace`` gives, bit by bit, in less than half of its time."""
+    times = np.arange(count, dtype=float)
+    times *= (end - start) / (count - 1)
+    times += start
+    times[-1] = end
+    return times
+
+
 def _increases(times: Array, start_time: float, duration: float) -> bool:
     """Whether times follow each other within a run; nan follows nothing."""
     if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
@@ -160,21 +170,9 @@ def _increases(times: Array, start_time: float, duration: float) -> bool:
     return times.size < 3 or bool((times[1:] >= times[:-1]).all())
 
 
-def _check_samples(samples: Any, where: str) -> None:
-    """A count, or an array of numbers, that fits into memory."""
-    try:
-        is_count = isinstance(samples, _COUNT)
-        count = int(samples) if is_count else np.asarray(samples, dtype=float).size
-    except (TypeError, ValueError):
-        raise SimulationError(
-            f"the samples are {samples!r:.40}, which are not times",
-            where,
-            "give a whole number, or the times in s as an array",
-        ) from None
-    if count > MAX_SAMPLES:
-        raise SimulationError(
-            f"{count} samples are asked for", where, f"ask for {MAX_SAMPLES} or fewer"
-        )
+def _count(samples: Any) -> int:
+    """How many samples a number or times ask for."""
+    return int(samples) if isinstance(samples, _COUNT) else np.asarray(samples, dtype=float).size
 
 
 def _within(value: Any, lower: float, upper: float) -> bool:

@@ -34,7 +34,7 @@ _NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
     _PLACES[name]
     for name in ("num_samples", "recorded_times", "recorded_states", "recorded_inputs")
 )
-_TIME, _STEP, _HERE = _PLACES["time"], _PLACES["step"], _PLACES["here"]
+_TIME, _STEP, _HERE, _CODE = (_PLACES[name] for name in ("time", "step", "here", "code"))
 _HEAD = len(_PLACES)  # words of the setup
 _REALS = slice(len(INTEGERS), _HEAD)
 _VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
@@ -50,6 +50,7 @@ class Mold:
         "_samples",
         "begins_here",
         "event_parameters",
+        "no_crossings",
         "num_inputs",
         "num_states",
         "status",
@@ -59,6 +60,7 @@ class Mold:
     def __init__(self, plan: IntegrationPlan) -> None:
         self.num_states, self.num_inputs = plan.start_state.size, plan.num_inputs
         self.begins_here = plan.direct_steps > 0
+        self.no_crossings = np.zeros((0, 2 + self.num_states))
         # a step leaves at most CHECKS_PER_STEP crossings of each event
         in_a_step = CHECKS_PER_STEP * plan.event_directions.size
         self._room = 2 * in_a_step + CROSSINGS
@@ -179,7 +181,7 @@ class Memory:
             if number:
                 self.crossings.append(self.mold.crossings(self._reals)[:number].copy())
                 words[_NUM_CROSSINGS] = 0
-            code = self.outcome()[0]
+            code = words.item(_CODE)
             is_full = number > words.item(_MOST_CROSSINGS)
             if code != PAUSED or not is_full:
                 return code
@@ -205,8 +207,9 @@ class Memory:
 
     def noted(self) -> Array:
         """(k, 2 + ny) event, time and state of the events that did not end the run."""
-        none = np.zeros((0, 2 + self.mold.num_states))
-        return np.concatenate(self.crossings) if self.crossings else none
+        if not self.crossings:
+            return self.mold.no_crossings
+        return np.concatenate(self.crossings)
 
 
 def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:

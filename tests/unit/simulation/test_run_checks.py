@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.simulation.checks import sample_times
 
 START = {"disk.tilt": 1.2, "disk.spin_rate": -5.0, "disk.yaw_rate": 1.0}
 WHERE = "simulation of model 'rolling-disk'"
@@ -67,6 +68,18 @@ def test_a_scenario_is_refused_alike(disk, refuses):
 def test_as_many_steps_as_can_be_counted(disk):
     assert ns.simulate(disk, duration=0.1, start=START, max_steps=10**18).success
     assert ns.simulate_batch(disk, duration=0.1, starts=START, max_steps=10**18).success.all()
+
+
+def test_numbers_of_samples_and_equally_spaced_times(disk):
+    """A number of samples stands for the times of np.linspace, to the bit."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        start, duration = rng.choice([0.0, 7.0, -3.3, 1e5]), 10 ** rng.uniform(-6, 4)
+        count = rng.integers(2, 300)
+        times = sample_times(count, start, duration, disk)
+        assert np.array_equal(times, np.linspace(start, start + duration, count))
+    run = ns.simulate(disk, duration=0.3, start=START, samples=4, start_time=2.0)
+    assert np.array_equal(run.t, np.linspace(2.0, 2.3, 4))
 
 
 @pytest.mark.parametrize(("rtol", "atol"), [(1e-15, 1e-15), (1e-9, 1e-300), (np.float32(0.1), 0.1)])
