@@ -183,6 +183,12 @@ def _speed_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"independent speed '{speed.name}' has an expression and the name of a tree speed",
                 "give the expression a new name, or leave the expression out",
             )
+        elif speed.name in (*known.parameters, *known.inputs, *known.speed_inputs):
+            yield Finding(
+                path,
+                f"independent speed '{speed.name}' has the name of a parameter or an input",
+                "rename one of them; expressions and columns know both by name",
+            )
         else:
             whose = f"independent speed '{speed.name}'"
             yield from check_identifier(path, speed.name, whose)

@@ -22,9 +22,9 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
     if scenario is None:
         return
     yield from _check_times(scenario)
-    yield from _check_names(scenario, known)
-    inputs = (*known.inputs, *known.speed_inputs)
     named = tuple(s.name for s in model.independent_speeds if s.expression)
+    yield from _check_names(scenario, known, named)
+    inputs = (*known.inputs, *known.speed_inputs)
     starting = (*known.coordinates, *known.speeds, *known.angles, *known.rates, *named)
     yield from _check_keys("start", scenario.start, "coordinate or speed", starting, known)
     yield from _check_keys("inputs", scenario.inputs, "input", inputs, known)
@@ -36,7 +36,7 @@ def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
             "the scenario gives both inputs and a motion, from which inputs would follow",
             "keep scenario.inputs or scenario.motion",
         )
-    yield from _check_texts(scenario, known)
+    yield from _check_texts(scenario, known, named)
 
 
 def _check_times(scenario: Scenario) -> Iterator[Finding]:
@@ -61,10 +61,13 @@ def _check_times(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
-def _check_names(scenario: Scenario, known: Vocabulary) -> Iterator[Finding]:
+def _check_names(
+    scenario: Scenario, known: Vocabulary, named: tuple[str, ...]
+) -> Iterator[Finding]:
     """Parameters and definitions of the scenario have usable names of their own."""
     parameters = [p.name for p in scenario.parameters]
     taken = {
+        **{name: "an independent speed" for name in named},
         **{name: "an input" for name in (*known.inputs, *known.speed_inputs)},
         **{name: "a parameter of the model" for name in known.parameters},
     }
@@ -113,7 +116,9 @@ def _check_start_orientation(model: Model, scenario: Scenario) -> Iterator[Findi
             )
 
 
-def _check_texts(scenario: Scenario, known: Vocabulary) -> Iterator[Finding]:
+def _check_texts(
+    scenario: Scenario, known: Vocabulary, named: tuple[str, ...]
+) -> Iterator[Finding]:
     """Expressions use parameters, t and definitions, which see only those declared before them."""
     own = {p.name: p.value for p in scenario.parameters}
     values = {**known.finite_parameters, **{n: v for n, v in own.items() if value_at(v, {}) == v}}
@@ -125,7 +130,8 @@ def _check_texts(scenario: Scenario, known: Vocabulary) -> Iterator[Finding]:
         yield from check_text(path, text, Scope(seen, scope.words, later), known, values)
         seen.add(name)
     given = scope_of(known, (TIME,), definitions=seen)
-    stop = scope_of(known, ("coordinates", "speeds", TIME), definitions=seen)
+    moving = ("coordinates", "speeds", "angles", "rates", TIME)
+    stop = scope_of(known, moving, definitions={*seen, *named})
     scopes = {"start": given, "inputs": given, "motion": given, "stop": stop}
     for part, scope in scopes.items():
         for name, entry in getattr(scenario, part).items():

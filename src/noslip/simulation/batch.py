@@ -78,9 +78,9 @@ def simulate_batch(
     starts : coordinates, speeds, named angles and their rates at the start, each a number or one
         for each trajectory; the rest is completed consistently.
     parameters : values that differ from the nominal ones.
-    inputs : by name: numbers, an expression of t, coordinates, speeds and definitions, a
-        :class:`Table` or one for each trajectory, or a CasADi function of (t, q, v, parameters);
-        or a law that gives all of them.
+    inputs : by name: numbers, an expression of t, coordinates, speeds, named angles and
+        definitions, a :class:`Table` or one for each trajectory, or a CasADi function of (t, q, v,
+        parameters); or a law that gives all of them.
     definitions : name → expression, or numbers, that `inputs`, `events`, `stop` and `columns` may
         use.
     count : number of trajectories, where no list says it.
@@ -90,7 +90,8 @@ def simulate_batch(
         the samples; ``"samples"``, all of them.
     samples : number of equally spaced times, or the times themselves; for the last three.
     events : name → expression; the times at which it crosses zero are kept, and the run goes on.
-    stop : name → expression; a trajectory ends where one crosses zero.
+    stop : name → expression; a trajectory ends where one crosses zero. Named angles go on after a
+        turn.
     max_events : how many times of each event are kept; all are counted.
     method : ``"dop853"`` (adaptive, order 8, every trajectory by its own error) or ``"rk4"``.
     rtol, atol : tolerances of the adaptive method.

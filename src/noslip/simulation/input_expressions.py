@@ -5,7 +5,7 @@ A speed input w comes with its rate ẇ: of an expression it is ∂w/∂t + ∂w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import casadi as ca
 import numpy as np
@@ -106,6 +106,27 @@ def read_expression(
         defined.add(name)
         known.add(name)
     return kin.at_speeds(read(text, where))
+
+
+def check_definitions(system: System, definitions: Iterable[str]) -> None:
+    """Refuse definitions that would hide what has their name already."""
+    model, kin = system.model, system.kinematics
+    taken = {"t": "time", **dict.fromkeys(expressions.CONSTANTS, "a constant")}
+    taken |= dict.fromkeys((q.name for q in system.inputs), "an input")
+    taken |= dict.fromkeys((q.name for q in kin.coordinates), "a coordinate")
+    taken |= dict.fromkeys((q.name for q in kin.speeds), "a speed")
+    taken |= dict.fromkeys(named_values(system), "a named angle, its rate or a named speed")
+    taken |= dict.fromkeys((p.name for p in model.parameters), "a parameter")
+    for name in definitions:
+        if name in taken:
+            kind = taken[name]
+            other = f"; to change the parameter, give parameters={{'{name}': …}}"
+            raise SimulationError(
+                f"definition '{name}' has the name of {kind}, which it would hide",
+                f"definitions of model '{model.name}'",
+                f"give the definition another name, such as '{name.replace('.', '_')}_own'"
+                + (other if kind == "a parameter" else ""),
+            )
 
 
 def _plain_names(system: System) -> set[str]:

@@ -26,6 +26,7 @@ from noslip.simulation.begin import begin, state_at
 from noslip.simulation.checks import check_named, check_run, sample_times
 from noslip.simulation.events import compile_events
 from noslip.simulation.guards import broken_guard
+from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.molds import mold_of
@@ -72,16 +73,17 @@ def simulate(
     duration : s.
     start : coordinates, speeds, named angles and their rates at the start; the rest is completed
         consistently. Or a completed start.
-    inputs : by name: a number, an expression of t, coordinates and speeds, a :class:`Table`, a
-        CasADi function of (t, q, v, parameters), or a Python callable of (t, q, v); or a law that
-        gives all of them. Inputs that are not given are zero.
+    inputs : by name: a number, an expression of t, coordinates, speeds and named angles, which lie
+        between −π and π, a :class:`Table`, a CasADi function of (t, q, v, parameters), or a Python
+        callable of (t, q, v); or a law that gives all of them. Inputs that are not given are zero.
     parameters : values that differ from the nominal ones.
     samples : number of equally spaced times, or the times themselves.
     method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
-    stop : name → expression; the run ends where one crosses zero.
+    stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
+        as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
     definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`
         and `events`.
@@ -120,6 +122,8 @@ def simulate(
         stop=stop,
         events=events,
     )
+    if definitions:
+        check_definitions(system, definitions)
     times = sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)

@@ -204,3 +204,67 @@ def test_outputs_of_derivatives_know_them(bicycle):
         there[k], back[k] = x[k] + h, x[k] - h
         change = (slopes(0.0, there, u, p).values - slopes(0.0, back, u, p).values) / (2 * h)
         np.testing.assert_allclose(found.by_state[:, k], change, atol=1e-8)
+
+
+class TestDefinitionsThatHide:
+    """A definition with a name that is taken would silently stand for something else."""
+
+    TAKEN = (
+        ("m", "a parameter, which it would hide", "give parameters={'m': …}"),
+        ("disk.x", "a coordinate", "'disk_x_own'"),
+        ("disk.wx", "a speed", "another name"),
+        ("disk.tilt", "a named angle", "another name"),
+        ("t", "time", "'t_own'"),
+        ("pi", "a constant", "'pi_own'"),
+    )
+
+    @pytest.mark.parametrize(("name", "kind", "fix"), TAKEN)
+    def test_are_refused(self, disk, refuses, name, kind, fix):
+        calls = (
+            lambda given: ns.simulate(disk, duration=1.0, definitions=given),
+            lambda given: ns.simulate_batch(disk, duration=1.0, definitions=given),
+            lambda given: ns.gradient(
+                disk, duration=1.0, terminal="disk.z", with_respect_to=["r"], definitions=given
+            ),
+        )
+        what = f"definition '{name}' has the name of {kind}"
+        for call in calls:
+            with refuses(ns.SimulationError, what, "definitions of model 'rolling-disk'", fix):
+                call({name: "2"})
+
+    def test_and_those_of_inputs_and_named_speeds(self, bicycle, refuses):
+        for name, kind in (("speed", "a named speed"), (bicycle.model.inputs[0].name, "an input")):
+            with refuses(ns.SimulationError, kind, "definitions", "another name"):
+                ns.simulate(bicycle, duration=1.0, definitions={name: "2"})
+
+
+class TestModelFiles:
+    """What a scenario's stop may use, and names that cannot be told apart."""
+
+    @staticmethod
+    def blade(speed="ahead", stop=("blade.yaw^2 - 1", "ahead - 3", "blade.pitch_rate")):
+        b = ns.ModelBuilder("blade in space", gravity=(0.0, 0.0, 0.0))
+        b.parameter("m", 1.0, "kg")
+        b.body("blade", mass="m", inertia=(0.1, 0.1, 0.2))
+        angles = ns.Angles(sequence="zyx", names=("yaw", "pitch", "roll"))
+        b.joint("blade", ns.Free(angles=angles), parent="world", child="blade")
+        b.independent_speed(speed, "2*blade.vx", "m/s")
+        for name in ("wx", "wy", "wz", "vy", "vz"):
+            b.independent_speed(f"blade.{name}")
+        texts = {f"stop{k}": text for k, text in enumerate(stop)}
+        start = {"blade.wz": 0.8, speed: 2.0}
+        b.scenario(ns.Scenario(duration=3.0, start=start, stop=texts))
+        return b.build()
+
+    def test_a_stop_by_named_angles_and_speeds(self):
+        run = ns.run_scenario(ns.compile(ns.derive(self.blade()))).trajectory
+        assert run.t[-1] == pytest.approx(1.0 / 0.8, abs=1e-9)
+        assert "'stop0'" in run.message
+
+    def test_a_stop_by_what_is_not_there(self):
+        with pytest.raises(ns.ModelError, match=r"uses 'blade\.yav', a name that is not declared"):
+            self.blade(stop=("blade.yav",))
+
+    def test_a_speed_with_the_name_of_a_parameter(self):
+        with pytest.raises(ns.ModelError, match="'m' has the name of a parameter or an input"):
+            self.blade(speed="m")

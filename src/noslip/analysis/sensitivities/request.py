@@ -15,6 +15,7 @@ from noslip.analysis.sensitivities.variables import Variable, read_variables
 from noslip.engines.system import Array, System
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.checks import METHODS, check_named, check_run
+from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.plan import InputTable
 from noslip.simulation.start import Start
@@ -130,6 +131,7 @@ def read_request(
         definitions=definitions,
     )
     definitions = dict(definitions or {})
+    check_definitions(system, definitions)
     check_given(system, inputs, definitions)
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)

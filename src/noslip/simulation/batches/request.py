@@ -18,6 +18,7 @@ from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.batches.arrays import Array
+from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.start_rows import layout_of
 
@@ -66,6 +67,7 @@ def read_request(
 ) -> Request:
     """Read and check what is given; how many trajectories there are follows from it."""
     where = f"batch of model '{system.model.name}'"
+    check_definitions(system, definitions or {})
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
     _check_names(system, starts or {}, given_inputs)
     numbers: dict[tuple[str, str], Array] = {}
