@@ -95,34 +95,35 @@ def assemble(
     ending, message = ending_of(result, last, stop)
     crossings = _crossings(system, segments, values, stop or {}, events) if events else ({}, {})
     steps, rejections, evaluations = map(int, counts)
-    return _trajectory(
+    fields = {
         **layout.shared,
-        parameters=dict(zip(layout.parameters, values.tolist(), strict=True)),
-        t=t,
-        q=states[:, layout.q],
-        v=outputs[:, layout.v],
-        vdot=outputs[:, layout.vdot],
-        inputs=inputs,
-        kinetic_energy=outputs[:, layout.kinetic],
-        potential_energy=outputs[:, layout.potential],
-        work=states[:, layout.num_states - 1] if system.does_work else np.zeros(len(t)),
-        row_residuals=outputs[:, layout.residuals],
-        position_residuals=outputs[:, layout.gaps],
-        multipliers=multipliers if reactions else None,
-        extra=_extra(layout, segments[0].plan.generator, states, outputs),
-        ending=ending,
-        message=message,
-        notes=segments[0].plan.notes,
-        steps=steps,
-        rejections=rejections,
-        nfev=evaluations,
-        rtol=rtol,
-        atol=atol,
-        method=method,
-        start_completed=begin.completed,
-        event_times=crossings[0],
-        event_states=crossings[1],
-    )
+        "parameters": dict(zip(layout.parameters, values.tolist(), strict=True)),
+        "t": t,
+        "q": states[:, layout.q],
+        "v": outputs[:, layout.v],
+        "vdot": outputs[:, layout.vdot],
+        "inputs": inputs,
+        "kinetic_energy": outputs[:, layout.kinetic],
+        "potential_energy": outputs[:, layout.potential],
+        "work": states[:, layout.num_states - 1] if system.does_work else np.zeros(len(t)),
+        "row_residuals": outputs[:, layout.residuals],
+        "position_residuals": outputs[:, layout.gaps],
+        "multipliers": multipliers if reactions else None,
+        "extra": _extra(layout, segments[0].plan.generator, states, outputs),
+        "ending": ending,
+        "message": message,
+        "notes": segments[0].plan.notes,
+        "steps": steps,
+        "rejections": rejections,
+        "nfev": evaluations,
+        "rtol": rtol,
+        "atol": atol,
+        "method": method,
+        "start_completed": begin.completed,
+        "event_times": crossings[0],
+        "event_states": crossings[1],
+    }
+    return _trajectory(fields)
 
 
 def ending_of(
@@ -141,7 +142,7 @@ def ending_of(
     return ending, ending.value + at
 
 
-def _trajectory(**fields: Any) -> Trajectory:
+def _trajectory(fields: dict[str, Any]) -> Trajectory:
     """A trajectory of all its fields at once; one by one, as a frozen class does, takes 4 µs."""
     made = object.__new__(Trajectory)
     vars(made).update(fields)
