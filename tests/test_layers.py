@@ -13,6 +13,7 @@ RANKS = {
     "errors": 0,
     "atomic": 0,
     "spatial": 0,
+    "words": 0,
     "model": 1,
     "kinematics": 2,
     "formulations": 3,

@@ -12,6 +12,7 @@ from noslip.analysis.audit_support import Unsupported
 from noslip.analysis.audit_text import audit_data, audit_lines, largest
 from noslip.engines.system import Array
 from noslip.errors import SimulationError, nearest
+from noslip.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -214,7 +215,7 @@ class Audit:
         return audit_data(self, samples)
 
     def __repr__(self) -> str:
-        return f"No-slip audit of '{self.model}', {len(self.t)} samples\n{self.text()}"
+        return f"No-slip audit of '{self.model}', {counted(len(self.t), 'sample')}\n{self.text()}"
 
 
 def _stretches(flags: NDArray[np.bool_]) -> list[slice]:

@@ -12,6 +12,7 @@ from noslip.model.joints import AbstractJointType, Joint, JointType
 from noslip.model.quantities import ZERO, Parameter, Scalar, Vector3
 from noslip.model.rows import Row
 from noslip.model.scenario import Scenario
+from noslip.words import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,10 @@ class Model:
 
     def __repr__(self) -> str:
         return (
-            f"Model '{self.name}': {len(self.bodies)} bodies, {len(self.joints)} joints, "
-            f"{len(self.contacts)} contacts, {len(self.parameters)} parameters, "
-            f"{len(self.inputs) + len(self.speed_inputs)} inputs\n"
+            f"Model '{self.name}': {counted(len(self.bodies), 'body', 'bodies')}, "
+            f"{counted(len(self.joints), 'joint')}, {counted(len(self.contacts), 'contact')}, "
+            f"{counted(len(self.parameters), 'parameter')}, "
+            f"{counted(len(self.inputs) + len(self.speed_inputs), 'input')}\n"
             "next: noslip.derive(model), or noslip.check(model) for coordinates and constraints"
         )
 

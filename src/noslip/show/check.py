@@ -67,7 +67,7 @@ class CheckReport:
             n for n in self.start_names if n not in dict(self.coordinates) | dict(self.speeds)
         ]
         if angles:
-            lines.append(f"  also for the start   {', '.join(angles)}")
+            lines.append(f"  also by name         {', '.join(angles)}")
         if self.scenario:
             lines.append(f"  scenario             {self.scenario}")
         for warning in self.warnings:

@@ -24,6 +24,7 @@ from noslip.show.report.elements import (
     text,
 )
 from noslip.show.report.values import number, quantity, unit
+from noslip.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -96,7 +97,7 @@ def model_html(model: Model) -> str:
 def _parameters(rows: Sequence[Sequence[Html]]) -> Html:
     header = ("parameter", "value", "unit", "meaning")
     inside = table("Nominal values; they may change without compiling", header, rows, numbers={1})
-    return folded(f"{len(rows)} parameters", inside)
+    return folded(counted(len(rows), "parameter"), inside)
 
 
 def check_html(report: CheckReport) -> str:

@@ -16,6 +16,7 @@ from noslip.analysis.scenario import ScenarioRun
 from noslip.errors import SimulationError
 from noslip.model.files import save_model
 from noslip.show.json_text import json_text
+from noslip.words import counted
 
 if TYPE_CHECKING:
     from noslip.analysis.audit import Audit
@@ -169,8 +170,9 @@ def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = N
     run = result.trajectory
     lines = [
         f"{run.model.name}: {run.message}",
-        f"  {len(run.t)} samples over {summary(result)['duration']:g} s, {run.method}, tolerance "
-        f"{run.rtol:g}, {run.steps} steps, {run.nfev} evaluations",
+        f"  {counted(len(run.t), 'sample')} over {summary(result)['duration']:g} s, {run.method}, "
+        f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
+        f"{counted(run.nfev, 'evaluation')}",
         f"  energy drift         {run.energy_drift:.2e} of the energy that moved",
         f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
     ]

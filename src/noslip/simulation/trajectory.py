@@ -18,6 +18,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.simulation.named_columns import named_columns
+from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -235,14 +236,15 @@ class Trajectory:
         """One honest line: how it ended, energy, constraints, effort."""
         return (
             f"{self.message}  energy drift {self.energy_drift:.1e}, constraint residual "
-            f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), {self.steps} steps, "
-            f"{self.nfev} evaluations"
+            f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
+            f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"
         return (
-            f"Trajectory of '{self.model.name}': {len(self.t)} samples, {span}\n{self.summary()}\n"
+            f"Trajectory of '{self.model.name}': {counted(len(self.t), 'sample')}, {span}\n"
+            f"{self.summary()}\n"
             "next: run['column'], run.to_xarray(), run.to_netcdf(path), run.to_csv(path)"
         )
 

@@ -162,3 +162,13 @@ def test_no_sample_is_not_a_number(system_of):
         on_failure="return",
     )
     assert np.all(np.isfinite(run.q))
+
+
+def test_counts_are_spoken_with_their_nouns(system_of):
+    """One sample, two trajectories."""
+    disk = system_of("rolling-disk")
+    run = ns.simulate(disk, duration=0.1, start={"disk.tilt": 1.2}, samples=[0.1])
+    assert "1 sample," in repr(run)
+    assert "'rolling-disk': 1 body, 1 joint, 1 contact, 5 parameters, 0 inputs" in repr(run.model)
+    batch = ns.simulate_batch(disk, duration=0.1, starts={"disk.tilt": 1.2}, count=2)
+    assert repr(batch).startswith("Batch of 'rolling-disk': 2 trajectories: 2 finished; ")

@@ -10,6 +10,7 @@ import numpy as np
 from noslip.engines.system import Array
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.trajectory import Trajectory
+from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -89,7 +90,8 @@ class Sensitivities:
         first = next(iter(self.columns), "column")
         largest = max((float(np.abs(x).max(initial=0.0)) for x in self.columns.values()), default=0)
         return (
-            f"Sensitivities of '{self.run.model.name}' by {names}: {len(self.run.t)} samples, "
-            f"largest derivative {largest:.3g}\n{self.run.summary()}\n"
+            f"Sensitivities of '{self.run.model.name}' by {names}: "
+            f"{counted(len(self.run.t), 'sample')}, largest derivative {largest:.3g}\n"
+            f"{self.run.summary()}\n"
             f"next: ['{first}', '{self.names[0]}'], .run, .to_xarray()"
         )

@@ -21,6 +21,7 @@ from noslip.show.report.elements import (
 )
 from noslip.show.report.subject import Subject
 from noslip.show.report.values import SPACE, unit, words
+from noslip.words import counted
 
 #: Sections of the derivation that are shown elsewhere or not folded.
 MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
@@ -35,13 +36,13 @@ def mechanism(subject: Subject) -> Part:
     speeds = Html(", ".join(code(name) for name, _ in found.independent_speeds))
     opening = paragraph(
         text(
-            f"{_count(len(found.bodies), 'body', 'bodies')} with "
-            f"{_count(len(found.coordinates), 'coordinate')} and "
-            f"{_count(len(found.speeds), 'speed')}. "
-            f"{_count(kept, 'independent constraint row')} "
+            f"{counted(len(found.bodies), 'body', 'bodies')} with "
+            f"{counted(len(found.coordinates), 'coordinate')} and "
+            f"{counted(len(found.speeds), 'speed')}. "
+            f"{counted(kept, 'independent constraint row')} "
             f"{'leaves' if kept == 1 else 'leave'} "
         ),
-        Html(f"<strong>{_count(free, 'degree', 'degrees')} of freedom</strong>"),
+        Html(f"<strong>{counted(free, 'degree', 'degrees')} of freedom</strong>"),
         Html(f": {speeds}.") if free else text("."),
     )
     parts = [opening, facts(_names(subject))]
@@ -50,10 +51,10 @@ def mechanism(subject: Subject) -> Part:
         for row in kin.rows:
             others = redundant.get(row.name)
             kind = "holonomic" if row.is_holonomic else "nonholonomic"
-            counted = "yes"
+            counts = "yes"
             if others is not None:
-                counted = f"no: follows from {', '.join(others)}" if others else "no: vanishes"
-            rows.append((code(row.name), text(row.origin), text(kind), text(counted)))
+                counts = f"no: follows from {', '.join(others)}" if others else "no: vanishes"
+            rows.append((code(row.name), text(row.origin), text(kind), text(counts)))
         parts.append(heading("Constraints"))
         parts.append(table("Rows", ("row", "from", "kind", "independent"), rows))
         section = _section(subject, ROWS)
@@ -78,10 +79,6 @@ def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
 
 def _in(name: str) -> Html:
     return Html(f"{SPACE}[{inside}]") if (inside := unit(name)) else Html("")
-
-
-def _count(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def equations(subject: Subject) -> Part:

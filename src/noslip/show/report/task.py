@@ -22,6 +22,7 @@ from noslip.show.report.elements import (
 )
 from noslip.show.report.subject import Subject
 from noslip.show.report.values import number, quantity, unit, words
+from noslip.words import counted
 
 
 def simulated(subject: Subject) -> Part:
@@ -33,7 +34,7 @@ def simulated(subject: Subject) -> Part:
     told += [(word, words(value)) for word, value in subject.facts.items()]
     if len(run.t):
         span = quantity(float(run.t[-1] - run.t[0]), "s")
-        told.append(("time", Html(f"{span}, in {len(run.t)} samples")))
+        told.append(("time", Html(f"{span}, in {counted(len(run.t), 'sample')}")))
     if subject.model.references:
         told.append(("references", text(", ".join(subject.model.references))))
     parts = [facts(told)]

@@ -16,6 +16,7 @@ from noslip.atomic import write_atomically
 from noslip.errors import SimulationError, nearest
 from noslip.model.model import Model
 from noslip.simulation.trajectory import Ending, check_folder
+from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray
@@ -151,10 +152,10 @@ class Batch:
         endings = ", ".join(f"{n} {e.name.lower().replace('_', ' ')}" for e, n in counts.items())
         scalar = int(np.sum(self.scalar))
         note = f", {scalar} finished in scalar code" if scalar else ""
-        word = "trajectory" if self.count == 1 else "trajectories"
         return (
-            f"{self.count} {word}: {endings}; {int(np.sum(self.steps))} steps, "
-            f"{int(np.sum(self.nfev))} evaluations{note}"
+            f"{counted(self.count, 'trajectory', 'trajectories')}: {endings}; "
+            f"{counted(int(np.sum(self.steps)), 'step')}, "
+            f"{counted(int(np.sum(self.nfev)), 'evaluation')}{note}"
         )
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from noslip.show.report.values import number_text, unit_text
 from noslip.show.studio.choosing.choice import DRIVE, SCENARIO
 from noslip.show.studio.running.runs import is_vakonomic
 from noslip.show.studio.running.shown import Shown
+from noslip.words import counted
 
 #: Looks of everything below; the page may be light or dark.
 STYLE = """
@@ -76,7 +77,7 @@ def about_html(model: Model, shown: Shown | None) -> str:
     if shown is not None:
         run = shown.outcome.trajectory
         made = f", computed in {shown.compute * 1e3:.0f} ms" if shown.choice.task != DRIVE else ""
-        span = f"{len(run.t)} samples over {run.t[-1] - run.t[0]:.4g} s"
+        span = f"{counted(len(run.t), 'sample')} over {run.t[-1] - run.t[0]:.4g} s"
         time = f'<p class="dim">{span}{made}</p>'
     return box(f"<p>{escape(model.description or model.name)}</p>", task, time)
 
@@ -115,7 +116,9 @@ def _of_run(shown: Shown) -> list[Verdict]:
             mark="good" if run.success else "bad",
             label="Ended",
             answer=text(end),
-            comment=text(f"{run.message} {run.steps} steps, {run.nfev} evaluations"),
+            comment=text(
+                f"{run.message} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}"
+            ),
             link="",
         ),
         Verdict(
