@@ -66,10 +66,10 @@ def contact_axes(kin: Kinematics) -> ca.SX:
 
 
 def samples(equations: Equations) -> ca.SX:
-    """[motion; energies; residuals; contact axes]."""
+    """[motion; energies; residuals; contact points]."""
     kin = equations.kinematics
-    parts = (motion(equations), energies(equations), residuals(kin), contact_axes(kin))
-    return ca.vertcat(*parts)
+    points = kin.at_speeds(_stacked([contact.point for contact in kin.contacts]))
+    return ca.vertcat(motion(equations), energies(equations), residuals(kin), points)
 
 
 def wrenches(equations: Equations) -> ca.SX:

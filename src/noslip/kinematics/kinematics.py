@@ -113,14 +113,7 @@ class Kinematics:
     @cached_property
     def row_values(self) -> ca.SX:
         """A v + a at v = Sη + s: zero but for rounding, (nc,)."""
-        if self.is_long:
-            return self.at_speeds(self.velocities)
-        return ca.mtimes(self.A, self.v) + self.a
-
-    @property
-    def is_long(self) -> bool:
-        """Whether matrices of all rows and speeds are too large to be formed without need."""
-        return self.probe.is_long
+        return self.at_speeds(self.velocities)
 
     def _at_rest(self, rows: ca.SX) -> ca.SX:
         return ca.substitute([rows], [self.symbols.v], [ca.SX.zeros(self.num_speeds)])[0]

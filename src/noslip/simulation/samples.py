@@ -12,6 +12,7 @@ from noslip.engines.system import Array, System
 from noslip.simulation import rules
 from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.named_tables import Named
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -67,7 +68,7 @@ class _Samples(NamedTuple):
     t: Array
     states: Array  # [q; η; μ; W; z]
     inputs: Array
-    outputs: Array  # [v; v̇; K; U; A v + a; g; contact axes]
+    outputs: Array  # [v; v̇; K; U; A v + a; g; contact points]
     multipliers: Array
 
 
@@ -122,6 +123,7 @@ def assemble(
         "start_completed": begin.completed,
         "event_times": crossings[0],
         "event_states": crossings[1],
+        "ended_by": list(stop or {})[result.index] if ending is Ending.EVENT else None,
     }
     return _trajectory(fields)
 
@@ -177,7 +179,7 @@ def _make_layout(system: System) -> _Layout:
         residuals=slice(after_v, after_rows),
         gaps=slice(after_rows, after_g),
         contacts=tuple(
-            (f"{trace.contact.name}.contact_{axis}", after_g + 12 * k + j)
+            (f"{trace.contact.name}.contact_{axis}", after_g + 3 * k + j)
             for k, trace in enumerate(kin.contacts)
             for j, axis in enumerate("xyz")
         ),
@@ -204,8 +206,8 @@ def _crossings(
     events: Mapping[str, str],
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Times and states [q; v] of each event, in the order of time."""
-    times: dict[str, Array] = {}
-    states: dict[str, Array] = {}
+    where = f"trajectory of model '{system.model.name}'"
+    times, states = (Named("event", where, "give events={…}") for _ in range(2))
     num_q, num_v = len(system.coordinates), len(system.speeds)
     for k, name in enumerate(events):
         found_t, found_y = [np.zeros(0)], [np.zeros((0, num_q + num_v))]
