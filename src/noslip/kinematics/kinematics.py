@@ -115,6 +115,11 @@ class Kinematics:
         """A v + a at v = Sη + s: zero but for rounding, (nc,)."""
         return self.at_speeds(self.velocities)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether matrices of all rows and speeds are too large to be formed without need."""
+        return self.probe.is_long
+
     def _at_rest(self, rows: ca.SX) -> ca.SX:
         return ca.substitute([rows], [self.symbols.v], [ca.SX.zeros(self.num_speeds)])[0]
 
