@@ -35,6 +35,8 @@ from noslip.spatial import traced_angles
 ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0
 #: Slowest and fastest ride in √(g · length); below, steering hardly moves what it must catch.
 SLOWEST, FASTEST = 1 / 3, 10 / 3
+#: What decays by less than this, relative to the size of A, is not kept.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -224,13 +226,22 @@ def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> tup
         P = np.asarray(solve_continuous_are(line.A, B, np.diag(units**-2), np.diag(forces**-2)))
     except (np.linalg.LinAlgError, ValueError):
         P = np.full(line.A.shape, np.nan)
-    if not np.all(np.isfinite(P)):
+    K = np.diag(forces**2) @ B.T @ P
+    # what no motor reaches may come out as large numbers instead of none
+    if not _is_kept(line.A - B @ K):
         raise SimulationError(
             "its motors cannot keep it in this steady motion",
             f"balance of model '{line.model}'",
             "ride it by hand, or give it a motor that steers",
         )
-    return np.diag(forces**2) @ B.T @ P, P
+    return K, P
+
+
+def _is_kept(A: Array) -> bool:
+    """Whether all small motions ẋ = A x die out, by more than rounding."""
+    if not np.all(np.isfinite(A)):
+        return False
+    return bool(np.max(np.linalg.eigvals(A).real) < -ROUNDING * np.linalg.norm(A))
 
 
 def _columns(line: Linearization, motors: tuple[str, ...]) -> Array:
