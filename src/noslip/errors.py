@@ -88,6 +88,16 @@ class SimulationError(NoslipError):
     """A simulation cannot start, or it ended early and was asked to raise."""
 
 
+class MissingNameError(SimulationError, KeyError):
+    """A result has nothing of this name; also what Python expects of a mapping."""
+
+    __str__ = Exception.__str__  # that of KeyError shows quotes and line breaks as they are written
+
+
+class MissingPlaceError(SimulationError, IndexError):
+    """A result has nothing at this place; also what Python expects of a sequence."""
+
+
 # so many names are listed in full, and so few of a longer list
 _LIST, _FEW = 12, 6
 

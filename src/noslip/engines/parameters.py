@@ -18,6 +18,8 @@ def changed_values(model: Model, given: Mapping[str, float]) -> dict[str, float]
         if name not in values:
             raise SimulationError(f"there is no parameter '{name}'", where, nearest(name, values))
         try:
+            if isinstance(value, str | bytes):
+                raise TypeError("float would read a text as a number")
             values[name] = float(value)
         except (TypeError, ValueError):
             raise SimulationError(

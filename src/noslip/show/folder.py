@@ -140,6 +140,7 @@ def summary(result: ScenarioRun, command: str = "", audit: Audit | None = None) 
         "model": run.model.name,
         "command": command,
         "ending": run.ending.name.lower(),
+        "ended_by": run.ended_by,
         "message": run.message,
         "duration": float(run.t[-1] - run.t[0]) if len(run.t) else 0.0,
         "samples": len(run.t),

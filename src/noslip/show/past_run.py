@@ -102,6 +102,7 @@ def _trajectory(system: System, dataset: xarray.Dataset, said: dict[str, Any]) -
         rtol=said["rtol"],
         atol=said["atol"],
         method=said["method"],
+        ended_by=said.get("ended_by"),
     )
     return _with_gaps(system, run)
 
@@ -113,7 +114,9 @@ def _extra(
     follows = {"energy_error"}
     for joint in system.model.joints:
         angles = getattr(joint.type, "angles", None)
-        follows |= {f"{joint.name}.{n}" for n in angles.names} if angles is not None else set()
+        names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
+        follows |= {*names, *(f"{name}_rate" for name in names)}
+    follows |= {s.name for s in system.model.independent_speeds if s.expression}
     return {
         str(name): (str(column.attrs["units"]), np.asarray(column.values, dtype=float))
         for name, column in dataset.data_vars.items()

@@ -38,6 +38,13 @@ def named_values(system: System) -> dict[str, Named]:
     return found
 
 
+def units_by_name(system: System) -> dict[str, str]:
+    """Units of all that a start may give."""
+    own = (*system.coordinates, *system.speeds, *system.independent_speeds, *system.costates)
+    units = {quantity.name: quantity.unit for quantity in own}
+    return units | {name: unit for name, (unit, _) in named_values(system).items()}
+
+
 def angle_names(system: System) -> tuple[str, ...]:
     """Named angles alone."""
     return tuple(name for o in layout_of(system).orientations for name in o.angle_names)

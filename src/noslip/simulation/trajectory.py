@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
-from noslip.errors import SimulationError, nearest
+from noslip.errors import MissingNameError, SimulationError, nearest
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.simulation.named_columns import named_columns
@@ -63,6 +63,7 @@ class Trajectory:
     multipliers : (n, nc) if they were asked for.
     extra : further columns by name: unit and values (contact points, states of an input law).
     ending : how it ended; `message` says it with the place.
+    ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
     """
 
@@ -98,6 +99,7 @@ class Trajectory:
     start_completed: dict[str, float] = field(default_factory=dict)
     event_times: dict[str, Array] = field(default_factory=dict)
     event_states: dict[str, Array] = field(default_factory=dict)
+    ended_by: str | None = None
 
     @property
     def success(self) -> bool:
@@ -174,7 +176,7 @@ class Trajectory:
             fix = nearest(str(name), ["time", *self.columns])
             if str(name).startswith("reaction.") and self.multipliers is None:
                 fix = "simulate with reactions=True"
-            raise SimulationError(
+            raise MissingNameError(
                 f"there is no column '{name}'", f"trajectory of model '{self.model.name}'", fix
             )
         return self.columns[name][1]

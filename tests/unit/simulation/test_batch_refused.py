@@ -145,7 +145,7 @@ class TestRefused:
             ns.SimulationError,
             "there is no column 'swing.rate'",
             "batch of",
-            "or name it in columns",
+            "name it in columns",
         ):
             _ = batch["swing.rate"]
 

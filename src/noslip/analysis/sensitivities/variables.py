@@ -25,6 +25,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.input_expressions import table_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
+from noslip.simulation.named_values import units_by_name
 from noslip.simulation.plan import InputTable
 from noslip.simulation.start import Start
 from noslip.simulation.start_rows import layout_of
@@ -170,11 +171,7 @@ def _start_value(system: System, name: str, start: Mapping[str, float] | Start |
             where,
             f"give it: start={{'{name}': …}}; what is not given follows from what is",
         )
-    units = {q.name: q.unit for q in (*system.coordinates, *system.speeds)}
-    units |= {q.name: q.unit for q in (*system.independent_speeds, *system.costates)}
-    for o in layout_of(system).orientations:
-        units |= dict.fromkeys(o.angle_names, "rad") | dict.fromkeys(o.rate_names, "rad/s")
-    return _one(name, START, -1, (start or {})[name], units[name])
+    return _one(name, START, -1, (start or {})[name], units_by_name(system)[name])
 
 
 def _input(system: System, name: str, inputs: Inputs) -> Variable:

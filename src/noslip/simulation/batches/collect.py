@@ -81,6 +81,7 @@ def collect(
         count=request.count,
         varied=request.varied,
         units=code.units,
+        varied_units=request.units,
         final=by_name(results.final),
         minimum=by_name(results.minimum) if "minimum" in keep else {},
         maximum=by_name(results.maximum) if "maximum" in keep else {},

@@ -20,6 +20,7 @@ from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.batches.arrays import Array
 from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
+from noslip.simulation.named_values import units_by_name
 from noslip.simulation.start_rows import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
@@ -36,6 +37,7 @@ class Request:
     starts : values at the start by name.
     parameters : (1, np) or (count, np).
     varied : values that differ, by what they are and their name, each (count,).
+    units : of what differs.
     constants : inputs that are numbers, by name.
     tables : inputs that are tables, by name: one for all, or one for each trajectory.
     traced : inputs that are expressions or CasADi functions, by name.
@@ -48,6 +50,7 @@ class Request:
     starts: dict[str, Array]
     parameters: Array
     varied: dict[str, Array]
+    units: dict[str, str]
     constants: dict[str, Array]
     tables: dict[str, tuple[Table, ...]]
     traced: dict[str, str | ca.Function]
@@ -103,15 +106,17 @@ def read_request(
     def of(kind: str) -> dict[str, Array]:
         return {name: array for (k, name), array in numbers.items() if k == kind}
 
+    varied = {
+        f"{kind}.{name}": np.broadcast_to(array, count)
+        for (kind, name), array in numbers.items()
+        if len(array) > 1
+    }
     return Request(
         count=count,
         starts=of("start"),
         parameters=_parameters(system, of("parameter"), count),
-        varied={
-            f"{kind}.{name}": np.broadcast_to(array, count)
-            for (kind, name), array in numbers.items()
-            if len(array) > 1
-        },
+        varied=varied,
+        units={name: _unit(system, name) for name in varied},
         constants=of("input"),
         tables=tables,
         traced=traced,
@@ -119,6 +124,17 @@ def read_request(
         definitions=texts,
         numbers=of("definition"),
     )
+
+
+def _unit(system: System, varied: str) -> str:
+    """Unit of something that differs; numbers among the definitions have none."""
+    kind, _, name = varied.partition(".")
+    units = {
+        "parameter": {p.name: p.unit for p in system.model.parameters},
+        "start": units_by_name(system),
+        "input": {q.name: q.unit for q in system.inputs},
+    }
+    return units.get(kind, {}).get(name, "1")
 
 
 def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -> None:
@@ -141,7 +157,10 @@ def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -
 def _numbers(value: Any, what: str, where: str) -> Array:
     """One number or one for each trajectory, as an array."""
     try:
-        array = np.array(value, dtype=float)
+        given = np.asarray(value)
+        if given.dtype.kind in "US":
+            raise TypeError("a text, which would be read as a number")
+        array = np.array(given, dtype=float)
     except (TypeError, ValueError):
         raise SimulationError(
             f"{what} is {value!r:.60}, which are not numbers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
-from noslip.errors import SimulationError, nearest
+from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.model.model import Model
+from noslip.simulation.named_tables import Named
 from noslip.simulation.trajectory import Ending, check_folder
 from noslip.words import counted
 
@@ -34,7 +36,7 @@ class Batch:
     count : trajectories, n.
     varied : what differed between them, by name (``"parameter.m"``, ``"start.disk.tilt"``,
         ``"input.torque1"``, ``"definition.gain"``): (n,) each.
-    units : of the columns, by name.
+    units, varied_units : of the columns, and of what differed, by name.
     final : column → (n,) values where each trajectory ended.
     minimum, maximum : column → (n,) over the samples, if they were asked for.
     samples : column → (n, ns) values at `sample_times`, if they were asked for; nan after the end
@@ -53,6 +55,7 @@ class Batch:
     count: int
     varied: Mapping[str, Array]
     units: Mapping[str, str]
+    varied_units: Mapping[str, str]
     final: Mapping[str, Array]
     minimum: Mapping[str, Array]
     maximum: Mapping[str, Array]
@@ -71,6 +74,15 @@ class Batch:
     rtol: float
     atol: float
 
+    def __post_init__(self) -> None:
+        where = f"batch of model '{self.model.name}'"
+        for kind in ("final", "minimum", "maximum", "samples"):
+            none = f"simulate with keep=['{kind}'], and name it in columns=[…]"
+            object.__setattr__(self, kind, Named("column", where, none, getattr(self, kind)))
+        for kind in ("event_times", "event_counts"):
+            table = Named("event", where, "give events={…}", getattr(self, kind))
+            object.__setattr__(self, kind, table)
+
     @cached_property
     def success(self) -> NDArray[np.bool_]:
         """(n,) whether each came to the end time or to an event."""
@@ -79,16 +91,24 @@ class Batch:
 
     def __getitem__(self, name: str) -> Array:
         """(n,) final values of a column, such as ``batch["disk.tilt"]``."""
-        if name not in self.final:
-            raise SimulationError(
-                f"there is no column '{name}'",
-                f"batch of model '{self.model.name}'",
-                f"{nearest(str(name), list(self.final))}, or name it in columns=…",
-            )
-        return self.final[name]
+        if name in self.final:
+            return self.final[name]
+        if isinstance(name, int | np.integer):
+            fix = f"columns have names: batch['column'][{name}] is its value of trajectory {name}"
+        else:
+            fix = f"name it in columns=['{name}', …]; {nearest(str(name), self.final)}"
+        raise MissingNameError(
+            f"there is no column '{name}'", f"batch of model '{self.model.name}'", fix
+        )
 
     def message(self, trajectory: int) -> str:
         """How one trajectory ended, in a sentence."""
+        if not -self.count <= operator.index(trajectory) < self.count:
+            raise MissingPlaceError(
+                f"there is no trajectory {trajectory}",
+                f"batch of model '{self.model.name}'",
+                f"give a number from 0 to {self.count - 1}, or from {-self.count} to −1",
+            )
         ending, cause = self.endings[trajectory], self.ended_by[trajectory]
         at = f" (t = {self.t[trajectory]:.9g} s)"
         if ending is Ending.FINISHED:
@@ -124,9 +144,12 @@ class Batch:
             data[name] = (("trajectory",), counts, {"units": "1"})
         endings = np.array([ending.name.lower() for ending in self.endings], dtype=str)
         data["ending"] = (("trajectory",), endings, {})
-        coords = {name: ("trajectory", values) for name, values in self.varied.items()}
+        coords = {
+            name: ("trajectory", values, {"units": self.varied_units[name]})
+            for name, values in self.varied.items()
+        }
         if self.samples:
-            coords["time"] = ("time", self.sample_times, {"units": "s"})  # type: ignore[assignment]
+            coords["time"] = ("time", self.sample_times, {"units": "s"})
         return xarray.Dataset(
             data,
             coords=coords,
