@@ -170,3 +170,47 @@ def test_wrong_outputs_are_refused(system_of, refuses):
         ns.derivatives(system, {"far": 3.0})
     with pytest.raises(TypeError, match="compile the equations first"):
         ns.derivatives(ns.load("agv"))
+
+
+class TestNumbersOfOtherShapes:
+    """Refused with the order in which numbers are expected."""
+
+    STATE, PARAMETERS = np.zeros(10), np.ones(5)
+
+    @pytest.mark.parametrize(
+        ("given", "what", "fix"),
+        [
+            (
+                (0.0, [1.0, 2.0], [], PARAMETERS),
+                "state has the shape (2,), expected (10,)",
+                "disk.x",
+            ),
+            ((0.0, STATE, [1.0], PARAMETERS), "inputs has the shape (1,), expected (0,)", "none"),
+            ((0.0, STATE, [], [1.0]), "parameters has the shape (1,), expected (5,)", "m, r"),
+            (([0.0, 1.0], STATE, [], PARAMETERS), "time has the shape (2,), expected ()", "in s"),
+            (
+                (0.0, ["a"] * 10, [], PARAMETERS),
+                "state holds something else than numbers",
+                "disk.x",
+            ),
+            (
+                (0.0, [[1.0], [1.0, 2.0]], [], PARAMETERS),
+                "state holds something else than numbers",
+                "disk.x",
+            ),
+        ],
+    )
+    def test_one_state(self, system_of, refuses, given, what, fix):
+        slopes = ns.derivatives(system_of("rolling-disk"))
+        with refuses(ns.SimulationError, what, "derivatives of rate of disk.x", fix):
+            slopes(*given)
+
+    def test_many_states(self, system_of, refuses):
+        slopes = ns.derivatives(system_of("rolling-disk"))
+        states, none = np.zeros((3, 10)), np.zeros((3, 0))
+        with refuses(
+            ns.SimulationError, "state has the shape (2, 10), expected (3, 10)", "", "a row for"
+        ):
+            slopes.map([0.0, 1.0, 2.0], states[:2], none, self.PARAMETERS)
+        with refuses(ns.SimulationError, "inputs has the shape (3, 1)", "", "none; a row for"):
+            slopes.map([0.0, 1.0, 2.0], states, np.zeros((3, 1)), self.PARAMETERS)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from noslip.analysis.sensitivities.closed_loop import close_loop
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
 from noslip.simulation.checks import check_named
 
@@ -58,7 +59,10 @@ class Derivatives:
         self, time: float, state: ArrayLike, inputs: ArrayLike, parameters: ArrayLike
     ) -> DerivativeValues:
         """Values and derivatives at a time, state, inputs and parameters."""
-        values = self.function(time, state, inputs, parameters)[None]
+        try:
+            values = self.function(time, state, inputs, parameters)[None]
+        except (TypeError, ValueError):
+            raise self._refusal(False, time, state, inputs, parameters) from None
         return DerivativeValues(*(array[0] for array in self._scattered(values)))
 
     def map(
@@ -68,7 +72,34 @@ class Derivatives:
 
         Parameters may be (np,), the same for all.
         """
-        return self._scattered(self.function.map(time, state, inputs, parameters))
+        try:
+            values = self.function.map(time, state, inputs, parameters)
+        except (TypeError, ValueError):
+            raise self._refusal(True, time, state, inputs, parameters) from None
+        return self._scattered(values)
+
+    def _refusal(self, is_many: bool, *given: ArrayLike) -> SimulationError:
+        """What is wrong with numbers that the code did not take."""
+        words = ("time", "state", "inputs", "parameters")
+        ordered = (None, self.states, self.inputs, self.parameters)
+        shapes = [_shape(value) for value in given]
+        rows = (shapes[0] or (0,))[:1] if is_many else ()
+        found = ("numbers have other shapes", "give time, state, inputs and parameters")
+        for word, quantities, shape in zip(words, ordered, shapes, strict=True):
+            own = () if quantities is None else (len(quantities),)
+            also = {"time": (1,), "parameters": own}
+            if shape in (rows + own, also.get(word)):
+                continue
+            named = ", ".join(q.name for q in quantities or ())
+            fix = f"give numbers in this order: {named or 'none'}" if own else "give a time in s"
+            found = (
+                f"{word} has the shape {shape}, expected {rows + own}"
+                if shape is not None
+                else f"{word} holds something else than numbers, or rows of different lengths",
+                f"{fix}; a row for each time" if is_many else fix,
+            )
+            break
+        return SimulationError(found[0], f"derivatives of {self.of[0].name}, …", found[1])
 
     def _scattered(self, values: Array) -> DerivativeValues:
         n, at = len(self.of), len(self.of)
@@ -147,3 +178,11 @@ def _states(system: System) -> tuple[Quantity, ...]:
     """What x is."""
     work = (Quantity(name="work", unit="J"),) if system.does_work else ()
     return system.coordinates + system.independent_speeds + system.costates + work
+
+
+def _shape(given: ArrayLike) -> tuple[int, ...] | None:
+    """Shape of numbers; None if they are none."""
+    try:
+        return np.asarray(given, dtype=float).shape
+    except (TypeError, ValueError):
+        return None
