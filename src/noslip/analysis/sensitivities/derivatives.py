@@ -88,7 +88,7 @@ class Derivatives:
         for word, quantities, shape in zip(words, ordered, shapes, strict=True):
             own = () if quantities is None else (len(quantities),)
             also = {"time": (1,), "parameters": own}
-            if shape in (rows + own, also.get(word)):
+            if shape in (rows + own, also.get(word, rows + own)):
                 continue
             named = ", ".join(q.name for q in quantities or ())
             fix = f"give numbers in this order: {named or 'none'}" if own else "give a time in s"
