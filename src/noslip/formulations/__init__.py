@@ -1,0 +1,1 @@
+"""Why it moves: `derive` fills `Equations`, one file for each route to them; `verify` compares."""

@@ -1,0 +1,1 @@
+"""What moves: `trace` gives poses, constraint rows and the speeds that the rows leave free."""
