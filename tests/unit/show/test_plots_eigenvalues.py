@@ -56,6 +56,20 @@ def test_branches_are_followed_through_crossings(rng):
     np.testing.assert_array_equal(found, branches[:, order])
 
 
+@pytest.mark.parametrize("count", [6, 8, 11, 13, 17, 19, 22, 41, 71])
+def test_a_zero_that_is_crossed_stays_zero_on_few_points(rng, count):
+    """A bicycle's heading is free: one eigenvalue is zero, and the capsize mode passes it."""
+    speeds = np.linspace(0.0, 10.0, count)
+    table = np.column_stack([bicycle(speeds, rng), np.zeros(count)])
+    found = followed(speeds, np.array([rng.permutation(row) for row in table]))
+    (zero,) = [k for k in range(5) if not found[0, k]]
+    assert not found[:, zero].any()
+    # the castering mode is the most negative one all along
+    others = np.delete(found, zero, axis=1)
+    (castering,) = np.flatnonzero(others[-1].real == table[-1].real.min())
+    np.testing.assert_array_equal(others[:, castering], table.real.min(axis=1))
+
+
 def test_a_pair_that_parts_from_two_real_ones_is_followed():
     x = np.linspace(-1.0, 1.0, 201)
     root = np.sqrt(-x.astype(complex))

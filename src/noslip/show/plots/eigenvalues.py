@@ -1,7 +1,10 @@
 """Eigenvalues against a parameter, such as those of a bicycle against its speed.
 
 Each eigenvalue is followed from one value of the parameter to the next: the pairing that changes
-them least, as a whole, after each is continued along a straight line.
+them least, as a whole, after each is continued along a straight line. Summed are square roots of
+the changes. On a line, sums of the changes themselves are the same however two are paired that pass
+others on the same side; of their roots the one is least that leaves an eigenvalue where it was,
+such as a zero that another one crosses.
 """
 
 from __future__ import annotations
@@ -131,7 +134,7 @@ def followed(x: Array, table: Complex) -> Complex:
         cost = np.minimum(
             np.abs(ahead[:, None] - table[k][None]), np.abs(rows[-1][:, None] - table[k][None])
         )
-        _, pairs = linear_sum_assignment(cost)
+        _, pairs = linear_sum_assignment(np.sqrt(cost))
         rows.append(table[k][pairs])
     return np.array(rows)
 
