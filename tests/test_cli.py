@@ -1,5 +1,6 @@
 """The command line: each verb on the real program, the text it prints and how it exits."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -222,8 +223,9 @@ def test_a_run_that_is_not_finite_prints_json_that_programs_can_read(invoke):
     def refuse(word):
         raise AssertionError(f"{word} is not JSON")
 
-    words = ("run", "rolling-disk", "--set", "m=0", "--no-plots", "-o", "out", "--json")
-    result = invoke(*words)
+    nothing = [("--set", f"{name}=0") for name in ("m", "I_axial", "I_transverse")]
+    words = ("run", "rolling-disk", "--no-plots", "-o", "out", "--json")
+    result = invoke(*words, *itertools.chain(*nothing))
     assert result.exit_code == 1
     for text in (result.stdout, Path("out/summary.json").read_text("utf-8")):
         assert json.loads(text, parse_constant=refuse)["ending"] == "non_finite"
