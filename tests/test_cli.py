@@ -229,3 +229,19 @@ def test_a_run_that_is_not_finite_prints_json_that_programs_can_read(invoke):
     assert result.exit_code == 1
     for text in (result.stdout, Path("out/summary.json").read_text("utf-8")):
         assert json.loads(text, parse_constant=refuse)["ending"] == "non_finite"
+
+
+def test_a_run_that_is_told_where_to_stop(invoke):
+    """By a named angle, as in Python; the summary says which stop it was."""
+    words = ("run", "whipple-bicycle", "--set", "speed=3", "--set", "frame.wx=0.5", "--no-plots")
+    result = invoke(*words, "--stop", "fell = frame.lean^2 - 1", "--stop", "late=t-7", "--json")
+    said = json.loads(result.stdout)
+    assert (said["ending"], said["ended_by"]) == ("event", "fell") and result.exit_code == 0
+    run = ns.simulate(
+        ns.compile(ns.derive(ns.load("whipple-bicycle"))), duration=8.0,
+        start={"speed": 3.0, "frame.wx": 0.5}, stop={"fell": "frame.lean^2 - 1"}, samples=401,
+    )  # fmt: skip
+    assert said["duration"] == pytest.approx(run.t[-1], abs=1e-12)
+    assert invoke(*words, "--stop", "fell").exit_code == 2
+    refused = invoke(*words, "--stop", "fell=frame.leen")
+    assert refused.exit_code == 1 and "did you mean 'frame.lean'" in refused.output

@@ -54,6 +54,7 @@ def run_scenario(
     *,
     changes: Mapping[str, float | str] | None = None,
     duration: float | None = None,
+    stop: Mapping[str, str] | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-9,
     reactions: bool = False,
@@ -69,6 +70,7 @@ def run_scenario(
     changes : values by name: parameters of the model or of the scenario, start values, and inputs,
         which may be expressions of t as in :func:`simulate`.
     duration : s; the scenario's own by default.
+    stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
     rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
     """
     scenario = system.model.scenario
@@ -90,12 +92,13 @@ def run_scenario(
     start = {name: _number(scalar, known, scenario) for name, scalar in scenario.start.items()}
     start |= split.start
     time = scenario.duration if duration is None else duration
-    ran = dataclasses.replace(scenario, duration=time, start={**start}, parameters=task)
+    stops = {**scenario.stop, **(stop or {})}
+    ran = dataclasses.replace(scenario, duration=time, start={**start}, parameters=task, stop=stops)
     options = dict(
         duration=time,
         parameters=split.parameters,
         samples=scenario.samples,
-        stop=scenario.stop or None,
+        stop=stops or None,
         definitions={p.name: repr(p.value) for p in task} | scenario.definitions,
         rtol=rtol,
         atol=atol,

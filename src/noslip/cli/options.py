@@ -19,6 +19,13 @@ set_option = click.option(
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
     "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
 )
+stop_option = click.option(
+    "--stop",
+    "stops",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="End the run where an expression crosses zero, as in fell=frame.lean^2-1. Repeatable.",
+)
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),
@@ -56,6 +63,19 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
                 f"{option} {text!r}: the value is no number or expression of parameters"
             )
     return values
+
+
+def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
+    """NAME=EXPRESSION pairs."""
+    stops: dict[str, str] = {}
+    for text in texts:
+        name, equals, expression = (part.strip() for part in text.partition("="))
+        if not (equals and name and expression):
+            raise click.UsageError(
+                f"--stop {text!r:.60}: write NAME=EXPRESSION, such as --stop late=t-5"
+            )
+        stops[name] = expression
+    return stops
 
 
 def read_changes(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from noslip.cli.options import friction_option, read_changes, set_option
+from noslip.cli.options import (
+    friction_option,
+    read_changes,
+    read_stops,
+    set_option,
+    stop_option,
+)
 from noslip.cli.output import Output, leave, output_options
 from noslip.cli.progress import Progress, announce_compilation
 
@@ -13,6 +19,7 @@ from noslip.cli.progress import Progress, announce_compilation
 @click.argument("model")
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @set_option
+@stop_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -20,6 +27,7 @@ def run(
     model: str,
     duration: float | None,
     changes: tuple[str, ...],
+    stops: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -34,7 +42,8 @@ def run(
     from noslip.engines.system import compile as compile_system
     from noslip.formulations.base import derive as derive_equations
 
-    announce_compilation(with_events=bool(loaded.scenario and loaded.scenario.stop))
+    stop = read_stops(stops)
+    announce_compilation(with_events=bool(stop or (loaded.scenario and loaded.scenario.stop)))
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))
@@ -42,6 +51,7 @@ def run(
             system,
             changes=read_changes(loaded, changes),
             duration=duration,
+            stop=stop,
             rtol=tolerance,
             atol=tolerance,
             progress=progress,
