@@ -53,7 +53,7 @@ END_ROW, PROJECTED_ROW, NUM_ROWS = NUM_STAGES, NUM_STAGES_DENSE, NUM_STAGES_DENS
 
 
 def crosses(before, after, direction):
-    """Whether a value left its sign, in the direction asked for (0: both)."""
+    """Whether a value left its sign, in the direction asked for (0: both; NaN: never)."""
     if before < 0.0:
         return direction >= 0.0 and after >= 0.0
     return before > 0.0 and direction <= 0.0 and after <= 0.0

@@ -104,6 +104,17 @@ class TestAnglesGoOn:
                 run.event_times[name][0], abs=1e-12
             )
 
+    def test_bits_depend_on_no_company(self, sled):
+        """Angles stay with their trajectory, in whatever lane it is and where its speeds change."""
+        rates = np.linspace(-2.0, 2.0, 9)
+        starts = self.START | {"sled.yaw_rate": rates}
+        asked = {"duration": 5.0, "events": self.EVENTS | {"back": "sled.yaw + 7"}}
+        together = ns.simulate_batch(sled, starts=starts, threads=2, **asked)
+        for k, rate in enumerate(rates):
+            alone = ns.simulate_batch(sled, starts=starts | {"sled.yaw_rate": rate}, **asked)
+            for name, times in together.event_times.items():
+                assert times[k].tobytes() == alone.event_times[name][0].tobytes()
+
     def test_steps_are_the_same(self, disk):
         """Angles that events follow change no number of the motion."""
         plain = ns.simulate(disk, duration=3.0, start=DISK, samples=11)
