@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
+from noslip.simulation.hermite import NUM_NODES
 from noslip.simulation.plan import EMPTY, IntegrationPlan, Numbers
 from noslip.simulation.rules import CHECKS_PER_STEP, NUM_ROWS, PAUSED
 from noslip.simulation.single import loop
+from noslip.simulation.single.across import report_steps
 from noslip.simulation.single.events import find_event
-from noslip.simulation.single.setup import INTEGERS, OUTCOME, REALS, SETUP, padded
+from noslip.simulation.single.report import report_step
+from noslip.simulation.single.setup import INTEGERS, LANES, OUTCOME, REALS, SETUP, padded
 
 Array = np.ndarray
 _Byte: Any = c_char
@@ -53,8 +56,8 @@ class Mold:
         "no_crossings",
         "num_inputs",
         "num_states",
+        "state",
         "status",
-        "y",
     )
 
     def __init__(self, plan: IntegrationPlan) -> None:
@@ -73,7 +76,7 @@ class Mold:
             "event_parameters": plan.event_parameters.size,
             "base": plan.base_inputs.size,
             "absolute": plan.absolute_tolerance.size,
-            "y": self.num_states,
+            "state": self.num_states,
         }
         sizes |= {name: vector.size for name, vector in (shared | integers).items()}
         sizes |= _work_sizes(plan) | {"crossings": self._room * (self.num_states + 2)}
@@ -82,8 +85,8 @@ class Mold:
             places[name] = slice(at, at + size)
             at += size
         self._samples = at  # here begin the samples, as many as a run has
-        self._given = slice(places["parameters"].start, places["y"].stop)
-        self.y, self.status = places["y"], places["status"]
+        self._given = slice(places["parameters"].start, places["state"].stop)
+        self.state, self.status = places["state"], places["status"]
         self.event_parameters = places["event_parameters"]
         image = np.zeros(places["segments"].stop, np.int64)
         for name, vector in shared.items():
@@ -92,6 +95,7 @@ class Mold:
             image[places[name]] = vector
         numbers = _numbers(plan) | {name: 8 * place.start for name, place in places.items()}
         numbers |= {"num_knots": shared["knots"].size, "sample_times": 8 * at}
+        numbers |= _first_node(plan, numbers["nodes"])
         numbers["most_crossings"] = max(self._room - in_a_step, 0)
         if plan.generator == 0:
             numbers["inputs"] = numbers["base"]
@@ -155,7 +159,7 @@ class Memory:
     @property
     def state(self) -> Array:
         """(ny,) at the start, then where the loop ended."""
-        return self._reals[self.mold.y]
+        return self._reals[self.mold.state]
 
     @property
     def event_parameters(self) -> Array:
@@ -247,12 +251,17 @@ def _numbers(plan: IntegrationPlan) -> dict[str, int]:
         "update": plan.update,
         "project": plan.project,
         "events": plan.events,
+        "report_step": report_step.address,
+        "report_steps": report_steps.address if plan.is_smooth else 0,
         "find_event": find_event.address if plan.events else 0,
         "method": plan.method,
         "nx": ny - nz,
         "nz": nz,
         "ny": ny,
         "row": _row(plan),
+        "width": padded(ny),
+        "num_nodes": _num_nodes(plan),
+        "node_size": _node_size(plan),
         "num_inputs": plan.num_inputs,
         "num_tables": len(plan.tables),
         "num_updates": plan.update_times.size if plan.update else 0,
@@ -269,6 +278,23 @@ def _row(plan: IntegrationPlan) -> int:
     return padded(plan.start_state.size - nz + max(nz, plan.health_floors.size))
 
 
+def _num_nodes(plan: IntegrationPlan) -> int:
+    """How many ends of steps are kept: those of a polynomial, or the last one alone."""
+    return NUM_NODES if plan.is_smooth else 1
+
+
+def _node_size(plan: IntegrationPlan) -> int:
+    """Words of a node: its time, the state, the end of the step from it, and its stages."""
+    return LANES + 2 * padded(plan.start_state.size) + NUM_ROWS * _row(plan)
+
+
+def _first_node(plan: IntegrationPlan, place: int) -> dict[str, int]:
+    """Places in the first node, which is at a place itself; all in bytes."""
+    width = 8 * padded(plan.start_state.size)
+    y = place + 8 * LANES
+    return {"node": place, "y": y, "end": y + width, "K": y + 2 * width}
+
+
 def _work_sizes(plan: IntegrationPlan) -> dict[str, int]:
     """Sizes of the vectors the loop works in."""
     ny, nz, num_events = (
@@ -276,7 +302,8 @@ def _work_sizes(plan: IntegrationPlan) -> dict[str, int]:
         plan.num_generator_states,
         plan.event_directions.size,
     )
-    sizes = {"K": NUM_ROWS * _row(plan), "F": NUM_DENSE_TERMS * ny, "newton": ny - nz + 1}
-    sizes |= dict.fromkeys(("stage", "end", "next", "point"), padded(ny))
+    sizes = {"nodes": _num_nodes(plan) * _node_size(plan), "stencil": 5 * NUM_NODES + 1}
+    sizes |= {"F": NUM_DENSE_TERMS * ny, "newton": ny - nz + 1}
+    sizes |= dict.fromkeys(("stage", "next", "point"), padded(ny))
     sizes |= dict.fromkeys(("left", "right", "at_end", "probe"), num_events)
     return sizes | {"health": plan.health_floors.size, "inputs": plan.num_inputs + nz}

@@ -100,7 +100,7 @@ class Numbers(NamedTuple):
             self.relative_tolerance,
             self.projection_tolerance,
             self.start_time,
-            *(0.0, 0.0, 0.0),
+            *(0.0, 0.0, 0.0, 0.0, 0.0),
         )
 
     def check(self) -> None:
@@ -191,6 +191,12 @@ class IntegrationPlan:
     def numbers(self) -> Numbers:
         """Those of its numbers that may differ in another run of the same code."""
         return Numbers(*[getattr(self, name) for name in Numbers._fields])
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether samples may be found from several steps: nothing known breaks the motion up."""
+        breaks = (self.knots, self.update_times, self.tables)
+        return self.method == rules.DOP853 and not any(len(each) for each in breaks)
 
     def _rules(self) -> Iterator[_Rule]:
         ny, directions = self.start_state.size, self.event_directions

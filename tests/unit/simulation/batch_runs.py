@@ -5,7 +5,8 @@ import numpy as np
 import noslip as ns
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
-#: A run alone and a run in a batch take the same steps; what differs is rounding and its growth.
+#: A run alone and a run in a batch take the same steps; what differs is rounding and its growth,
+#: and how samples within steps are found, each to the tolerance of the run.
 SAME = {"rtol": 1e-9, "atol": 1e-9}
 COUNT, MANY = 11, 37
 QUATERNION = ("qw", "qx", "qy", "qz")

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from batch_runs import COUNT, SAME, alone, compare, starts_of_disks, varied
+from batch_runs import COUNT, SAME, TIGHT, alone, compare, starts_of_disks, varied
 
 import noslip as ns
 from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
@@ -28,7 +28,7 @@ class TestSameAsAlone:
     """Second way: `simulate`, trajectory by trajectory, in scalar code."""
 
     @pytest.mark.parametrize(
-        "settings", [{}, {"method": "rk4", "step": 0.01}], ids=["dop853", "rk4"]
+        "settings", [TIGHT, {"method": "rk4", "step": 0.01}], ids=["dop853", "rk4"]
     )
     def test_starts_and_parameters(self, disk, disk_starts, rng, settings):
         parameters = {"m": varied(rng, 1.2), "r": 0.4, "I_axial": varied(rng, 0.1)}
@@ -63,7 +63,7 @@ class TestSameAsAlone:
         inputs |= {w.name: "size*cos(angle)" for w in system.model.speed_inputs}
         starts = {s.name: 0.1 for s in system.independent_speeds}
         starts = {n: varied(rng, v) for n, v in starts.items() if n not in inputs}
-        common = {"inputs": inputs, "duration": 1.0, "samples": 6}
+        common = {"inputs": inputs, "duration": 1.0, "samples": 6, **TIGHT}
         names = [q.name for q in (*system.coordinates, *system.speeds, *system.inputs)]
         batch = ns.simulate_batch(
             system,

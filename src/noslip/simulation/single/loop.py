@@ -21,7 +21,10 @@ Round by round, and where it is written:
     projection  a state brought back on the constraints
     dense       states between the ends of an accepted step
     events      crossings in it
-    samples     what it reports: samples, and the event that ends the run
+    samples     the record of them
+    report      what a step reports: samples, and the event that ends the run
+    nodes       the ends of the last steps
+    across      samples from several of them
 
 Methods: DOP853 with its authors' step control, and RK4 with a fixed step and a cubic dense output.
 
@@ -44,7 +47,8 @@ import math
 
 import numpy as np
 
-from noslip.simulation.native import FUSED, cached, copy, fused, reals
+from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.native import FUSED, cached, call, copy, fused, reals
 from noslip.simulation.rules import (
     ACCEPTED,
     CANCELLED,
@@ -61,6 +65,7 @@ from noslip.simulation.rules import (
     SINGULAR,
     STEP_TOO_SMALL,
 )
+from noslip.simulation.single.nodes import make_node
 from noslip.simulation.single.rates import (
     all_finite,
     enter_segments,
@@ -69,7 +74,7 @@ from noslip.simulation.single.rates import (
     rates_at,
     update_generator,
 )
-from noslip.simulation.single.samples import is_wanted, record_samples_at, report_step
+from noslip.simulation.single.samples import is_wanted, record_samples_at
 from noslip.simulation.single.steps import close_step, first_step, next_step, try_step
 
 
@@ -114,13 +119,29 @@ def _aim(s, t, h, max_step, stop):
     return t_new, np.nextafter(t_new, t) if lands and stop < s.end_time else t_new, lands
 
 
+@fused
+def _report_step(s, t, h, t_new, last):
+    """Let a step report: a verdict, and where it now ends."""
+    s.step_time, s.step_size, s.step_end, s.step_last = t, h, t_new, last
+    call(s.report_step, (s.here,))
+    return s.code, s.step_end
+
+
+@fused
+def _report_steps(s, limit):
+    """Let all steps before a limit report that did not yet: a verdict."""
+    s.limit = limit
+    call(s.report_steps, (s.here,))
+    return s.code
+
+
 @cached(FUSED)
 def integrate(setup):
     """Integrate from the setup's time to its end time, or to the first reason to end earlier.
 
-    The setup's ``time``, ``y`` and ``step`` are left where the run ended, so that a second call,
-    with the same or other functions, continues it. Inputs recorded at a knot are those that hold
-    from it on, but at the end of the run those that held before it.
+    The setup's ``time``, ``state`` and ``step`` are left where the run ended, so that a second
+    call, with the same or other functions, continues it. Inputs recorded at a knot are those that
+    hold from it on, but at the end of the run those that held before it.
 
     Parameters
     ----------
@@ -132,7 +153,10 @@ def integrate(setup):
     max_step = s.step if s.method == RK4 else s.max_step
     if s.is_paused == 0:
         s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
-        s.begin, s.knot, s.updates, s.may_grow, s.num_crossings = t, 0, 0, 1, 0
+        s.begin, s.knot, s.updates, s.may_grow, s.num_crossings, s.reported = t, 0, 0, 1, 0, 0
+        make_node(s, 0, t)
+        copy(s.state, s.y, s.ny)
+    is_smooth = s.num_nodes > 1
     is_stale, is_finite, unhealthy = s.is_paused == 0, True, -1
     s.is_paused = 0
     knot, updates, may_grow = s.knot, s.updates, s.may_grow != 0
@@ -148,7 +172,8 @@ def integrate(setup):
             is_stale, is_finite, unhealthy = False, all_finite(s.K, s.ny), first_unhealthy(s, 1.0)
             if is_finite and unhealthy < 0:
                 h = max(h if h > 0.0 else first_step(s, t, min(max_step, stop - t)), smallest)
-        record_samples_at(s, t)
+        if s.steps == 0 or not is_smooth:
+            record_samples_at(s, t)
         code = _ending(s, t, unhealthy, is_finite, h < smallest, error)
         if code != ACCEPTED:
             break
@@ -160,8 +185,10 @@ def integrate(setup):
         error = try_step(s, t, h_try, last)
         code, row = RETRY, END_ROW
         if error <= 1.0:
-            is_dense = s.events != 0 or is_wanted(s, t_new)
+            is_dense = s.events != 0 or (not is_smooth and is_wanted(s, t_new))
             code, row, unhealthy = close_step(s, t, h_try, last, is_dense)
+            if code == ACCEPTED and is_dense:
+                code, t_new = _report_step(s, t, h_try, t_new, last)
             error = np.inf if code == RETRY else error
         # Or try a shorter one.
         if code == RETRY:
@@ -172,19 +199,28 @@ def integrate(setup):
             h, may_grow = next_step(h_try, error, False), False
             continue
 
-        # Report it and make its end the new state.
-        if code == ACCEPTED:
-            code, t_new = report_step(s, t, h_try, t_new)
+        # Make its end the new state.
         if code == PROJECTION_FAILED or code == NON_FINITE:
             break
-        t, s.steps = t_new, s.steps + 1
+        t, s.steps, rates = t_new, s.steps + 1, rates_at(s, row)
+        make_node(s, s.steps, t)
         copy(s.next, s.y, s.ny)
-        copy(rates_at(s, row), s.K, s.ny)
+        copy(rates, s.K, s.ny)
         reals(s.status)[1], reals(s.status)[2] = t, s.steps
         if code == EVENT:
             break
+        if is_smooth and s.steps >= NUM_NODES - 1:
+            code = _report_steps(s, s.steps + 1 - NUM_NODES // 2)
+            if code == PROJECTION_FAILED:
+                break
         h_next = next_step(h_try, error, may_grow)
         h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
+    is_pending = is_smooth and code != PAUSED and code != EVENT
+    if is_pending and _report_steps(s, s.steps) == PROJECTION_FAILED:
+        code = PROJECTION_FAILED
+    if code == PROJECTION_FAILED:
+        t = reals(s.node)[0]
+    copy(s.y, s.state, s.ny)
     if code == PAUSED:
         s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0
     s.code, s.time, s.step = code, t, min(h, max_step)

@@ -11,8 +11,9 @@ import numpy as np
 from noslip.simulation.native import record_at
 
 _ADDRESSES = (
-    # this record itself; the part of the loop that looks for events, if there are any
-    *("here", "find_event"),
+    # this record itself; parts of the loop: what a step reports by itself, what several do, if they
+    # may, and what looks for events, if there are any
+    *("here", "report_step", "report_steps", "find_event"),
     # functions, 0 where there is none, and their parameters
     *("rates", "generator", "update", "project", "events"),
     *("parameters", "generator_parameters", "event_parameters"),
@@ -28,38 +29,44 @@ _ADDRESSES = (
     # cancel request, time reached, steps taken: shared with Python while the loop runs
     "status",
     # state at the start, then where the loop ended
-    "y",
+    "state",
     # one row for each sample, and one more for an event
     *("recorded_times", "recorded_states", "recorded_inputs"),
     # rows of event, time and state: events that did not end the run
     "crossings",
-    # work: NUM_ROWS × row stages, 7 × ny dense output, states, x and residual, event values; where
-    # the health values are
-    *("K", "F", "stage", "end", "next", "point", "newton"),
-    *("left", "right", "at_end", "probe", "health"),
+    # ends of the last steps, num_nodes of them in a ring, see `nodes.py`; the one in use, and of it
+    # the state, the end of the step from it before a projection, and NUM_ROWS × row stages
+    *("nodes", "node", "y", "end", "K"),
+    # work: 7 × ny dense output, states, x and residual, event values, weights of nodes; where the
+    # health values are
+    *("F", "stage", "next", "point", "newton"),
+    *("left", "right", "at_end", "probe", "stencil", "health"),
 )
 _NUMBERS = (
     *("method", "nx", "nz", "ny", "row", "num_inputs", "num_tables", "num_knots", "num_samples"),
-    "num_updates",
+    *("num_updates", "num_nodes", "node_size", "width"),
     # the first num_endings events end the run; a pause is due when more crossings than
     # most_crossings are noted, or after so many steps; 0: never
     *("num_health", "num_events", "num_endings", "most_crossings", "max_steps", "pause"),
 )
+# the steps before this one report; whether a step is looked at again, for its samples alone
+_REPORT = ("limit", "is_again")
 # outcome: why, which event or health value, and what it took
 _OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
 # of the step that was looked at for events: the one that ends the run, or −1; whether dense output
 # is rough, or −1 if that was not asked; whether all went well
 _FOUND = ("event", "rough", "is_settled")
-# what the loop knows besides while it pauses
-_PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings")
-INTEGERS = (*_ADDRESSES, *_NUMBERS, *_FOUND, *_OUTCOME, *_PAUSE)
+# what the loop knows besides while it pauses; reported: of how many steps the samples are recorded
+_PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings", "reported")
+INTEGERS = (*_ADDRESSES, *_NUMBERS, *_FOUND, *_REPORT, *_OUTCOME, *_PAUSE)
 OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
 REALS = (
     # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
     *("time", "step"),
     *("end_time", "max_step", "relative", "projection", "begin"),
-    # the step that is looked at for events, and the fraction of it where the last one is
-    *("step_time", "step_size", "theta"),
+    # the step that reports: start, size, end, latest time of its stages; the fraction of it where
+    # the last event is
+    *("step_time", "step_size", "step_end", "step_last", "theta"),
 )
 SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
 

@@ -20,7 +20,6 @@ from noslip.simulation.rules import (
     RK4,
     TOO_FAR,
 )
-from noslip.simulation.single.dense import prepare_dense
 from noslip.simulation.single.projection import project
 from noslip.simulation.single.rates import (
     all_finite,
@@ -87,7 +86,7 @@ def try_step(s, t, h, last):
 
 @fused
 def close_step(s, t, h, last, is_dense):
-    """Rates, projection, health, events and dense output at the end of a step.
+    """Rates, projection, health and events at the end of a step.
 
     Returns the verdict (accepted, retry with a smaller step, or an ending), the row of K with the
     rates at s.next, and the index of a health value below its floor.
@@ -120,6 +119,4 @@ def close_step(s, t, h, last, is_dense):
     unhealthy = first_unhealthy(s, 1.0)
     if s.events != 0:
         call_at(s.events, last, s.next, s.inputs, s.event_parameters, s.at_end)
-    if is_dense and not prepare_dense(s, t, h, last):
-        return RETRY, row, -1
     return ACCEPTED, row, unhealthy

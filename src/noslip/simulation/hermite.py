@@ -1,0 +1,89 @@
+"""The polynomial of degree 15 that takes on values and slopes at eight places: its arithmetic.
+
+With ℓ_j the polynomial of degree 7 that is 1 at node x_j and 0 at the others (Lagrange's),
+
+    (1)  p(x) = Σ_j a_j(x) y_j + b_j(x) y'_j
+    (2)  a_j = (1 − 2 (x − x_j) ℓ_j'(x_j)) ℓ_j²,   b_j = (x − x_j) ℓ_j²
+    (3)  ℓ_j(x) = c_j Π_i (x − x_i),   c_j = Π_i 1/(x_j − x_i),   ℓ_j'(x_j) = Σ_i 1/(x_j − x_i)
+
+where i goes over the other nodes. Of a smooth function y it is off by
+
+    (4)  y(x) − p(x) = C(x) w(x),   w(x) = Π_j (x − x_j)²,   C = y⁽¹⁶⁾/16! at some place between
+
+and C changes little within an interval. So one look at the slope, at a place where w' is large,
+tells how far the polynomial is off in the whole interval, and what to add to it:
+
+    (5)  C ≈ (y' − p')/w'
+
+Weights depend on places alone, and are the same for all functions. Vectors are given by pointers.
+"""
+
+from __future__ import annotations
+
+from noslip.simulation.native import fused
+
+NUM_NODES = 8
+# Fractions of an interval at which w and w' are looked at: the largest are among them, nearly.
+NUM_LOOKS = 7
+
+
+@fused
+def node_constants(x, c, d):
+    """(3): c_j and ℓ_j'(x_j) of the nodes x into c and d."""
+    for j in range(NUM_NODES):
+        product, total = 1.0, 0.0
+        for i in range(NUM_NODES):
+            if i != j:
+                inverse = 1.0 / (x[j] - x[i])
+                product *= inverse
+                total += inverse
+        c[j], d[j] = product, total
+
+
+@fused
+def value_weights(x, c, d, at, a, b):
+    """(2): weights of values and slopes at the nodes, which give the value at a place."""
+    for j in range(NUM_NODES):
+        basis, off = c[j], at - x[j]
+        for i in range(NUM_NODES):
+            if i != j:
+                basis *= at - x[i]
+        square = basis * basis
+        a[j], b[j] = (1.0 - 2.0 * off * d[j]) * square, off * square
+
+
+@fused
+def slope_weights(x, c, d, at, a, b):
+    """The derivatives of the weights: they give the slope at a place that is no node."""
+    for j in range(NUM_NODES):
+        basis, rate, off = c[j], 0.0, at - x[j]
+        for i in range(NUM_NODES):
+            if i != j:
+                basis *= at - x[i]
+                rate += 1.0 / (at - x[i])
+        square, twice = basis * basis, 2.0 * basis * basis * rate
+        a[j] = (1.0 - 2.0 * off * d[j]) * twice - 2.0 * d[j] * square
+        b[j] = square + off * twice
+
+
+@fused
+def node_product(x, at):
+    """w and w' of (4) at a place."""
+    product, slope = 1.0, 0.0
+    for i in range(NUM_NODES):
+        slope = slope * (at - x[i]) + product
+        product *= at - x[i]
+    return product * product, 2.0 * product * slope
+
+
+@fused
+def look(x):
+    """Where between 0 and 1 the slope tells most: that place, w' there, and the largest |w|."""
+    best, steepest, largest = 0.5, 0.0, 0.0
+    for k in range(1, NUM_LOOKS + 1):
+        at = k / (NUM_LOOKS + 1)
+        value, slope = node_product(x, at)
+        largest = max(largest, value)
+        if abs(slope) > abs(steepest):
+            best, steepest = at, slope
+    return best, steepest, largest

@@ -1,0 +1,145 @@
+"""States within a step from the ends of several: the polynomial through eight of them.
+
+Of a motion without breaks the states and rates at eight consecutive ends of steps determine a
+polynomial of degree 15, see `hermite.py`. It costs one evaluation a step, which tells how far it is
+off and makes up for most of that. Places are fractions θ of a step, from its start.
+
+A step reports when three more are done, or when the run ends.
+"""
+
+from __future__ import annotations
+
+from noslip.simulation import hermite
+from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.native import call, fused, reals, unit
+from noslip.simulation.rules import ACCEPTED, END_ROW, PROJECTED_ROW, PROJECTION_FAILED
+from noslip.simulation.single.nodes import enter_node, time_of
+from noslip.simulation.single.projection import settle
+from noslip.simulation.single.rates import evaluate, rates_at
+from noslip.simulation.single.samples import is_wanted, record, record_samples_at
+from noslip.simulation.single.setup import LANES, setup_at
+
+# The polynomial is good enough where this share of its error before the correction (5) is within
+# the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
+# themselves shows in the same number, at half its size or more, and is not corrected.
+LEFT_SHARE = 0.7
+
+
+@fused
+def _stencil(s, row):
+    """Pointer to one row of s.stencil: places, c, ℓ', weights of values and of slopes."""
+    return reals(s.stencil + 8 * NUM_NODES * row)
+
+
+@fused
+def _add_nodes(s, h, out):
+    """Add Σ_j a_j (y_j − y) + h b_j ẏ_j to out; the weights a_j have the sum 1 or 0.
+
+    What does not change from node to node stays as it is, to the last bit.
+    """
+    a, b, result, y = _stencil(s, 3), _stencil(s, 4), reals(out), reals(s.y)
+    for j in range(NUM_NODES):
+        place = s.nodes + 8 * (j * s.node_size + LANES)
+        value, slope = reals(place), reals(place + 16 * s.width)
+        of_value, of_slope = a[j], h * b[j]
+        for i in range(s.width):
+            result[i] += of_value * (value[i] - y[i]) + of_slope * slope[i]
+
+
+@fused
+def state_across(s, h, theta, out):
+    """State at θ of the step, to which the defect found was applied, into out."""
+    x, result, defect = _stencil(s, 0), reals(out), reals(s.F)
+    product, _ = hermite.node_product(x, theta)
+    share = product * reals(s.stencil)[5 * NUM_NODES]
+    hermite.value_weights(x, _stencil(s, 1), _stencil(s, 2), theta, _stencil(s, 3), _stencil(s, 4))
+    y = reals(s.y)
+    for i in range(s.width):
+        result[i] = y[i] - share * defect[i]
+    _add_nodes(s, h, out)
+
+
+@fused
+def across_is_rough(s, k, t, h):
+    """Whether the polynomial through all nodes misses the tolerance in step k.
+
+    Leaves what `state_across` needs. How far it is off is known from how far it misses the
+    differential equation at one place, as with dense output.
+    """
+    x, width = _stencil(s, 0), s.width
+    for j in range(NUM_NODES):
+        x[j] = (reals(s.nodes)[j * s.node_size] - t) / h
+    hermite.node_constants(x, _stencil(s, 1), _stencil(s, 2))
+    at, steepest, largest = hermite.look(x)
+    reals(s.stencil)[5 * NUM_NODES] = 1.0 / steepest
+    # the state there without a defect, the rates, and the slope
+    defect, row = reals(s.F), rates_at(s, PROJECTED_ROW)
+    for i in range(width):
+        defect[i] = 0.0
+    state_across(s, h, at, s.point)
+    evaluate(s, t + at * h, s.point, row)
+    hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), at, _stencil(s, 3), _stencil(s, 4))
+    _add_nodes(s, h, s.F)
+    following = s.nodes + 8 * (((k + 1) % s.num_nodes) * s.node_size + LANES)
+    share = LEFT_SHARE * largest / abs(steepest)
+    rates, y, end, absolute = reals(row), reals(s.y), reals(following), reals(s.absolute)
+    total = 0.0
+    for i in range(s.ny):
+        defect[i] -= h * rates[i]
+        scale = absolute[i] + s.relative * max(abs(y[i]), abs(end[i]))
+        total += (share * defect[i] / scale) ** 2
+    return not total <= s.ny
+
+
+@fused
+def _report_itself(s, t, h, t_new):
+    """Record the samples within the step of s.node by its own dense output: a verdict."""
+    if s.project != 0 and s.events == 0:
+        evaluate(s, t_new, s.end, rates_at(s, END_ROW))
+    s.step_time, s.step_size, s.step_end, s.step_last = t, h, t_new, t_new
+    s.is_again = 1
+    call(s.report_step, (s.here,))
+    s.is_again = 0
+    return s.code
+
+
+@fused
+def _report(s, k, t_new):
+    """Record the samples within step k, whose node is entered: a verdict.
+
+    They are states of the polynomial through all nodes; where that is too far off or there are not
+    enough nodes, what the step finds by itself.
+    """
+    t = reals(s.node)[0]
+    h = t_new - t
+    if s.steps < NUM_NODES - 1 or across_is_rough(s, k, t, h):
+        return _report_itself(s, t, h, t_new)
+    while is_wanted(s, t_new):
+        time = reals(s.sample_times)[s.filled]
+        state_across(s, h, (time - t) / h, s.point)
+        if not settle(s, time, s.point):
+            return PROJECTION_FAILED
+        record(s, time, s.point)
+    return ACCEPTED
+
+
+@unit
+def report_steps(here):
+    """Let the steps before the limit of a setup report that did not yet; leaves a verdict in code.
+
+    Their samples are recorded, and those at their ends. Where one could not be projected, the start
+    of its step is entered, else the newest node.
+    """
+    s = setup_at(here)
+    s.code = ACCEPTED
+    while s.reported < s.limit:
+        k = s.reported
+        t_new = time_of(s, k + 1)
+        if is_wanted(s, t_new):
+            enter_node(s, k)
+            if _report(s, k, t_new) != ACCEPTED:
+                return
+        enter_node(s, k + 1)
+        record_samples_at(s, t_new)
+        s.reported += 1
+    enter_node(s, s.steps)

@@ -1,0 +1,175 @@
+"""The polynomial through values and slopes at eight places, against exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+import pytest
+from numba import njit
+
+from noslip.simulation import hermite
+from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.native import reals
+
+DEGREE = 2 * NUM_NODES - 1
+# Weights are products of 14 differences and a few more operations.
+ROUNDING = 1e-14
+
+NODES = {
+    "even": np.arange(-3.0, 5.0),
+    "one side": np.arange(0.0, 8.0),
+    "other side": np.arange(-6.0, 2.0),
+    "uneven": np.array([-2.3, -1.9, -0.6, 0.0, 1.0, 1.7, 2.9, 3.3]),
+    "growing": np.array([-0.9, -0.75, -0.5, 0.0, 1.0, 2.5, 4.5, 7.0]),
+    "ring": np.array([1.0, 2.1, 3.0, 4.2, -3.1, -2.2, -0.9, 0.0]),  # as a ring holds them
+}
+
+
+@njit
+def constants(x, c, d):
+    hermite.node_constants(reals(x), reals(c), reals(d))
+
+
+@njit
+def values(x, c, d, at, a, b):
+    hermite.value_weights(reals(x), reals(c), reals(d), at, reals(a), reals(b))
+
+
+@njit
+def slopes(x, c, d, at, a, b):
+    hermite.slope_weights(reals(x), reals(c), reals(d), at, reals(a), reals(b))
+
+
+@njit
+def product(x, at):
+    return hermite.node_product(reals(x), at)
+
+
+@njit
+def best_look(x):
+    return hermite.look(reals(x))
+
+
+def weights(x, at, kind=values):
+    """Weights of values and slopes at the nodes."""
+    vectors = [np.ascontiguousarray(x)] + [np.full(NUM_NODES, np.nan) for _ in range(4)]
+    x, c, d, a, b = (vector.ctypes.data for vector in vectors)
+    constants(x, c, d)
+    kind(x, c, d, at, a, b)
+    return vectors[3], vectors[4]
+
+
+def exact_weights(x, at):
+    """The same and their derivatives in fractions, from the definition."""
+    x, at = [Fraction(each) for each in x], Fraction(at)
+    found = []
+    for j in range(NUM_NODES):
+        others = [x[i] for i in range(NUM_NODES) if i != j]
+        basis = prod((at - o) / (x[j] - o) for o in others)
+        rate = sum(
+            prod((at - o) / (x[j] - o) for o in others if o != left) / (x[j] - left)
+            for left in others
+        )
+        at_node, off = sum(1 / (x[j] - o) for o in others), at - x[j]
+        found.append(
+            (
+                (1 - 2 * off * at_node) * basis**2,
+                off * basis**2,
+                -2 * at_node * basis**2 + (1 - 2 * off * at_node) * 2 * basis * rate,
+                basis**2 + off * 2 * basis * rate,
+            )
+        )
+    return list(zip(*found, strict=True))
+
+
+@pytest.fixture(params=NODES.values(), ids=NODES)
+def nodes(request):
+    return request.param
+
+
+def check_weights(found, exact):
+    """Weights against exact ones, by the size of the largest."""
+    scale = max(abs(float(weight)) for weight in exact)
+    for one, other in zip(found.tolist(), exact, strict=True):
+        assert abs(float(Fraction(one) - other)) < ROUNDING * scale
+
+
+@pytest.mark.parametrize("at", [1e-9, 0.123, 0.5, 0.875, 1.0 - 1e-9])
+def test_weights_are_right_to_rounding(nodes, at):
+    for found, exact in zip(weights(nodes, at), exact_weights(nodes, at)[:2], strict=True):
+        check_weights(found, exact)
+
+
+@pytest.mark.parametrize("at", [0.125, 0.5, 0.875])
+def test_weights_of_the_slope_are_right_to_rounding(nodes, at):
+    for found, exact in zip(weights(nodes, at, slopes), exact_weights(nodes, at)[2:], strict=True):
+        check_weights(found, exact)
+
+
+def test_polynomials_of_its_degree_are_met(nodes, rng):
+    coefficients = [Fraction(int(k), 64) for k in rng.integers(-64, 65, DEGREE + 1)]
+
+    def polynomial(x):
+        x = Fraction(x)
+        value = sum(c * x**k for k, c in enumerate(coefficients))
+        slope = sum(k * c * x ** (k - 1) for k, c in enumerate(coefficients) if k)
+        return float(value), float(slope)
+
+    y, dy = np.array([polynomial(x) for x in nodes]).T
+    for at in (0.03, 0.25, 0.5, 0.9):
+        a, b = weights(nodes, at)
+        da, db = weights(nodes, at, slopes)
+        value, slope = polynomial(at)
+        # what the terms of the sums are rounded to
+        assert abs(a @ y + b @ dy - value) < 1e-14 * (abs(a) @ abs(y) + abs(b) @ abs(dy))
+        assert abs(da @ y + db @ dy - slope) < 1e-13 * (abs(da) @ abs(y) + abs(db) @ abs(dy))
+
+
+def test_a_constant_stays_and_has_no_slope(nodes):
+    a, _ = weights(nodes, 0.3)
+    da, _ = weights(nodes, 0.3, slopes)
+    assert a.sum() == pytest.approx(1.0, abs=1e-13 * abs(a).max())
+    assert da.sum() == pytest.approx(0.0, abs=1e-13 * abs(da).max())
+
+
+def test_values_at_nodes_are_taken_on(nodes):
+    for j, at in enumerate(nodes):
+        a, b = weights(nodes, at)
+        assert np.array_equal(b, np.zeros(NUM_NODES))
+        assert a == pytest.approx(np.eye(NUM_NODES)[j], abs=1e-14)
+
+
+def test_error_has_the_order_of_its_degree():
+    errors = []
+    for h in (1.4, 0.7):
+        x = h * (NODES["even"] - 0.5)
+        a, b = weights(NODES["even"], 0.5)
+        errors.append(abs(a @ np.sin(x + 1.0) + h * b @ np.cos(x + 1.0) - np.sin(1.0)))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(DEGREE + 1, abs=0.5)
+
+
+def test_error_of_the_next_power_is_the_product_of_squares(nodes):
+    """(4) with C = 1; and its slope tells C, as (5) says."""
+    y, dy = nodes**16, 16 * nodes**15
+    for at in (0.2, 0.6):
+        (a, b), (da, db) = weights(nodes, at), weights(nodes, at, slopes)
+        w, dw = product(nodes.ctypes.data, at)
+        assert w == pytest.approx(np.prod((at - nodes) ** 2), rel=1e-13)
+        assert dw == pytest.approx(w * np.sum(2.0 / (at - nodes)), rel=1e-11)
+        rounding = 1e-14 * (abs(a) @ abs(y) + abs(b) @ abs(dy))
+        assert abs(at**16 - (a @ y + b @ dy) - w) < rounding
+        rounding = 1e-13 * (abs(da) @ abs(y) + abs(db) @ abs(dy))
+        assert abs(16 * at**15 - (da @ y + db @ dy) - dw) < rounding
+
+
+def test_the_place_looked_at_tells_much(nodes):
+    at, slope, largest = best_look(nodes.ctypes.data)
+    fine = np.linspace(0.0, 1.0, 2001)
+    products = np.prod((fine[:, None] - nodes) ** 2, axis=1)
+    steepest = np.abs(np.gradient(products, fine)).max()
+    assert 0.0 < at < 1.0
+    assert slope == product(nodes.ctypes.data, at)[1]
+    assert 0.9 * products.max() < largest <= products.max() * (1 + 1e-12)
+    assert 0.8 * steepest < abs(slope)

@@ -1,0 +1,308 @@
+"""Samples from the ends of several steps, against those that each step finds by itself.
+
+A knot after the end of a run changes nothing but this: such a run may have breaks, and its steps
+report by themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+
+import numpy as np
+import pytest
+from native_runs import (
+    KEPLER_START,
+    first_state,
+    growing,
+    kepler,
+    native,
+    onto_circle,
+    pendulum,
+    run,
+)
+
+from noslip.simulation import rules
+from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.plan import InputTable, IntegrationPlan
+from noslip.simulation.recorded_run import RecordedRun
+from noslip.simulation.runner import run_native
+
+TIGHT = 1e-12
+ENOUGH = NUM_NODES - 1  # steps
+TABLE = InputTable(index=0, starts=np.zeros(1), coefficients=np.zeros((1, 4)))
+
+
+def both(rates, state, end_time, **fields):
+    """The same run with samples from several steps, and with those of each step by itself."""
+    several = run(rates, state, end_time, **fields)
+    single = run(rates, state, end_time, knots=np.array([end_time + 1.0]), **fields)
+    assert several.code == single.code
+    assert (several.time, several.steps) == (single.time, single.steps)
+    assert np.array_equal(several.state, single.state)
+    return several, single
+
+
+def kepler_plan(**fields):
+    return IntegrationPlan(
+        rates=kepler.address,
+        parameters=np.zeros(1),
+        start_time=0.0,
+        end_time=6.0,
+        start_state=np.array(KEPLER_START),
+        sample_times=np.linspace(0.0, 6.0, 61),
+        absolute_tolerance=np.full(4, 1e-9),
+        **fields,
+    )
+
+
+class TestAccuracy:
+    @pytest.mark.parametrize("tolerance", [1e-5, 1e-7, 1e-9, 1e-11])
+    def test_samples_are_as_good_as_those_of_single_steps_and_cost_less(self, tolerance):
+        times = np.linspace(0.0, 20.0, 401)
+        fields = {"sample_times": times, "relative_tolerance": tolerance}
+        several, single = both(kepler, KEPLER_START, 20.0, **fields)
+        exact = run(kepler, KEPLER_START, 20.0, sample_times=times, relative_tolerance=1e-13)
+        errors = [np.abs(each.states - exact.states).max() for each in (several, single)]
+        assert errors[0] < 1.5 * errors[1]
+        assert several.evaluations < 1.03 * single.evaluations
+        if tolerance < 1e-8:
+            assert several.evaluations < 0.9 * single.evaluations
+
+    def test_one_evaluation_a_step_is_enough_for_a_smooth_motion(self):
+        fields = {"relative_tolerance": 1e-10}
+        ends = run(growing, [1.0], 10.0, **fields)
+        for count in (501, 5001):
+            times = np.linspace(0.0, 10.0, count)
+            result = run(growing, [1.0], 10.0, sample_times=times, **fields)
+            # the steps at both ends have nodes on one side of them
+            assert result.evaluations <= ends.evaluations + ends.steps + 3 * 4
+            exact = np.exp(np.sin(times))
+            assert np.abs(result.states[:, 0] / exact - 1.0).max() < 3e-9
+
+    def test_thousands_of_samples_in_a_step(self):
+        times = np.concatenate([[0.0], np.linspace(4.0, 4.001, 4000), [10.0]])
+        several, single = both(growing, [1.0], 10.0, sample_times=times, relative_tolerance=TIGHT)
+        assert np.array_equal(several.times, times)
+        assert np.abs(several.states - single.states).max() < 1e-11
+
+    def test_what_does_not_change_stays_to_the_last_bit(self):
+        @native
+        def beside(t, x, u, p, out):
+            out[0] = 0.0
+            out[1] = x[1] * math.cos(t[0])
+
+        result = run(beside, [0.3, 1.0], 5.0, sample_times=np.linspace(0.0, 5.0, 333))
+        assert np.array_equal(result.states[:, 0], np.full(333, 0.3))
+
+    def test_rates_with_a_jump_that_no_knot_tells_of(self):
+        @native
+        def zigzag(t, x, u, p, out):
+            out[0] = 1.0 if t[0] < math.pi else -1.0
+            out[1] = x[1] * math.cos(t[0])
+
+        times = np.linspace(0.0, 6.0, 601)
+        several, single = both(
+            zigzag, [0.0, 1.0], 6.0, sample_times=times, relative_tolerance=1e-8, max_step=0.5
+        )
+        exact = np.stack([math.pi - np.abs(times - math.pi), np.exp(np.sin(times))], axis=1)
+        errors = [np.abs(each.states - exact).max(axis=0) for each in (several, single)]
+        # the step over the jump itself is off by more than the tolerance
+        assert np.all(errors[0] < errors[1] + 1e-8)
+        assert several.evaluations < 1.1 * single.evaluations
+
+
+class TestSteps:
+    @pytest.mark.parametrize("num_steps", range(1, ENOUGH + 5))
+    def test_short_runs(self, num_steps):
+        h = 0.125
+        fields = {"step": h, "max_step": h, "relative_tolerance": 1e-6}
+        end = num_steps * h
+        times = np.linspace(0.0, end, 20 * num_steps + 1)
+        several, single = both(growing, [1.0], end, sample_times=times, **fields)
+        assert several.steps == num_steps
+        assert np.array_equal(several.times, times)
+        exact = np.exp(np.sin(times))
+        assert np.abs(several.states[:, 0] - exact).max() < 1e-11
+        if num_steps < ENOUGH:
+            assert np.array_equal(several.states, single.states)
+            assert several.evaluations == single.evaluations
+        else:
+            assert several.evaluations <= single.evaluations + num_steps
+
+    def test_a_sample_at_the_end_of_a_step_is_its_end(self):
+        fields = {"relative_tolerance": 1e-7}
+        ends = [run(kepler, KEPLER_START, 6.0, max_steps=k, **fields) for k in range(12)]
+        whole = run(kepler, KEPLER_START, 6.0, **fields)
+        assert whole.steps > 12
+        times = [end.time for end in ends]
+        among = np.sort(np.concatenate([times, times, np.linspace(0.0, 6.0, 100)]))
+        for wanted in (np.array(times), among):
+            result = run(kepler, KEPLER_START, 6.0, sample_times=wanted, **fields)
+            assert np.array_equal(result.times, wanted)
+            for end in ends:
+                states = result.states[wanted == end.time]
+                assert len(states) >= 1
+                assert all(np.array_equal(state, end.state) for state in states)
+
+    @pytest.mark.parametrize("steps", [1, 2, 5, ENOUGH, 11, 10**6])
+    def test_a_pause_changes_nothing(self, steps):
+        whole, parts = run_native(kepler_plan()), run_native(kepler_plan(direct_steps=steps))
+        assert whole.steps > 12
+        for name in ("times", "states", "state"):
+            assert np.array_equal(getattr(parts, name), getattr(whole, name))
+        counts = ("code", "steps", "rejections", "evaluations", "step", "time")
+        assert all(getattr(parts, name) == getattr(whole, name) for name in counts)
+
+    @pytest.mark.parametrize("chunk", [3, 1000])
+    def test_a_recorded_run_has_the_same_samples(self, chunk):
+        whole, recorded = run_native(kepler_plan()), RecordedRun(kepler_plan(), chunk=chunk)
+        result = recorded.forward()
+        assert np.array_equal(result.states, whole.states)
+        assert result.evaluations == whole.evaluations
+
+
+class TestEndings:
+    """However a run ends, it has all samples up to there."""
+
+    @pytest.mark.parametrize("most", range(0, 14))
+    def test_allowed_steps_are_spent(self, most):
+        times = np.linspace(0.0, 100.0, 2001)
+        several, _ = both(
+            growing, [1.0], 100.0, sample_times=times, max_steps=most, relative_tolerance=1e-9
+        )
+        assert several.code == rules.MAX_STEPS
+        due = times[times <= several.time]
+        assert np.array_equal(several.times, due)
+        assert np.abs(several.states[:, 0] / np.exp(np.sin(due)) - 1.0).max() < 2e-8
+
+    def test_singular_and_not_finite(self):
+        @native
+        def sinking(t, x, u, p, out):
+            out[0] = -math.sin(t[0])
+            out[1] = x[0]
+
+        @native
+        def root(t, x, u, p, out):
+            out[0] = math.sqrt(1.0 - t[0]) if t[0] <= 1.0 else np.nan
+
+        @native
+        def squared(t, x, u, p, out):
+            out[0] = x[0] ** 2
+
+        times = np.linspace(0.0, 3.0, 301)
+        cases = (
+            (sinking, {"health_floors": np.array([0.1])}, rules.SINGULAR, np.cos),
+            (root, {}, rules.NON_FINITE, lambda t: (5.0 - 2.0 * (1.0 - t) ** 1.5) / 3.0),
+            (squared, {}, rules.STEP_TOO_SMALL, lambda t: 1.0 / (1.0 - t)),
+        )
+        for rates, fields, code, exact in cases:
+            result = run(rates, [1.0], 3.0, sample_times=times, relative_tolerance=1e-10, **fields)
+            assert result.code == code
+            assert np.array_equal(result.times, times[times <= result.time])
+            early = result.times < 0.95
+            expected = exact(result.times[early])
+            assert np.abs(result.states[early, 0] / expected - 1.0).max() < 1e-7
+
+    def test_cancelled(self):
+        plan = kepler_plan()
+        times = np.linspace(0.0, 1e6, 200_001)
+        long = dataclasses.replace(plan, end_time=1e6, sample_times=times)
+        cancel = threading.Event()
+        threading.Timer(0.05, cancel.set).start()
+        result = run_native(long, cancel=cancel)
+        assert result.code == rules.CANCELLED
+        assert 0.0 < result.time < 1e6
+        assert np.array_equal(result.times, times[times <= result.time])
+
+    def test_a_sample_that_cannot_be_projected_ends_the_run_before_its_step(self):
+        @native
+        def not_at_two(t, x, u, p, out):
+            for i in range(4):
+                out[i] = x[i]
+            out[4] = 1.0 if t[0] == 2.0 else 0.0
+
+        times = np.linspace(0.0, 5.0, 51)
+        result = run(
+            pendulum, [1.0, 0.0, 0.0, 0.0], 5.0, sample_times=times, project=not_at_two.address
+        )
+        assert result.code == rules.PROJECTION_FAILED
+        assert 1.0 < result.time < 2.0
+        assert np.array_equal(result.times, times[times < 2.0])
+
+
+def test_samples_are_projected():
+    times = np.linspace(0.0, 10.0, 101)
+    several, single = both(
+        pendulum,
+        [1.0, 0.0, 0.0, 0.0],
+        10.0,
+        project=onto_circle.address,
+        projection_tolerance=1e-14,
+        sample_times=times,
+        relative_tolerance=1e-10,
+    )
+    x, y, vx, vy = several.states.T
+    assert np.abs(np.hypot(x, y) - 1.0).max() <= 1e-14
+    assert np.abs(x * vx + y * vy).max() <= 1e-14
+    assert np.abs(several.states - single.states).max() < 1e-8
+    assert several.evaluations < 0.85 * single.evaluations
+
+
+class TestEvents:
+    @pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 1e-10])
+    def test_those_that_go_on_change_no_sample(self, tolerance):
+        """Also where the step of a crossing is looked at again after steps within it."""
+        fields = {"sample_times": np.linspace(0.0, 20.0, 201), "relative_tolerance": tolerance}
+        events = {"events": first_state.address, "event_directions": [0.0], "num_endings": 0}
+        plain = run(kepler, KEPLER_START, 20.0, **fields)
+        noted = run(kepler, KEPLER_START, 20.0, **fields, **events)
+        assert len(noted.crossings) == 7
+        assert plain.steps == noted.steps
+        assert np.array_equal(plain.states, noted.states)
+
+    @pytest.mark.parametrize("floor", [0.9, 0.5, 0.0, -0.9])
+    @pytest.mark.parametrize("tolerance", [1e-5, 1e-10])
+    def test_all_samples_before_one_that_ends_the_run_are_there(self, floor, tolerance):
+        @native
+        def above(t, x, u, p, out):
+            out[0] = x[0] - p[0]
+
+        @native
+        def swinging(t, x, u, p, out):
+            out[0] = x[1]
+            out[1] = -x[0]
+
+        times = np.linspace(0.0, 30.0, 3001)
+        several, single = both(
+            swinging,
+            [1.0, 0.0],
+            30.0,
+            sample_times=times,
+            relative_tolerance=tolerance,
+            events=above.address,
+            event_parameters=[floor],
+            event_directions=[0.0],
+        )
+        assert several.code == rules.EVENT
+        assert several.time == pytest.approx(math.acos(floor), abs=10 * tolerance)
+        assert np.array_equal(several.times[:-1], times[times < several.time])
+        assert several.times[-1] == several.time
+        assert np.abs(several.states[:, 0] - np.cos(several.times)).max() < 10 * tolerance
+        assert np.array_equal(several.states[-1], single.states[-1])
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        {"knots": [3.0]},
+        {"update": growing.address, "update_times": [0.0, 1.0]},
+        {"tables": (TABLE,), "base_inputs": [0.0]},
+        {"method": rules.RK4, "step": 0.1},
+    ],
+    ids=["knots", "updates", "tables", "rk4"],
+)
+def test_what_may_break_a_motion(breaks):
+    assert kepler_plan().is_smooth
+    assert not kepler_plan(**breaks).is_smooth
