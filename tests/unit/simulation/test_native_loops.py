@@ -18,7 +18,10 @@ from noslip.simulation.native import sources
 from noslip.simulation.single import loop
 
 PACKAGE = Path(noslip.__file__).parent
-LOOPS = ("single.loop", "batches.loop", "batches.events", "recorded_loop")
+LOOPS = (
+    *("single.loop", "single.report", "single.across", "single.events"),
+    *("batches.loop", "batches.events", "recorded_loop"),
+)
 
 PART = """
 from noslip.simulation.native import native
