@@ -14,6 +14,7 @@ from noslip.model.model import Model
 from noslip.model.quantities import Scalar
 from noslip.model.scenario import MAX_SAMPLES, Scenario
 from noslip.model.vocabulary import TIME, Vocabulary, angle_names
+from noslip.words import counted
 
 
 def check_scenario(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -50,7 +51,7 @@ def _check_times(scenario: Scenario) -> Iterator[Finding]:
     if scenario.samples < 2:
         yield Finding(
             ("scenario", "samples"),
-            f"the scenario has {scenario.samples} samples, expected 2 or more",
+            f"the scenario has {counted(scenario.samples, 'sample')}, expected 2 or more",
             "count both ends, for example samples = 501",
         )
     elif scenario.samples > MAX_SAMPLES:

@@ -96,7 +96,9 @@ def check_run(
             "give a whole number, or the times in s as an array",
         ) from None
     if count > MAX_SAMPLES:
-        raise refused(f"{count} samples are asked for", f"ask for {MAX_SAMPLES} or fewer")
+        raise refused(
+            f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+        )
     is_number = isinstance(duration, _NUMBER)
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
@@ -139,7 +141,7 @@ def sample_times(
     if isinstance(samples, _COUNT):
         if samples < 2:
             raise SimulationError(
-                f"{samples} samples are asked for",
+                f"the number of samples asked for is {samples}",
                 f"simulation of model '{system.model.name}'",
                 "ask for at least 2, or give the times themselves",
             )

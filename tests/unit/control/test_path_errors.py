@@ -137,7 +137,12 @@ def test_arc_length_off_the_path(s, shown, refuses):
 
 
 def test_too_few_samples(refuses):
-    with refuses(SimulationError, "1 samples are asked for", "sample(Circle, count=…)", "count=2"):
+    with refuses(
+        SimulationError,
+        "the number of samples asked for is 1",
+        "sample(Circle, count=…)",
+        "count=2",
+    ):
         sample(Circle(radius=1.0), 1)
 
 

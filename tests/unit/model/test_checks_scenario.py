@@ -25,7 +25,7 @@ CASES = [
     ),
     (
         run(samples=1),
-        "the scenario has 1 samples, expected 2 or more",
+        "the scenario has 1 sample, expected 2 or more",
         "scenario.samples",
         "count both ends, for example samples = 501",
     ),

@@ -76,7 +76,7 @@ def sample(path: AbstractPath, count: int) -> PathSamples:
     """`path` at `count` places of equal distance along it, both ends among them."""
     if count < 2:
         raise SimulationError(
-            f"{count} samples are asked for, at least 2 are needed",
+            f"the number of samples asked for is {count}, at least 2 are needed",
             f"sample({type(path).__name__}, count=…)",
             "give count=2 or more",
         )

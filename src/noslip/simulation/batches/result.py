@@ -107,7 +107,7 @@ class Batch:
             raise MissingPlaceError(
                 f"there is no trajectory {trajectory}",
                 f"batch of model '{self.model.name}'",
-                f"give a number from 0 to {self.count - 1}, or from {-self.count} to −1",
+                f"give a number from 0 to {self.count - 1}, or from −{self.count} to −1",
             )
         ending, cause = self.endings[trajectory], self.ended_by[trajectory]
         at = f" (t = {self.t[trajectory]:.9g} s)"
