@@ -113,7 +113,10 @@ class Kinematics:
     @cached_property
     def row_values(self) -> ca.SX:
         """A v + a at v = Sη + s: zero but for rounding, (nc,)."""
-        return self.at_speeds(self.velocities)
+        if self.is_long:
+            return self.at_speeds(self.velocities)
+        # not by putting v in, where what should vanish may cancel before it is computed
+        return ca.mtimes(self.A, self.v) + self.a
 
     @property
     def is_long(self) -> bool:
