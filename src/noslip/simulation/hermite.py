@@ -43,13 +43,17 @@ def node_constants(x, c, d):
 @fused
 def value_weights(x, c, d, at, a, b):
     """(2): weights of values and slopes at the nodes, which give the value at a place."""
+    # products of all places before a node, then of those after it
+    product = 1.0
     for j in range(NUM_NODES):
-        basis, off = c[j], at - x[j]
-        for i in range(NUM_NODES):
-            if i != j:
-                basis *= at - x[i]
+        a[j] = c[j] * product
+        product *= at - x[j]
+    product = 1.0
+    for j in range(NUM_NODES - 1, -1, -1):
+        basis, off = a[j] * product, at - x[j]
         square = basis * basis
         a[j], b[j] = (1.0 - 2.0 * off * d[j]) * square, off * square
+        product *= off
 
 
 @fused

@@ -22,7 +22,16 @@ from noslip.simulation.single import loop
 from noslip.simulation.single.across import report_steps
 from noslip.simulation.single.events import find_event
 from noslip.simulation.single.report import report_step
-from noslip.simulation.single.setup import INTEGERS, LANES, OUTCOME, REALS, SETUP, padded
+from noslip.simulation.single.setup import (
+    INTEGERS,
+    LANES,
+    OUTCOME,
+    REALS,
+    SETTINGS,
+    SETUP,
+    padded,
+)
+from noslip.simulation.single.stages import take_stages
 
 Array = np.ndarray
 _Byte: Any = c_char
@@ -39,7 +48,7 @@ _NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
 )
 _TIME, _STEP, _HERE, _CODE = (_PLACES[name] for name in ("time", "step", "here", "code"))
 _HEAD = len(_PLACES)  # words of the setup
-_REALS = slice(len(INTEGERS), _HEAD)
+_SETTINGS = slice(len(INTEGERS), len(INTEGERS) + len(SETTINGS))
 _VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
 
 
@@ -115,7 +124,7 @@ class Mold:
         words[_TIMES], words[_STATES], words[_INPUTS] = 8 * times, 8 * states, 8 * inputs
         words[_HERE] = addressof(_Byte.from_buffer(words))
         words[_VECTORS] += words[_HERE]
-        reals[_REALS] = numbers.settings
+        reals[_SETTINGS] = numbers.settings
         np.concatenate(numbers.vectors, out=reals[self._given])
         reals[self._samples : times] = numbers.sample_times
         reals[self.status.start + 1] = numbers.start_time
@@ -251,6 +260,7 @@ def _numbers(plan: IntegrationPlan) -> dict[str, int]:
         "update": plan.update,
         "project": plan.project,
         "events": plan.events,
+        "take_stages": take_stages.address,
         "report_step": report_step.address,
         "report_steps": report_steps.address if plan.is_smooth else 0,
         "find_event": find_event.address if plan.events else 0,

@@ -91,7 +91,7 @@ class Numbers(NamedTuple):
 
     @property
     def settings(self) -> tuple[float, ...]:
-        """Times and tolerances, in the order of ``setup.REALS``."""
+        """Times and tolerances, in the order of ``setup.SETTINGS``."""
         return (
             self.start_time,
             self.step,
@@ -100,7 +100,6 @@ class Numbers(NamedTuple):
             self.relative_tolerance,
             self.projection_tolerance,
             self.start_time,
-            *(0.0, 0.0, 0.0, 0.0, 0.0),
         )
 
     def check(self) -> None:

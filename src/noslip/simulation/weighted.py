@@ -1,4 +1,4 @@
-"""Sums of vectors with weights that are known when a loop is compiled, four numbers at a time.
+"""Sums of vectors with weights, most of them known when a loop is compiled, four numbers at a time.
 
 Numba would add number by number, and look every weight up. These are parts of a loop, as those of
 ``native``; products and sums may be fused.
@@ -51,6 +51,65 @@ def weighted_steps(table: Sequence[Mapping[int, float]]) -> Any:
     return weigh
 
 
+def weighted_nodes(count: int) -> Any:
+    """Add Σ_j a_j (y_j − y) + h b_j k_j over a count of nodes, four numbers at a time.
+
+    Returns a function of (nodes, size, slopes, n, out, y, a, b, h) which adds that to out. Vector
+    y_j is at nodes + 8 j size, k_j at so many slopes after it; a and b are where the weights are.
+    """
+
+    @intrinsic
+    def weigh(typing_context, nodes, size, slopes, n, out, y, a, b, h):
+        def generate(context, builder, signature, arguments):
+            builder.call(_nodes_function(builder.module, count), arguments)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 8, types.float64), generate
+
+    return weigh
+
+
+def _nodes_function(module, count):
+    """The function of `weighted_nodes`."""
+    name = f"noslip_weigh_{count}_nodes"
+    if name in module.globals:
+        return module.globals[name]
+    function = _declared(module, name, [_WORD] * 8 + [ir.DoubleType()])
+    builder = ir.IRBuilder(function.append_basic_block("start"))
+    nodes, size, slopes, n, out, y, a, b, h = function.args
+
+    def number(address, k):
+        place = builder.add(address, _WORD(8 * k))
+        return builder.load(builder.inttoptr(place, ir.DoubleType().as_pointer()))
+
+    of_values = [_splat(builder, number(a, j)) for j in range(count)]
+    of_slopes = [_splat(builder, builder.fmul(h, number(b, j))) for j in range(count)]
+    values = [builder.add(nodes, builder.mul(size, _WORD(8 * j))) for j in range(count)]
+    rates = [builder.add(value, builder.mul(slopes, _WORD(8))) for value in values]
+    fours = builder.sdiv(builder.add(n, _WORD(3)), _WORD(4))
+    with cgutils.for_range(builder, fours) as loop:
+        at = builder.mul(loop.index, _WORD(32))
+        total, here = _load(builder, out, at), _load(builder, y, at)
+        for j in range(count):
+            off = builder.fsub(_load(builder, values[j], at), here)
+            slope = builder.fmul(of_slopes[j], _load(builder, rates[j], at), _CONTRACT)
+            total = builder.fadd(total, slope, _CONTRACT)
+            change = builder.fmul(of_values[j], off, _CONTRACT)
+            total = builder.fadd(total, change, _CONTRACT)
+        _store(builder, total, out, at)
+    builder.ret_void()
+    return function
+
+
+def _declared(module, name, given):
+    """A function of a module that is not written into others."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
+    function.linkage = "internal"
+    for attribute in ("noinline", "nounwind", "optsize"):
+        function.attributes.add(attribute)
+    return function
+
+
 def _function(module, table, with_step):
     """The function, which is not written into others: LLVM would spend seconds on its loops."""
     listed = "; ".join(",".join(f"{j}:{a!r}" for j, a in row.items()) for row in table)
@@ -59,10 +118,7 @@ def _function(module, table, with_step):
     if name in module.globals:
         return module.globals[name]
     given = [_WORD] * 5 + ([_WORD, ir.DoubleType()] if with_step else [])
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), given), name)
-    function.linkage = "internal"
-    for attribute in ("noinline", "nounwind", "optsize"):
-        function.attributes.add(attribute)
+    function = _declared(module, name, given)
     builder = ir.IRBuilder(function.append_basic_block("start"))
     which, K, row, n, out, *more = function.args
     step = _splat(builder, more[1]) if with_step else None

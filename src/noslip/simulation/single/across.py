@@ -18,11 +18,14 @@ from noslip.simulation.single.projection import settle
 from noslip.simulation.single.rates import evaluate, rates_at
 from noslip.simulation.single.samples import is_wanted, record, record_samples_at
 from noslip.simulation.single.setup import LANES, setup_at
+from noslip.simulation.weighted import weighted_nodes
 
 # The polynomial is good enough where this share of its error before the correction (5) is within
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
 # themselves shows in the same number, at half its size or more, and is not corrected.
 LEFT_SHARE = 0.7
+
+_weigh = weighted_nodes(NUM_NODES)
 
 
 @fused
@@ -37,13 +40,8 @@ def _add_nodes(s, h, out):
 
     What does not change from node to node stays as it is, to the last bit.
     """
-    a, b, result, y = _stencil(s, 3), _stencil(s, 4), reals(out), reals(s.y)
-    for j in range(NUM_NODES):
-        place = s.nodes + 8 * (j * s.node_size + LANES)
-        value, slope = reals(place), reals(place + 16 * s.width)
-        of_value, of_slope = a[j], h * b[j]
-        for i in range(s.width):
-            result[i] += of_value * (value[i] - y[i]) + of_slope * slope[i]
+    a, b = s.stencil + 8 * 3 * NUM_NODES, s.stencil + 8 * 4 * NUM_NODES
+    _weigh(s.nodes + 8 * LANES, s.node_size, 2 * s.width, s.width, out, s.y, a, b, h)
 
 
 @fused

@@ -11,9 +11,9 @@ import numpy as np
 from noslip.simulation.native import record_at
 
 _ADDRESSES = (
-    # this record itself; parts of the loop: what a step reports by itself, what several do, if they
-    # may, and what looks for events, if there are any
-    *("here", "report_step", "report_steps", "find_event"),
+    # this record itself; parts of the loop: stages, what a step reports by itself, what several do,
+    # if they may, and what looks for events, if there are any
+    *("here", "take_stages", "report_step", "report_steps", "find_event"),
     # functions, 0 where there is none, and their parameters
     *("rates", "generator", "update", "project", "events"),
     *("parameters", "generator_parameters", "event_parameters"),
@@ -51,6 +51,8 @@ _NUMBERS = (
 )
 # the steps before this one report; whether a step is looked at again, for its samples alone
 _REPORT = ("limit", "is_again")
+# stages asked for, the row of K for the first of them, and whether all were healthy
+_STAGES = ("stages_first", "stages_after", "stages_row", "is_healthy")
 # outcome: why, which event or health value, and what it took
 _OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
 # of the step that was looked at for events: the one that ends the run, or −1; whether dense output
@@ -58,15 +60,18 @@ _OUTCOME = ("code", "index", "steps", "rejections", "evaluations", "filled")
 _FOUND = ("event", "rough", "is_settled")
 # what the loop knows besides while it pauses; reported: of how many steps the samples are recorded
 _PAUSE = ("is_paused", "knot", "updates", "may_grow", "num_crossings", "reported")
-INTEGERS = (*_ADDRESSES, *_NUMBERS, *_FOUND, *_REPORT, *_OUTCOME, *_PAUSE)
+INTEGERS = (*_ADDRESSES, *_NUMBERS, *_FOUND, *_REPORT, *_STAGES, *_OUTCOME, *_PAUSE)
 OUTCOME = slice(len(INTEGERS) - len(_PAUSE) - len(_OUTCOME), len(INTEGERS) - len(_PAUSE))
+# start and first step (0: chosen; RK4: its step), then where the loop ended and the next step; what
+# it keeps to, and where it began
+SETTINGS = ("time", "step", "end_time", "max_step", "relative", "projection", "begin")
 REALS = (
-    # start and first step (0: chosen; RK4: its step), then where the loop ended and the next step
-    *("time", "step"),
-    *("end_time", "max_step", "relative", "projection", "begin"),
+    *SETTINGS,
     # the step that reports: start, size, end, latest time of its stages; the fraction of it where
     # the last event is
     *("step_time", "step_size", "step_end", "step_last", "theta"),
+    # the step whose stages are asked for: start, size, latest time of its stages
+    *("stages_time", "stages_size", "stages_last"),
 )
 SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
 

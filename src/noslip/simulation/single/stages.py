@@ -6,9 +6,10 @@ import numpy as np
 
 from noslip.simulation import dop853
 from noslip.simulation.dop853 import NUM_STAGES_DENSE
-from noslip.simulation.native import fused, reals
+from noslip.simulation.native import call, fused, reals, unit
 from noslip.simulation.rules import RK4_ROWS, RK4_TIMES, STAGE_FLOOR
 from noslip.simulation.single.rates import evaluate, first_unhealthy, rates_at
+from noslip.simulation.single.setup import setup_at
 from noslip.simulation.weighted import weighted_steps, weighted_sums
 
 
@@ -46,9 +47,21 @@ def evaluate_stages(s, t, h, last, first, after, row):
 
     Returns whether all stages keep away from singular places, where rates mean nothing.
     """
+    s.stages_time, s.stages_size, s.stages_last = t, h, last
+    s.stages_first, s.stages_after, s.stages_row = first, after, row
+    call(s.take_stages, (s.here,))
+    return s.is_healthy != 0
+
+
+@unit
+def take_stages(here):
+    """The stages that a setup asks for."""
+    s = setup_at(here)
+    t, h, last = s.stages_time, s.stages_size, s.stages_last
+    first, row = s.stages_first, s.stages_row
     is_healthy = True
-    for stage in range(first, after):
+    for stage in range(first, s.stages_after):
         combine(s, stage, h, s.stage)
         evaluate(s, min(t + TIMES[stage] * h, last), s.stage, rates_at(s, row + stage - first))
         is_healthy = is_healthy and first_unhealthy(s, STAGE_FLOOR) < 0
-    return is_healthy
+    s.is_healthy = 1 if is_healthy else 0
