@@ -188,13 +188,13 @@ def _function(program: Program, symbol: str, width: Lanes) -> Iterator[str]:
     if num_parts > 1:
         for k, part in enumerate(parts):
             yield f"define internal void @{symbol}_part{k}({_POINTERS}, ptr noalias nocapture %w)"
-            yield "    nounwind noinline {"
+            yield f"    {width.attributes} {{"
             yield from _operations(program, part, slots, width)
             yield "  ret void\n}"
         arguments = ", ".join(f"ptr %{name}" for name in (*INPUT_NAMES, "out", "w"))
         calls = [f"  call void @{symbol}_part{k}({arguments})" for k in range(num_parts)]
         body = iter([f"  %w = alloca [{num_slots} x {width.real}], align 64", *calls])
-    yield f"define void @{symbol}({_POINTERS}) nounwind noinline {{"
+    yield f"define void @{symbol}({_POINTERS}) {width.attributes} {{"
     yield from body
     yield "  ret void\n}"
 
