@@ -40,8 +40,9 @@ printed. With constraints that move in time the twist is V = T η + T₀ and (4)
 
 Solved equations
 ----------------
-What is compiled is (3) with fewer operations: wheels are lumped with what carries them, weights are
-an acceleration −g of the world, and what the motion needs is projected body by body,
+What is compiled is (3) with fewer operations: wheels are lumped with what carries them where that
+pays, weights are an acceleration −g of the world, and what the motion needs is projected body by
+body,
 
     (5)  I η̇ = Sᵀ Q − Tᵀ (M V̇₀ + W M V),     V̇₀ at η̇ = 0 and with −g,   Q without weights
 
@@ -137,8 +138,13 @@ def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
 
 
 def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
-    """(5) solved for η̇."""
-    tree = lumped(kin.tree)
+    """(5) solved for η̇, with lumped wheels where that is shorter: in the plane it is not."""
+    trees = {id(tree): tree for tree in (kin.tree, lumped(kin.tree))}
+    solutions = [_solved(kin, tree, forces) for tree in trees.values()]
+    return min(solutions, key=lambda solution: ca.n_nodes(solution.accelerations))
+
+
+def _solved(kin: Kinematics, tree: Tree, forces: AppliedForces) -> Solution:
     columns = unit_speed_twists(kin, tree)
     world = -kin.reader.vector(kin.model.gravity)
     rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, world)

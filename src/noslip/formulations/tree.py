@@ -45,27 +45,26 @@ def lumped(tree: Tree) -> Tree:
         nodes[k] = dataclasses.replace(
             node, mass=ca.SX(0), center_D=ca.SX.zeros(3), inertia_D=along
         )
-    return dataclasses.replace(tree, nodes=tuple(nodes))
+    is_same = all(new is old for new, old in zip(nodes, tree.nodes, strict=True))
+    return tree if is_same else dataclasses.replace(tree, nodes=tuple(nodes))
 
 
 def _joined(parent: Node, child: Node, inertia: ca.SX) -> Node:
     """A body with the mass of another and an inertia about that one's mass center welded on.
 
-    c = Σ m_k c_k / Σ m_k,    I = Σ I_k + m_k (|d_k|² 1 − d_k d_kᵀ),    d_k = c_k − c
+    With d from the one mass center to the other:
+
+    c = c_P + m/(m_P + m) d,    I = I_P + I + m_P m/(m_P + m) (|d|² 1 − d dᵀ)
     """
-    turned = ca.mtimes(child.R_PD, ca.mtimes(inertia, child.R_PD.T))
-    parts = (
-        (parent.mass, parent.center_D),
-        (child.mass, child.p_PB + ca.mtimes(child.R_PD, child.center_D)),
-    )
-    mass, total = parent.mass + child.mass, parent.inertia_D + turned
+    mass = parent.mass + child.mass
+    total = parent.inertia_D + ca.mtimes(child.R_PD, ca.mtimes(inertia, child.R_PD.T))
     if mass.is_zero():
         return dataclasses.replace(parent, inertia_D=total)
+    d = child.p_PB + ca.mtimes(child.R_PD, child.center_D) - parent.center_D
     # two bodies without mass have their center anywhere
-    center = sum((m * c for m, c in parts), ca.SX.zeros(3)) / ca.fmax(mass, TINY)
-    for m, c in parts:
-        d = c - center
-        total = total + m * (ca.dot(d, d) * EYE3 - ca.mtimes(d, d.T))
+    share = child.mass / ca.fmax(mass, TINY)
+    total = total + parent.mass * share * (ca.dot(d, d) * EYE3 - ca.mtimes(d, d.T))
+    center = parent.center_D + share * d
     return dataclasses.replace(parent, mass=mass, center_D=center, inertia_D=total)
 
 
