@@ -112,6 +112,31 @@ class TestAccuracy:
         assert np.all(errors[0] < errors[1] + 1e-8)
         assert several.evaluations < 1.1 * single.evaluations
 
+    @pytest.mark.parametrize("tolerance", [1e-6, 1e-8, 1e-10])
+    def test_a_break_that_no_knot_tells_of_spoils_no_sample_beside_it(self, tolerance):
+        """Steps shrink there, and one slope of a polynomial across them proves nothing."""
+
+        @native
+        def bouncing(t, x, u, p, out):
+            out[0] = x[1]
+            out[1] = -1.0 - min(1e4 * x[0], 0.0)
+
+        @native
+        def bent(t, x, u, p, out):
+            out[0] = x[1]
+            out[1] = -(1.0 + 100.0 * abs(x[0])) * x[0]
+
+        fall = np.linspace(0.0, 1.41, 2001)
+        result = run(bouncing, [1.0, 0.0], 6.0, sample_times=fall, relative_tolerance=tolerance)
+        exact = np.stack([1.0 - fall**2 / 2, -fall], axis=1)
+        assert np.abs(result.states - exact).max() < tolerance
+        times = np.linspace(0.0, 20.0, 4001)
+        several, single = both(
+            bent, [1.0, 0.0], 20.0, sample_times=times, relative_tolerance=tolerance
+        )
+        off = (several.states - single.states) / (1.0 + np.abs(single.states))
+        assert np.abs(off).max() < 4.0 * tolerance
+
 
 class TestSteps:
     @pytest.mark.parametrize("num_steps", range(1, ENOUGH + 5))

@@ -24,6 +24,8 @@ from noslip.simulation.weighted import weighted_nodes
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
 # themselves shows in the same number, at half its size or more, and is not corrected.
 LEFT_SHARE = 0.7
+# Neighboring steps of a motion without breaks differ by less than this factor.
+UNEVEN = 2.5
 
 _weigh = weighted_nodes(NUM_NODES)
 
@@ -90,6 +92,21 @@ def across_is_rough(s, k, t, h):
 
 
 @fused
+def _are_even(s):
+    """Whether no step between the nodes is much shorter than its neighbor, as they are at a break.
+
+    Across a break that no knot tells of, one slope does not tell how far a polynomial is off. The
+    first steps of a run may grow, and the last one may be short.
+    """
+    for k in range(s.steps - NUM_NODES + 2, s.steps):
+        before, after = time_of(s, k) - time_of(s, k - 1), time_of(s, k + 1) - time_of(s, k)
+        is_last = k + 1 == s.steps and time_of(s, k + 1) >= s.end_time
+        if (after > UNEVEN * before and k > 2) or (before > UNEVEN * after and not is_last):
+            return False
+    return True
+
+
+@fused
 def _report_itself(s, t, h, t_new):
     """Record the samples within the step of s.node by its own dense output: a verdict."""
     if s.project != 0 and s.events == 0:
@@ -105,12 +122,12 @@ def _report_itself(s, t, h, t_new):
 def _report(s, k, t_new):
     """Record the samples within step k, whose node is entered: a verdict.
 
-    They are states of the polynomial through all nodes; where that is too far off or there are not
-    enough nodes, what the step finds by itself.
+    They are states of the polynomial through all nodes; where that is too far off, or there are not
+    enough nodes or too uneven ones, what the step finds by itself.
     """
     t = reals(s.node)[0]
     h = t_new - t
-    if s.steps < NUM_NODES - 1 or across_is_rough(s, k, t, h):
+    if s.steps < NUM_NODES - 1 or not _are_even(s) or across_is_rough(s, k, t, h):
         return _report_itself(s, t, h, t_new)
     while is_wanted(s, t_new):
         time = reals(s.sample_times)[s.filled]
