@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,7 @@ def test_run_leaves_a_folder(invoke):
     assert result.exit_code == 0
     for word in ("energy drift", "constraint residual", "tracking error"):
         assert word in result.output
+    assert re.search(r"tracking error +\S+ rad at most \(bracket\.angle\), \S+ rad", result.output)
     folder = Path("out/circle")
     expected = "path coordinates speeds accelerations inputs energy errors friction".split()
     pictures = {p.stem for p in folder.glob("*.png")}
@@ -153,6 +155,8 @@ def test_faults_of_a_model_are_listed_together_without_a_traceback(invoke):
         (("check", "avg"), 1, "there is no model 'avg'"),
         (("check", "nowhere.toml"), 1, "nowhere.toml"),
         (("run", "agv", "--set", "R"), 2, "write NAME=VALUE"),
+        (("run", "agv", "--set", "R=1", "--set", "R=2"), 2, "'R' is given twice"),
+        (("run", "agv", "--stop", "a=t-1", "--stop", "a=t-2"), 2, "'a' is given twice"),
         (("run", "agv", "--set", "R=1+"), 2, "cannot be read"),
         (("run", "agv", "--set", "R=x"), 2, "no parameter 'x'"),
         (("run", "agv", "--set", "R=t"), 2, "inputs alone may depend on t"),

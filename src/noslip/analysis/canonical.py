@@ -14,7 +14,7 @@ follow from their values at v = 0 and 1. Those at v = 2 and at twice the gravity
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,11 +41,11 @@ class CanonicalForm:
 
     coordinates: tuple[Quantity, ...]
     inputs: tuple[Quantity, ...]
-    M: Array = field(repr=False)
-    C1: Array = field(repr=False)
-    K0: Array = field(repr=False)
-    K2: Array = field(repr=False)
-    F: Array = field(repr=False)
+    M: Array
+    C1: Array
+    K0: Array
+    K2: Array
+    F: Array
 
     def eigenvalues(self, speed: float, gravity: float) -> np.ndarray:
         """(2n,) λ with det(λ² M + λ v C₁ + g K₀ + v² K₂) = 0, those that grow fastest first."""
@@ -54,6 +54,13 @@ class CanonicalForm:
         below = -np.linalg.solve(self.M, np.hstack([stiffness, speed * self.C1]))
         values = np.linalg.eigvals(np.vstack([np.eye(n, 2 * n, n), below]))
         return np.asarray(values[np.lexsort((-values.imag, -values.real))])
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{c.name} [{c.unit}]" for c in self.coordinates)
+        return (
+            f"CanonicalForm in {names}\n"
+            "next: .M, .C1, .K0, .K2, .F, .eigenvalues(speed=…, gravity=…)"
+        )
 
 
 def canonical_form(

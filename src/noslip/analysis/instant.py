@@ -76,6 +76,13 @@ class Instant:
             "units": self.units,
         }
 
+    def __repr__(self) -> str:
+        moving = [f"{n} = {x:.6g} {self.units[n]}" for n, x in self.speeds.items() if x]
+        return (
+            f"Instant with {', '.join(moving) or 'everything at rest'}\n"
+            "next: .text(), .accelerations, .reactions, .mass_matrix"
+        )
+
 
 def evaluate(
     system: System,

@@ -27,7 +27,7 @@ import numpy as np
 
 from noslip.analysis.instant import input_vector
 from noslip.analysis.modes import Mode, modes_of, modes_text
-from noslip.analysis.steadiness import Point, Relevance, point_at, relevance
+from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
@@ -281,12 +281,15 @@ def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
     """The largest rate that should vanish; refused if it does not."""
     zeta_rates, c_rates = point.rates()
     chart = point.chart
-    rates = {f"the rate of {s.name}": x for s, x in zip(chart.speeds, zeta_rates, strict=True)}
-    rates |= {f"the rate of {chart.coordinates[k].name}": c_rates[k] for k in matter}
+    staying = [*chart.speeds, *(chart.coordinates[k] for k in matter)]
+    units = {s.name: rate_unit(s.unit) for s in staying}
+    values = [*zeta_rates, *(c_rates[k] for k in matter)]
+    rates = {s.name: float(x) for s, x in zip(staying, values, strict=True)}
     size = max(1.0, float(np.max(np.abs(point.zeta), initial=0.0)) ** 2)
     worst = max(rates, key=lambda name: abs(rates[name]), default="")
     if worst and not abs(rates[worst]) <= STEADY * size:
-        listed = ", ".join(f"{n} is {x:.3g}" for n, x in rates.items() if abs(x) > STEADY * size)
+        moving = {n: x for n, x in rates.items() if abs(x) > STEADY * size}
+        listed = ", ".join(f"the rate of {n} is {x:.3g} {units[n]}" for n, x in moving.items())
         raise SimulationError(
             f"the motion is not steady: {listed}",
             f"linearization of model '{point.system.model.name}'",

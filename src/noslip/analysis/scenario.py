@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from noslip.simulation.input_kinds import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory
+from noslip.words import counted
 
 #: A prescribed motion that no admissible motion matches to this (m/s, rad/s) is refused.
 ADMISSIBLE = 1e-6
@@ -39,14 +40,23 @@ class ScenarioRun:
     """
 
     trajectory: Trajectory
-    errors: dict[str, Array] = field(repr=False)
+    errors: dict[str, Array]
     admissibility: float
-    scenario: Scenario | None = field(default=None, repr=False)
+    scenario: Scenario | None = None
 
     @property
     def tracking_error(self) -> float:
         """Largest |simulated − reference| over all coordinates and samples, m or rad."""
         return max((float(np.max(np.abs(e))) for e in self.errors.values()), default=0.0)
+
+    def __repr__(self) -> str:
+        run = self.trajectory
+        error = f", tracking error {self.tracking_error:.1e} m or rad" if self.errors else ""
+        return (
+            f"ScenarioRun of '{run.model.name}': {counted(len(run.t), 'sample')}{error}\n"
+            f"{run.summary()}\n"
+            "next: .trajectory['column'], .errors, noslip.write_run(run, folder)"
+        )
 
 
 def run_scenario(

@@ -27,6 +27,11 @@ from noslip.simulation.start import Start
 _NONE = 1e-9
 
 
+def rate_unit(unit: str) -> str:
+    """Unit of a rate: m becomes m/s, and rad/s becomes rad/s^2."""
+    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Point:
     """A state of a system in the coordinates of a chart.

@@ -17,13 +17,13 @@ is reported.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from noslip.analysis.angles import angles_of
 from noslip.analysis.instant import input_vector
-from noslip.analysis.steadiness import Point, Relevance, point_at, relevance
+from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
 from noslip.analysis.steady_search import (
     TOLERANCE,
     Problem,
@@ -35,6 +35,7 @@ from noslip.analysis.steady_search import (
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.named_values import units_by_name
 from noslip.simulation.start import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles
 
@@ -56,11 +57,11 @@ class SteadyMotion:
     """
 
     model: str
-    start: Start = field(repr=False)
+    start: Start
     values: dict[str, float]
     rates: dict[str, float]
     inputs: dict[str, float]
-    units: dict[str, str] = field(repr=False)
+    units: dict[str, str]
     residual: float
     family: int
 
@@ -70,7 +71,7 @@ class SteadyMotion:
         width = max((len(n) for n in names), default=0)
 
         def table(title: str, values: Mapping[str, float]) -> list[str]:
-            rounded = {n: x if abs(x) > 10 * TOLERANCE else 0.0 for n, x in values.items()}
+            rounded = {n: x if _counts(x) else 0.0 for n, x in values.items()}
             return [
                 title,
                 *(f"  {n:<{width}}  {x: .12g} {self.units[n]}" for n, x in rounded.items()),
@@ -96,6 +97,19 @@ class SteadyMotion:
             "residual": self.residual,
             "family": self.family,
         }
+
+    def __repr__(self) -> str:
+        shown = (self.values | self.inputs).items()
+        listed = ", ".join(f"{n} = {x:.6g} {self.units[n]}" for n, x in shown if _counts(x))
+        return (
+            f"SteadyMotion of '{self.model}' with {listed or 'everything at zero'}\n"
+            "next: .text(), .values, .inputs, noslip.simulate(system, start=motion.start, …)"
+        )
+
+
+def _counts(value: float) -> bool:
+    """Whether a value is more than what the search leaves of zero."""
+    return abs(value) > 10 * TOLERANCE
 
 
 def steady(
@@ -253,24 +267,26 @@ def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> Si
     """What is missed most, and what may help."""
     point, F = found.point, found.F()
     chart = point.chart
-    names = [f"the rate of {s.name}" for s in chart.speeds]
-    names += [f"the rate of {chart.coordinates[k].name}" for k in relevant.coordinates]
-    rows = point.system.kinematics.rows
-    names += [f"row {rows[k].name}" for k in point.system.kinematics.kept if rows[k].is_holonomic]
-    names += [f"the given {name}" for name in given]
+    staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
+    missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
+    rows = [point.system.kinematics.rows[k] for k in point.system.kinematics.kept]
+    missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
+    units = units_by_name(point.system)
+    missed += [(f"the given {name}", units[name]) for name in given]
     where = f"steady motion of model '{point.system.model.name}'"
     if not np.all(np.isfinite(F)):
         return SimulationError(
             "the equations have no value where the search begins, as for a wheel that lies flat",
             where,
-            "give a guess of the configuration: guess={…}",
+            "give a guess of the configuration: guess={…}, on the command line --guess NAME=VALUE",
         )
     worst = int(np.argmax(np.abs(F)))
+    name, unit = missed[worst]
     return SimulationError(
-        f"no steady motion was found: {names[worst]} is still off by {F[worst]:.3g}",
+        f"no steady motion was found: {name} is still off by {F[worst]:.3g} {unit}",
         where,
         "give fewer values, a guess nearby (guess={…}), or let an input be found that keeps it "
-        "(find=[…])",
+        "(find=[…]); on the command line --guess NAME=VALUE and --find INPUT",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -35,8 +35,8 @@ class EigenvalueSweep:
     unit: str
     values: Array
     states: tuple[str, ...]
-    eigenvalues: np.ndarray = field(repr=False)
-    growing: np.ndarray = field(repr=False)
+    eigenvalues: np.ndarray
+    growing: np.ndarray
     limits: tuple[float, ...]
 
     @property
@@ -54,16 +54,28 @@ class EigenvalueSweep:
         """The sweep for people: a few lines of it, and where it is stable."""
         few = np.unique(np.linspace(0, len(self.values) - 1, 11).round().astype(int))
         lines = [
-            f"{self.model}: eigenvalues over {self.name} [{self.unit}]",
+            f"{self.model}: eigenvalues [1/s] over {self.name} [{self.unit}]",
             f"  states {', '.join(self.states)}",
         ]
         for k in few:
             shown = ", ".join(_number(e) for e in self.eigenvalues[k] if e.imag >= 0)
             word = "unstable" if self.growing[k] else "stable"
             lines.append(f"  {self.values[k]:>9.4g}  {word:<8}  {shown}")
-        ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
-        lines.append(f"  stable: {' and '.join(ranges) or 'nowhere'}")
+        lines.append(f"  stable: {self._where_stable()}")
         return "\n".join(lines)
+
+    def _where_stable(self) -> str:
+        """Ranges in words. Between two unstable values nothing is known, so none is ruled out."""
+        ranges = [f"{low:.10g} to {high:.10g} {self.unit}" for low, high in self.stable_ranges]
+        return " and ".join(ranges) or f"at none of these {len(self.values)} values"
+
+    def __repr__(self) -> str:
+        return (
+            f"EigenvalueSweep of '{self.model}' over {len(self.values)} values of {self.name}, "
+            f"{self.values[0]:g} to {self.values[-1]:g} {self.unit}; "
+            f"stable: {self._where_stable()}\n"
+            "next: .text(), .eigenvalues, .limits, noslip.plot(sweep)"
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain numbers and lists; an eigenvalue is [real, imaginary]."""

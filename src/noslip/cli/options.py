@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import click
@@ -49,11 +50,13 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
     """
     from noslip.model import expressions
 
-    known, values = model.parameter_values(), {}
+    known = model.parameter_values()
+    values: dict[str, float] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise click.UsageError(f"{option} {text!r}: write NAME=VALUE")
+        _refuse_second(f"{option} {text!r}", name, values)
         try:
             values[name] = float(expressions.nominal(value.removeprefix("±"), known))
         except (expressions.ExpressionError, KeyError):
@@ -65,6 +68,12 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
     return values
 
 
+def _refuse_second(said: str, name: str, before: Container[str]) -> None:
+    """One name has one value: a second would silently replace the first."""
+    if name in before:
+        raise click.UsageError(f"{said}: '{name}' is given twice; leave one of them out")
+
+
 def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
     """NAME=EXPRESSION pairs."""
     stops: dict[str, str] = {}
@@ -74,6 +83,7 @@ def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
             raise click.UsageError(
                 f"--stop {text!r:.60}: write NAME=EXPRESSION, such as --stop late=t-5"
             )
+        _refuse_second(f"--stop {text!r:.60}", name, stops)
         stops[name] = expression
     return stops
 
@@ -97,6 +107,7 @@ def read_changes(
         said = f"{option} {change!r}" if len(change) <= 60 else f"{option} {change[:57]!r}…"
         if not equals or not name:
             raise click.UsageError(f"{said}: write NAME=VALUE, such as {option} r=0.1")
+        _refuse_second(said, name, values)
         try:
             unknown = sorted(expressions.names_of(text) - set(known) - set(expressions.CONSTANTS))
         except expressions.ExpressionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,9 +31,9 @@ class TrackResult:
     """
 
     trajectory: Trajectory
-    along: Array = field(repr=False)
-    across: Array = field(repr=False)
-    heading: Array = field(repr=False)
+    along: Array
+    across: Array
+    heading: Array
     admissibility: float
     path_length: float
 
@@ -78,4 +78,10 @@ class TrackResult:
             f"{self.trajectory.t[-1]:.6g} s: error "
             f"{self.tracking_error:.2e} m at most, {last:.2e} m and "
             f"{abs(self.heading[-1]):.2e} rad at the end{', lost' if self.lost else ''}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"TrackResult of '{self.trajectory.model.name}': {self.summary()}\n"
+            "next: .trajectory['column'], .tracking_error, .along, .across, .heading, .lost"
         )

@@ -35,6 +35,7 @@ from noslip.kinematics.health import Health
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
+from noslip.words import counted
 
 Array = NDArray[np.float64]
 Made = TypeVar("Made")
@@ -254,9 +255,11 @@ class System:
     def __repr__(self) -> str:
         return (
             f"System '{self.model.name}' ({self.equations.formulation.name}): "
-            f"{self.num_states} states, {len(self.model.inputs)} force inputs, "
-            f"{len(self.model.speed_inputs)} speed inputs, {len(self.model.parameters)} "
-            "parameters\nnext: noslip.simulate(system, duration=…)"
+            f"{counted(self.num_states, 'state')}, "
+            f"{counted(len(self.model.inputs), 'force input')}, "
+            f"{counted(len(self.model.speed_inputs), 'speed input')}, "
+            f"{counted(len(self.model.parameters), 'parameter')}\n"
+            "next: noslip.simulate(system, duration=…)"
         )
 
 

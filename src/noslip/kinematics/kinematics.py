@@ -41,6 +41,7 @@ from noslip.model.bodies import WORLD
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import block_diagonal, cross, stack
+from noslip.words import counted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,10 +166,12 @@ class Kinematics:
     def __repr__(self) -> str:
         holonomic = sum(self.rows[k].is_holonomic for k in self.kept)
         return (
-            f"Kinematics of '{self.model.name}': {self.num_coordinates} coordinates, "
-            f"{self.num_speeds} tree speeds, {len(self.kept)} independent rows ({holonomic} "
-            f"holonomic), {len(self.redundant)} redundant, {self.num_independent_speeds} degrees "
-            "of freedom\nnext: noslip.derive(model)"
+            f"Kinematics of '{self.model.name}': {counted(self.num_coordinates, 'coordinate')}, "
+            f"{counted(self.num_speeds, 'tree speed')}, "
+            f"{counted(len(self.kept), 'independent row')} ({holonomic} holonomic), "
+            f"{len(self.redundant)} redundant, "
+            f"{counted(self.num_independent_speeds, 'degree of freedom', 'degrees of freedom')}\n"
+            "next: noslip.derive(model)"
         )
 
 

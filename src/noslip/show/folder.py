@@ -179,9 +179,11 @@ def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = N
     ]
     if result.errors:
         worst = max(result.errors, key=lambda n: float(np.max(np.abs(result.errors[n]))))
+        last = max(result.errors, key=lambda n: abs(float(result.errors[n][-1])))
+        units = {c.name: c.unit for c in run.coordinates}
         lines.append(
-            f"  tracking error       {result.tracking_error:.2e} at most ({worst}), "
-            f"{max(abs(float(e[-1])) for e in result.errors.values()):.2e} at the end"
+            f"  tracking error       {result.tracking_error:.2e} {units[worst]} at most ({worst}), "
+            f"{abs(float(result.errors[last][-1])):.2e} {units[last]} at the end ({last})"
         )
     lines += [f"  note                 {note}" for note in run.notes]
     if command:

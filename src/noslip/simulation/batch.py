@@ -222,7 +222,7 @@ def _check_choices(
     for word in keep:
         if word not in KEPT:
             raise SimulationError(
-                f"there is nothing to keep as '{word}'", where, nearest(word, KEPT)
+                f"there is nothing to keep as '{word}'", where, nearest(str(word), KEPT)
             )
     if lanes not in LANES:
         raise SimulationError(

@@ -27,6 +27,14 @@ _COUNT = (int, np.integer)
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
+#: What to pass for an argument that maps names to something; a start's values where none is listed.
+_EXAMPLES = {
+    **dict.fromkeys(("stop", "events", "outputs"), "expressions, {'flat': 'disk.z'}"),
+    "parameters": "values, {'m': 2.0}",
+    "definitions": "values or expressions, {'gain': 0.2}",
+    "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
+}
+
 #: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
 MOST_STEPS = 10**18
 
@@ -88,13 +96,13 @@ def check_run(
         )
     if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
         raise refused(f"the run starts at {start_time} s", "give start_time=…, a finite time in s")
+    whole = "give a whole number, or the times in s as an array"
     try:
         count = _count(samples)
     except (TypeError, ValueError):
-        raise refused(
-            f"the samples are {samples!r:.40}, which are not times",
-            "give a whole number, or the times in s as an array",
-        ) from None
+        raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
+    if not np.ndim(samples) and not isinstance(samples, _COUNT):
+        raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
@@ -125,8 +133,7 @@ def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
     """
     for word, value in given.items():
         if value is not None and not isinstance(value, Mapping):
-            as_text = word in ("stop", "events", "outputs")
-            example = "expressions, {'flat': 'disk.z'}" if as_text else "values, {'disk.tilt': 1.2}"
+            example = _EXAMPLES.get(word, "values, {'disk.tilt': 1.2}")
             raise TypeError(f"{word} is {value!r:.60}: pass names and {example}")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress is {progress!r}: pass a function of the fraction done")

@@ -110,10 +110,11 @@ def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> 
                 nearest(name, list(layout.names)),
             )
         if not (isinstance(value, (float, int, np.number)) and math.isfinite(value)):
+            shown = f"{value}" if isinstance(value, np.number) else f"{value!r:.60}"
             raise SimulationError(
-                f"'{name}' starts at {value}",
+                f"'{name}' starts at {shown}, which is not a finite number",
                 f"start of model '{system.model.name}'",
-                "give a finite number",
+                "give a finite number in SI units",
             )
 
 

@@ -83,3 +83,8 @@ def test_units_of_quaternions_and_mixed_speeds(system_of):
     assert [line.split()[-1] for line in rates[:7]] == ["m/s"] * 3 + ["1/s"] * 4
     sleigh = ns.evaluate(system_of("chaplygin-sleigh"), {}).text()
     assert "(sleigh.vx, sleigh.rate) [kg, kg*m, kg*m^2]" in sleigh
+
+
+def test_it_says_in_a_line_how_it_moves(tractor):
+    assert "tractor.vx = 2 m/s" in repr(ns.evaluate(tractor, TRACTOR))
+    assert "everything at rest\nnext: .text()" in repr(ns.evaluate(tractor, {}))

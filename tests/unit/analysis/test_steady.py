@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -171,14 +172,21 @@ def test_numbers_for_programs_and_people(system_of):
     assert data["values"] == motion.values and data["family"] == 0
     text = motion.text()
     assert "what stays" in text and "disk.tilt" in text and "residual" in text
+    assert repr(motion).startswith("SteadyMotion of 'rolling-disk' with ")
+    assert f"disk.tilt = {motion.values['disk.tilt']:.6g} rad" in repr(motion)
 
 
 class TestErrors:
     def test_nothing_found(self, system_of, refuses):
         with refuses(
-            ns.SimulationError, "no steady motion was found: ", "whipple-bicycle", "find=[…]"
+            ns.SimulationError, "no steady motion was found: ", "whipple-bicycle", "--find INPUT"
         ):
             ns.steady(system_of("whipple-bicycle"), {"frame.lean": 0.2, "speed": 1.0})
+
+    def test_what_is_missed_has_its_unit(self, system_of):
+        with pytest.raises(ns.SimulationError) as caught:
+            ns.steady(system_of("whipple-bicycle"), {"frame.lean": 0.2, "speed": 5.0})
+        assert re.search(r"the rate of frame\.lean is still off by \S+ rad/s$", caught.value.what)
 
     def test_unknown_names(self, system_of, refuses):
         system = system_of("whipple-bicycle")

@@ -67,8 +67,23 @@ def test_words_and_numbers(system_of):
     )
     assert calls == pytest.approx([1 / 3, 2 / 3, 1.0])
     assert "stable: 4.292382536 to 6.024262015 m/s" in sweep.text()
+    assert "eigenvalues [1/s] over speed [m/s]" in sweep.text()
+    assert repr(sweep).startswith(
+        "EigenvalueSweep of 'whipple-bicycle' over 3 values of speed, 3 to 7 m/s; stable: 4.292"
+    )
     data = json.loads(json.dumps(sweep.to_json()))
     assert data["limits"] == list(sweep.limits) and data["growing"] == [True, False, True]
+
+
+def test_nothing_is_claimed_between_two_unstable_values(system_of):
+    """From 4.3 to 6 m/s the bicycle is stable; a sweep that steps over it must not deny it."""
+    sweep = ns.sweep_eigenvalues(system_of("whipple-bicycle"), "speed", [3.0, 7.0])
+    assert sweep.stable_ranges == () and "stable: at none of these 2 values" in sweep.text()
+
+
+def test_a_canonical_form_names_its_coordinates(system_of):
+    form = ns.canonical_form(system_of("whipple-bicycle"), speed="speed", gravity="g")
+    assert repr(form).startswith("CanonicalForm in frame.lean [rad], steer.angle [rad]\nnext: .M")
 
 
 def test_errors(system_of, refuses):
@@ -104,7 +119,7 @@ def test_values_that_cannot_be_swept(system_of, refuses):
             ns.sweep_eigenvalues(system, "speed", values)
     with refuses(ns.SimulationError, "both swept and given", "whipple-bicycle", "leave out"):
         ns.sweep_eigenvalues(system, "speed", [1.0, 2.0], about={"speed": 3.0})
-    with refuses(ns.SimulationError, "not steady", "at frame.lean = 0.1 rad", "--steady"):
+    with refuses(ns.SimulationError, " rad/s^2", "at frame.lean = 0.1 rad", "--steady"):
         ns.sweep_eigenvalues(system, "frame.lean", [0.0, 0.1], about={"speed": 3.0})
     with pytest.raises(TypeError, match="takes a System, got Model"):
         ns.sweep_eigenvalues(system.model, "speed", [1.0, 2.0])

@@ -28,6 +28,7 @@ def test_axle_point_follows_the_circle_open_loop(agv):
     turns = [-(2.0 - s * p["l"] / 2) / p["r"] * 2 * math.pi for s in (1, -1)]
     ends = [run["wheel1.angle"][-1], run["wheel2.angle"][-1]]
     assert ends == pytest.approx(turns, abs=1e-8)
+    assert repr(result).startswith(f"TrackResult of 'agv': {result.summary()}\nnext: ")
 
 
 def test_two_parallel_lines_joined_by_a_smooth_curve(agv):

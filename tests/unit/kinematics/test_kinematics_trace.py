@@ -216,5 +216,5 @@ class TestIndependentSpeeds:
     def test_kinematics_say_what_they_hold(self):
         assert repr(trace(four_bar())) == (
             "Kinematics of 'four-bar': 3 coordinates, 3 tree speeds, 2 independent rows (2 "
-            "holonomic), 3 redundant, 1 degrees of freedom\nnext: noslip.derive(model)"
+            "holonomic), 3 redundant, 1 degree of freedom\nnext: noslip.derive(model)"
         )

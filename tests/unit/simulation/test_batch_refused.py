@@ -70,6 +70,30 @@ class TestRefused:
                 "one number for all trajectories",
             ),
             (
+                {"starts": {"swing.angle": "0.1"}},
+                "start 'swing.angle' is '0.1', which is not a number",
+                "batch of model 'pendulum'",
+                "give a number, or a list of numbers",
+            ),
+            (
+                {"parameters": {"m": [1.0 + 2.0j, 2.0]}},
+                "parameter 'm' is [(1+2j), 2.0], which are not numbers",
+                "batch of model 'pendulum'",
+                "give a number, or a list of numbers",
+            ),
+            (
+                {"inputs": {"torque": ["t", "2*t"]}},
+                "input 'torque' is ['t', '2*t'], which are not numbers",
+                "batch of model 'pendulum'",
+                "as one expression for all",
+            ),
+            (
+                {"columns": [3]},
+                "there is no column '3'",
+                "columns of a batch of model 'pendulum'",
+                "known: ",
+            ),
+            (
                 {"inputs": {"torque": "sin(t) + what"}},
                 "uses 'what', which is not known",
                 "input 'torque'",
@@ -180,3 +204,9 @@ def test_one_trajectory_is_told_as_one(pendulum):
     assert batch.summary().startswith("1 trajectory: 1 finished;")
     with pytest.raises(TypeError, match="plot takes a run, some runs or a sweep, got Batch"):
         ns.plot(batch)
+
+
+def test_an_unknown_parameter_belongs_to_no_trajectory(pendulum):
+    with pytest.raises(ns.SimulationError) as caught:
+        ns.simulate_batch(pendulum, duration=1.0, parameters={"mm": [1.0, 2.0]})
+    assert caught.value.where == "model 'pendulum', parameters"

@@ -42,6 +42,8 @@ def disk(system_of):
         ({"samples": -3}, "samples asked for is -3", "at least 2"),
         ({"samples": "many"}, "the samples are 'many', which are not times", "whole number"),
         ({"samples": [0.0, [0.1]]}, "which are not times", "whole number"),
+        ({"samples": 2.5}, "the number of samples asked for is 2.5", "give a whole number"),
+        ({"samples": None}, "the number of samples asked for is None", "give a whole number"),
         ({"samples": [0.0, math.nan]}, "must increase", "give times between"),
     ],
 )

@@ -135,11 +135,14 @@ class TestRefusals:
         ):
             ns.complete_start(system_of("pendulum"), {"swing.angel": 1.0})
 
-    @pytest.mark.parametrize("value", [np.nan, np.inf])
-    def test_value_that_is_not_finite(self, system_of, refuses, value):
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [(np.nan, "nan"), (np.float64("inf"), "inf"), ("0.3", "'0.3'"), ([1, 2], "[1, 2]")],
+    )
+    def test_value_that_is_not_finite(self, system_of, refuses, value, shown):
         with refuses(
             ns.SimulationError,
-            f"'swing.angle' starts at {value}",
+            f"'swing.angle' starts at {shown}, which is not a finite number",
             "start of model 'pendulum'",
             "give a finite number",
         ):

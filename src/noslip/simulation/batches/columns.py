@@ -48,11 +48,11 @@ def trace_columns(
         known.setdefault(name, ("", read))
     values = []
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise SimulationError(
                 f"there is no column '{name}'",
                 f"columns of a batch of model '{system.model.name}'",
-                nearest(name, list(known)),
+                nearest(str(name), list(known)),
             )
         values.append(ca.densify(ca.SX(known[name][1]())))
     units = {name: known[name][0] for name in names}

@@ -158,15 +158,19 @@ def _numbers(value: Any, what: str, where: str) -> Array:
     """One number or one for each trajectory, as an array."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "US":
-            raise TypeError("a text, which would be read as a number")
+        if given.dtype.kind in "USc":
+            raise TypeError("a text or a complex number, which would be read as a number")
         array = np.array(given, dtype=float)
     except (TypeError, ValueError):
+        is_one = isinstance(value, str | bytes) or not hasattr(value, "__len__")
+        also = (
+            "; inputs also as one expression for all with numbers among the definitions, or as a "
+            "list of Tables alone"
+        )
         raise SimulationError(
-            f"{what} is {value!r:.60}, which are not numbers",
+            f"{what} is {value!r:.60}, which {'is not a number' if is_one else 'are not numbers'}",
             where,
-            "give a number, or a list of numbers; inputs also as one expression for all with "
-            "numbers among the definitions, or as a list of Tables alone",
+            f"give a number, or a list of numbers{also if what.startswith('input') else ''}",
         ) from None
     if array.ndim > 1 or not array.size:
         raise SimulationError(
@@ -211,6 +215,8 @@ def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
     """Rows of parameters; values that differ are checked where each is least and largest."""
     rows = 1 if all(len(array) == 1 for array in given.values()) else count
     names = [p.name for p in system.model.parameters]
+    if not given.keys() <= set(names):
+        system.parameters({name: float(array[0]) for name, array in given.items()})  # refuses it
     looked_at = {0}
     for array in given.values():
         looked_at |= {int(np.argmin(array)), int(np.argmax(array))}
