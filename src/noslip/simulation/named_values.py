@@ -63,9 +63,11 @@ def jumping_angles(system: System) -> dict[str, Callable[[], ca.SX]]:
 def going_on(angle: ca.SX, near: ca.SX) -> ca.SX:
     """The same angle but for full turns, at most half a turn from another one.
 
-    a + 2πn with n the whole number next to (near − a)/2π; without a jump, it is a itself.
+    a + 2πn with n the whole number next to (near − a)/2π; without a jump, it is a itself. Between
+    two of them it is the smaller one, so that −π and π are at most half a turn from 0 as they are.
     """
-    return angle + 2 * math.pi * ca.floor((near - angle) / (2 * math.pi) + 0.5)
+    turns = (near - angle) / (2 * math.pi)
+    return angle + 2 * math.pi * ca.sign(turns) * ca.ceil(ca.fabs(turns) - 0.5)
 
 
 def _angle(system: System, o: Orientation, k: int) -> ca.SX:

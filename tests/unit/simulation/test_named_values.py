@@ -89,6 +89,21 @@ class TestAnglesGoOn:
         assert run.event_times["a"] == pytest.approx([1e-3 / RATE], abs=1e-8)
         assert run.event_times["b"].size == 0
 
+    @pytest.mark.parametrize("rate", [RATE, -RATE])
+    @pytest.mark.parametrize("yaw", [np.pi, -np.pi])
+    def test_one_that_starts_on_the_jump(self, sled, yaw, rate):
+        """It goes on from there to either side, as the column does."""
+        start = {"sled.yaw": yaw, "sled.yaw_rate": rate, "x.speed": 0.8}
+        places = {"on": yaw + np.sign(rate), "back": yaw - np.sign(rate)}
+        events = {name: f"sled.yaw - ({place!r})" for name, place in places.items()}
+        asked = {"duration": 1.0, "events": events, **TIGHT}
+        run = ns.simulate(sled, start=start, **asked)
+        batch = ns.simulate_batch(sled, starts=start, **asked)
+        assert run["sled.yaw"] == pytest.approx(yaw + rate * run.t, abs=1e-10)
+        assert run.event_times["on"] == pytest.approx([1.0 / RATE], abs=1e-10)
+        assert batch.event_times["on"][0, 0] == pytest.approx(1.0 / RATE, abs=1e-10)
+        assert run.event_times["back"].size == batch.event_counts["back"][0] == 0
+
     def test_two_angles_of_a_wobbling_disk(self, disk):
         """Against the columns, whose turns are counted from many samples."""
         events = {"yaw": "disk.yaw - 2*pi", "spin": "disk.spin + 20", "sum": "disk.yaw + disk.spin"}

@@ -199,15 +199,19 @@ def find_events(here):
     lanes, verdict, theta, left = s.lanes, word(s, VERDICT), real(s, THETA), real(s, LEFT)
     first, event = word(s, FIRST), word(s, EVENT)
     for j in range(lanes):
-        left[j], theta[j] = 0.0, START_FRACTION
+        left[j] = 0.0
     if any_first(s):
-        event_values(s, s.probe)
-        for j in range(lanes):
-            if verdict[j] == ACCEPTED and first[j] != 0:
-                left[j] = START_FRACTION
-                for k in range(s.num_events):
-                    reals(s.before)[k * lanes + j] = reals(s.probe)[k * lanes + j]
-                follow_angles(s, j)
+        # angles go on from the start itself, which may be where they jump
+        for start in (0.0, START_FRACTION):
+            for j in range(lanes):
+                theta[j] = start
+            event_values(s, s.probe)
+            for j in range(lanes):
+                if verdict[j] == ACCEPTED and first[j] != 0:
+                    left[j] = start
+                    for k in range(s.num_events):
+                        reals(s.before)[k * lanes + j] = reals(s.probe)[k * lanes + j]
+                    follow_angles(s, j)
     for check in range(1, CHECKS_PER_STEP + 1):
         right = check / CHECKS_PER_STEP
         # the ends were looked at from the starts, which is too far for angles

@@ -133,9 +133,10 @@ def first_ending(s, t, h, is_first):
     has_angles = math.isnan(directions[s.num_events - 1])
     left = 0.0
     if is_first:
-        left = START_FRACTION
-        event_values(s, t, h, left, s.left)
-        follow_angles(s, s.left)
+        # angles go on from the start itself, which may be where they jump
+        for left in (0.0, START_FRACTION):
+            event_values(s, t, h, left, s.left)
+            follow_angles(s, s.left)
     for check in range(1, CHECKS_PER_STEP + 1):
         right = check / CHECKS_PER_STEP
         if check == CHECKS_PER_STEP and not has_angles:
