@@ -94,7 +94,8 @@ class TestAnglesGoOn:
     def test_one_that_starts_on_the_jump(self, sled, yaw, rate):
         """It goes on from there to either side, as the column does."""
         start = {"sled.yaw": yaw, "sled.yaw_rate": rate, "x.speed": 0.8}
-        places = {"on": yaw + np.sign(rate), "back": yaw - np.sign(rate)}
+        turn = float(np.sign(rate))
+        places = {"on": yaw + turn, "back": yaw - turn}
         events = {name: f"sled.yaw - ({place!r})" for name, place in places.items()}
         asked = {"duration": 1.0, "events": events, **TIGHT}
         run = ns.simulate(sled, start=start, **asked)
