@@ -34,6 +34,7 @@ ONLY = {
 
 #: (importer, what) → reason. The package itself holds nothing but its version and the lazy names.
 ALLOWED = {
+    ("__init__", "errors"): "a name that does not exist is told with its nearest",
     ("__init__", "show"): "in a notebook the import itself lets equations show as mathematics",
     ("cli", "__version__"): "--version prints it",
     ("show", "__version__"): "the summary of a run says by which version it was made",

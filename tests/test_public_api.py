@@ -241,6 +241,13 @@ def test_asking_for_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
+@pytest.mark.parametrize(("wrong", "right"), [("simulte", "simulate"), ("tabel", "Table")])
+def test_a_wrong_name_is_told_with_its_nearest(wrong, right):
+    with pytest.raises(AttributeError, match=f"noslip has no name '{wrong}'; did you .*'{right}'"):
+        getattr(noslip, wrong)
+    assert not hasattr(noslip, "__no_such_protocol__")
+
+
 def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 

@@ -13,7 +13,20 @@ import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name):  # type: ignore[no-untyped-def]
+    """A public name, imported now; one that does not exist is told with its nearest."""
+    try:
+        return _find(name)
+    except AttributeError:
+        if name in __all__ or name.startswith("__"):
+            raise
+        from noslip.errors import nearest
+
+        raise AttributeError(f"noslip has no name '{name}'; {nearest(name, __all__)}") from None
+
 
 # in a notebook, equations show as mathematics without anybody asking
 if "IPython" in sys.modules:

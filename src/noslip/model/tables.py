@@ -294,6 +294,8 @@ def _stand_in(key: Key) -> Any:
 def _example(key: Key) -> str:
     if key.name == "unit":
         return 'unit = "kg*m^2", or whatever its unit is; "1" for a pure number'
+    if key.name == "gravity":
+        return "gravity = [0, 0, -9.81]"
     if len(key.parts) > 1:
         return f'{key.name} = {{type = "{WORDS[key.parts[0]]}", …}}'
     return f"{key.name} = {_EXAMPLES[key.kind]}"

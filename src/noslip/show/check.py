@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import casadi as ca
 
 from noslip.errors import Fault
 from noslip.formulations.base import derive
+from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model
+
+#: A contact is on its plane if it is nearer than this, of the model's own length.
+_TOUCHES = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +143,30 @@ def check(model: Model) -> CheckReport:
         start_names=tuple(start_names(System(equations=equations))),
         parameters=tuple((p.name, p.value, p.unit, p.description) for p in model.parameters),
         scenario=_scenario(model),
-        warnings=warnings,
+        warnings=(*warnings, *_contacts_off_their_planes(model, kin)),
     )
+
+
+def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]:
+    """Contacts at a fixed height that is not zero, such as a wheel whose joint forgets its radius.
+
+    Equations of planar models do not depend on heights, but loads of wheels and pictures do.
+    """
+    values = ca.DM([p.value for p in model.parameters])
+    for trace in kin.contacts:
+        if ca.depends_on(trace.height, ca.vertcat(kin.symbols.q, kin.symbols.t)):
+            continue
+        height = ca.Function("height", [kin.symbols.params], [trace.height])
+        off = float(height(values))
+        if not abs(off) <= _TOUCHES * kin.length:
+            name, far = trace.contact.name, f"{abs(off):.6g} m"
+            yield Fault(
+                f"contact '{name}' is {far} {'above' if off > 0 else 'below'} its plane, and no "
+                "joint lets it come nearer",
+                f"contacts.{name}",
+                f"place it {far} {'lower' if off > 0 else 'higher'}, with the frames of "
+                "the joints that carry it, or mend its radius, its place on the body or its plane",
+            )
 
 
 def _scenario(model: Model) -> str:

@@ -88,6 +88,12 @@ KEYS = [
         'add mass = 1.5, or an expression in quotes such as "l/2"',
     ),
     (
+        edited("gravity = [0, 0, -9.81]\n", ""),
+        "the file has no gravity",
+        "sled.toml, line 1, gravity",
+        "add gravity = [0, 0, -9.81]",
+    ),
+    (
         edited('name = "sled"\n', ""),
         "the file has no name",
         "sled.toml, line 1, name",

@@ -1,0 +1,48 @@
+"""Warnings of `check` that need the kinematics: contacts that do not touch what they roll on."""
+
+import pytest
+
+import noslip as ns
+
+
+def cart(height, radius="r", plane=0.0):
+    """Two wheels on an axle that a planar joint holds on the floor, without rows for heights."""
+    b = ns.ModelBuilder("cart", gravity=(0.0, 0.0, -9.81))
+    b.parameter("r", 0.1, "m", "wheel radius")
+    b.body("axle", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("axle", ns.Planar(), parent="world", child="axle")
+    ground = ns.Plane(frame=ns.Placement(position=(0.0, 0.0, plane)))
+    for side, y in (("left", 0.3), ("right", -0.3)):
+        b.body(side, mass=0.5, inertia=(0.01, 0.02, 0.01))
+        place = ns.Placement(position=(0.0, y, height if side == "left" else plane + 0.1))
+        spin = ns.Revolute(axis=(0.0, 1.0, 0.0))
+        b.joint(side, spin, parent="axle", child=side, parent_frame=place)
+        wheel = ns.Disk(radius=radius, axis=(0.0, 1.0, 0.0))
+        b.contact(ns.Rolling(name=side, body=side, wheel=wheel, plane=ground, normal=False))
+    return b.build()
+
+
+def warnings(model):
+    return [w for w in ns.check(model).warnings if "its plane" in w.what]
+
+
+@pytest.mark.parametrize("plane", [0.0, 0.25])
+def test_a_wheel_on_its_plane(plane):
+    assert warnings(cart(f"r + {plane}", plane=plane)) == []
+
+
+@pytest.mark.parametrize(
+    ("height", "off", "fix"),
+    [("0", "0.1 m below", "place it 0.1 m higher"), ("3*r", "0.2 m above", "place it 0.2 m lower")],
+)
+def test_a_wheel_that_is_held_off_its_plane(height, off, fix):
+    (warning,) = warnings(cart(height))
+    assert f"contact 'left' is {off} its plane" in warning.what
+    assert warning.where == "contacts.left" and warning.fix.startswith(fix)
+    assert f"warning: {warning.what}" in ns.check(cart(height)).text()
+
+
+@pytest.mark.parametrize("name", ["rolling-disk", "whipple-bicycle", "agv", "carriage"])
+def test_ready_models_touch_the_ground(name):
+    """On joints that hold them there, or on normal rows that lift them, as the disk."""
+    assert warnings(ns.load(name)) == []
