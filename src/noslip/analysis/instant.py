@@ -12,6 +12,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
 from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.checks import check_named
 from noslip.simulation.inputs import plan_inputs
 from noslip.simulation.start import Start, complete_start, start_names
 
@@ -114,6 +115,7 @@ def evaluate(
             f"evaluate of model '{system.model.name}'",
             "give a number in s",
         )
+    check_named(inputs=inputs, parameters=parameters)
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
     given = dict(inputs or {})

@@ -13,9 +13,11 @@ import numpy as np
 
 from noslip import __version__
 from noslip.analysis.scenario import ScenarioRun
+from noslip.control.tracked import TrackResult
 from noslip.errors import SimulationError
 from noslip.model.files import save_model
 from noslip.show.json_text import json_text
+from noslip.simulation.trajectory import Trajectory
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ MODEL, TRAJECTORY = "model.toml", "trajectory.nc"
 
 
 def write_run(
-    result: ScenarioRun,
+    result: Trajectory | ScenarioRun | TrackResult,
     folder: str | Path,
     *,
     command: str = "",
@@ -46,7 +48,7 @@ def write_run(
 
     Parameters
     ----------
-    result : what :func:`run_scenario` returned.
+    result : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     folder : to be made; its parents too.
     command : how to do it again, for the summary and the report.
     plots : also draw the figures.
@@ -61,6 +63,7 @@ def write_run(
     Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``model.toml``,
         ``summary.json``, ``summary.txt``, the figures as PNG and the report.
     """
+    result = _as_scenario_run(result)
     target = Path(folder)
     check_target(target, force=force)
     try:
@@ -191,6 +194,20 @@ def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = N
     if audit is not None:
         lines += audit.text().splitlines()
     return "\n".join(lines)
+
+
+def _as_scenario_run(result: Trajectory | ScenarioRun | TrackResult) -> ScenarioRun:
+    """A run of any kind as scenarios have it."""
+    if isinstance(result, ScenarioRun):
+        return result
+    if isinstance(result, TrackResult):
+        return result.as_scenario_run()
+    if isinstance(result, Trajectory):
+        return ScenarioRun(trajectory=result, errors={}, admissibility=0.0)
+    raise TypeError(
+        f"write_run takes a run, got {type(result).__name__}: give what simulate, run_scenario or "
+        "track returned"
+    )
 
 
 def _final(result: ScenarioRun) -> dict[str, float]:

@@ -30,8 +30,16 @@ class Table:
     kind: str = "linear"
 
     def __post_init__(self) -> None:
-        times = np.asarray(self.times, dtype=float)
-        values = np.asarray(self.values, dtype=float)
+        try:
+            times = np.asarray(self.times, dtype=float)
+            values = np.asarray(self.values, dtype=float)
+        except (TypeError, ValueError):
+            raise SimulationError(
+                f"a table holds numbers, got times {self.times!r:.40} and values "
+                f"{self.values!r:.40}",
+                "Table(times=…, values=…)",
+                "give two one-dimensional arrays of numbers, of the same length",
+            ) from None
         if self.kind not in ("hold", "linear", "cubic"):
             raise SimulationError(
                 f"a table cannot be interpolated by '{self.kind}'",

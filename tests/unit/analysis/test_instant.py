@@ -88,3 +88,8 @@ def test_units_of_quaternions_and_mixed_speeds(system_of):
 def test_it_says_in_a_line_how_it_moves(tractor):
     assert "tractor.vx = 2 m/s" in repr(ns.evaluate(tractor, TRACTOR))
     assert "everything at rest\nnext: .text()" in repr(ns.evaluate(tractor, {}))
+
+
+def test_inputs_without_names(tractor):
+    with pytest.raises(TypeError, match=r"inputs is \[1\]: pass names and values or expressions"):
+        ns.evaluate(tractor, TRACTOR, inputs=[1])

@@ -64,6 +64,7 @@ def test_what_cannot_be_drawn(refuses, tmp_path):
     cases = [
         (agv, {"what": "energies"}, "there is no figure 'energies'", "'agv'", "'energy'"),
         (agv, {"what": "torque1"}, "there is no figure", "'agv'", "what=['torque1']"),
+        (agv, {"what": "platform.xx"}, "there is no figure", "'agv'", "did you mean 'platform.x'"),
         (agv, {"what": ["torqe1"]}, "there is no column", "'agv'", "'torque1'"),
         (agv, {"what": []}, "nothing to draw", "'agv'", "draw another"),
         (silent, {"what": "reactions"}, "nothing to draw", "'agv'", "reactions=True"),

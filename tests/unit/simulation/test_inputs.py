@@ -202,6 +202,15 @@ class TestTables:
         assert part.t[0] == 1.0
         assert part.q[-1] == pytest.approx(whole.q[-1], abs=1e-11)
 
+    def test_what_is_no_number(self, refuses):
+        with refuses(
+            ns.SimulationError,
+            "a table holds numbers, got times 'soon' and values [1, 2]",
+            "Table(times=…, values=…)",
+            "arrays of numbers",
+        ):
+            ns.Table(times="soon", values=[1, 2])
+
     def test_unknown_kind(self, refuses):
         with refuses(
             ns.SimulationError,

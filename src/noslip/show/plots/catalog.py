@@ -162,6 +162,8 @@ def _panels(run: Run, what: str | Sequence[str], against: str) -> list[Panel]:
         fix = nearest(what, FIGURES)
         if what in inner.columns:
             fix = f"columns are given as a list: what=['{what}']"
+        elif "." in what:
+            fix = f"columns are given as a list: what=['…']; {nearest(what, inner.columns)}"
         raise SimulationError(
             f"there is no figure '{what}'", f"plot of model '{inner.model.name}'", fix
         )
