@@ -56,6 +56,28 @@ def test_samples_are_as_accurate_as_those_of_single_steps(system_of, name, toler
     assert off.max() < 2.0 * off_single.max() + 3.0 * tolerance
 
 
+@pytest.mark.parametrize(
+    ("duration", "tolerance"),
+    [(2.0, 1e-5), (2.0, 1e-7), (3.3, 10**-3.25), (3.3, 10**-6.125), (3.3, 10**-7.125)],
+)
+def test_the_last_steps_after_a_fast_start(system_of, duration, tolerance):
+    """A caster swings into line within a few of the nodes, and the last samples are after it."""
+    system = system_of("agv")
+    inputs = {u.name: "0.03*sin(2*t + 1)" for u in system.model.inputs}
+    common = {"duration": duration, "samples": 401, "inputs": inputs}
+    held = {"rtol": tolerance, "atol": tolerance}
+    several = ns.simulate(system, start=STARTS["agv"], **common, **held).q
+    exact = ns.simulate(system, start=STARTS["agv"], **common, **TIGHT).q
+    starts = {key: np.array([value]) for key, value in STARTS["agv"].items()}
+    single, _ = batch_of_one(system, starts=starts, **common, **held)
+    scale = tolerance * (1.0 + np.abs(exact))
+    off, off_single = (
+        np.sqrt(np.mean(((q[:, : exact.shape[1]] - exact) / scale) ** 2, axis=1)).max()
+        for q in (several, single)
+    )
+    assert off < off_single + 1.5
+
+
 def test_inputs_work_and_positions_at_samples(system_of):
     """What is found at a sample, not interpolated: inputs, rows and the energy balance."""
     system = system_of("agv")

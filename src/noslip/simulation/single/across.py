@@ -24,6 +24,8 @@ from noslip.simulation.weighted import weighted_nodes
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
 # themselves shows in the same number, at half its size or more, and is not corrected.
 LEFT_SHARE = 0.7
+# In the last steps of a run, after most of the nodes, one slope tells less.
+LAST_SHARE = 3.0 * LEFT_SHARE
 # Neighboring steps of a motion without breaks differ by less than this factor.
 UNEVEN = 2.5
 
@@ -81,7 +83,8 @@ def across_is_rough(s, k, t, h):
     hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), at, _stencil(s, 3), _stencil(s, 4))
     _add_nodes(s, h, s.F)
     following = s.nodes + 8 * (((k + 1) % s.num_nodes) * s.node_size + LANES)
-    share = LEFT_SHARE * largest / abs(steepest)
+    share = LAST_SHARE if k + NUM_NODES // 2 > s.steps else LEFT_SHARE
+    share *= largest / abs(steepest)
     rates, y, end, absolute = reals(row), reals(s.y), reals(following), reals(s.absolute)
     total = 0.0
     for i in range(s.ny):
