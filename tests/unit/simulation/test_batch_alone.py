@@ -6,6 +6,7 @@ import pytest
 from batch_runs import COUNT, SAME, TIGHT, alone, compare, starts_of_disks, varied
 
 import noslip as ns
+from noslip.simulation.batches import starts as batch_starts
 from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
 
 
@@ -185,3 +186,30 @@ class TestSameAsAlone:
         )
         for name in one.final:
             np.testing.assert_allclose(one[name], other[name], **SAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("agv", {"wheel1.rate": (-5.0, 5.0), "wheel2.rate": (1.0, 2.0)}),
+        ("whipple-bicycle", {"speed": (4.0, 6.0), "frame.lean_rate": (0.1, 0.2)}),
+        ("rolling-disk", {"disk.tilt": (1.0, 1.4), "disk.spin_rate": (-8.0, -5.0)}),
+    ],
+)
+def test_a_batch_goes_on_from_where_another_ended(system_of, monkeypatch, name, start):
+    """A whole state as the start is completed in lanes, and the motion is that of one long run."""
+    system = system_of(name)
+    starts = {word: np.linspace(*ends, 20) for word, ends in start.items()}
+    whole = ns.simulate_batch(system, duration=0.6, starts=starts, **TIGHT)
+    first = ns.simulate_batch(system, duration=0.3, starts=starts, **TIGHT)
+    calls = []
+    complete = batch_starts.complete_start
+    monkeypatch.setattr(
+        batch_starts, "complete_start", lambda *a, **k: calls.append(1) or complete(*a, **k)
+    )
+    second = ns.simulate_batch(
+        system, duration=0.3, start_time=0.3, starts=dict(first.final), **TIGHT
+    )
+    assert len(calls) == 1  # the first of the block, which is asked what is wrong
+    for column, values in whole.final.items():
+        assert second[column] == pytest.approx(values, abs=1e-9), column

@@ -107,5 +107,7 @@ def _least_speeds(C: Array, d: Array, E: Array) -> Array:
     # one more round takes the residual to rounding
     v = v + apply(inverse, d - apply(C, v))
     P = np.eye(C.shape[2]) - product(inverse, C)
+    # the trace of a projection is its rank: where nothing is free, what is left of P is rounding
+    P[np.trace(P, axis1=1, axis2=2) < 0.5] = 0.0
     back = pseudo_inverse(product(E, P))
     return v - apply(P, apply(back, apply(E, v)))
