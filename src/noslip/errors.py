@@ -112,7 +112,7 @@ def nearest(name: str, known: Iterable[str], *, total: int | None = None, more: 
     total : how many there are, if `known` is only some of them.
     more : where all of them are listed, said if not all are named here.
     """
-    known = list(known)
+    name, known = str(name), list(known)  # a number in place of a name is answered all the same
     plain = {k.casefold(): k for k in reversed(known)}
     close = difflib.get_close_matches(name.casefold(), plain, n=3, cutoff=0.6)
     if close:

@@ -118,6 +118,12 @@ def check_definitions(system: System, definitions: Iterable[str]) -> None:
     taken |= dict.fromkeys(named_values(system), "a named angle, its rate or a named speed")
     taken |= dict.fromkeys((p.name for p in model.parameters), "a parameter")
     for name in definitions:
+        if not isinstance(name, str):
+            raise SimulationError(
+                f"definition {name!r:.60} has no name",
+                f"definitions of model '{model.name}'",
+                "give names and values or expressions: definitions={'gain': 0.2}",
+            )
         if name in taken:
             kind = taken[name]
             other = f"; to change the parameter, give parameters={{'{name}': …}}"

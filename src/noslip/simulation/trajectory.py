@@ -172,14 +172,19 @@ class Trajectory:
         """Values of a column, such as ``run["wheel1.angle"]``."""
         if name == "time":
             return self.t
-        if name not in self.columns:
+        if not isinstance(name, str) or name not in self.columns:
             fix = nearest(str(name), ["time", *self.columns])
+            if isinstance(name, list | tuple):
+                fix = "ask for one at a time, or for several of run.to_xarray()"
             if str(name).startswith("reaction.") and self.multipliers is None:
                 fix = "simulate with reactions=True"
             raise MissingNameError(
                 f"there is no column '{name}'", f"trajectory of model '{self.model.name}'", fix
             )
         return self.columns[name][1]
+
+    def __contains__(self, name: object) -> bool:
+        return name == "time" or name in self.columns
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with one variable a column over ``time``, units as attributes."""

@@ -73,6 +73,12 @@ class TestMissingNames:
         with refuses(ns.SimulationError, "'1'", self.WHERE, "batch['column'][1] is its value"):
             batch[1]
 
+    def test_several_at_once(self, disk, batch, refuses):
+        run = ns.simulate(disk, duration=0.1, start=START)
+        for table, where in ((batch, self.WHERE), (run, "trajectory of model 'rolling-disk'")):
+            with refuses(ns.SimulationError, "no column '['disk.x', ", where, "one at a time"):
+                table[["disk.x", "disk.tilt"]]
+
     def test_events(self, disk, batch, refuses):
         with refuses(ns.SimulationError, "there is no event 'lw'", self.WHERE, "'low'"):
             batch.event_times["lw"]
@@ -87,6 +93,9 @@ class TestMissingNames:
             with pytest.raises(KeyError) as caught:
                 table["nothing"]
             assert str(caught.value).splitlines()[1].startswith("  where  ")
+        for table in (batch, run):
+            assert "disk.x" in table and "nothing" not in table and 0 not in table
+        assert "time" in run
         assert "nothing" not in batch.final and batch.final.get("nothing") is None
         assert copy.copy(batch.final).keys() == dict(batch.final).keys() == {"disk.x", "disk.tilt"}
 
@@ -114,6 +123,6 @@ def test_a_dataset_has_units_of_all_that_is_in_it(batch):
 def test_a_text_is_no_parameter(disk, refuses, value):
     with refuses(ns.SimulationError, "which is not a number", "parameters", "give a number"):
         ns.simulate(disk, duration=0.1, start=START, parameters={"m": value})
-    for given in (value, [value, value]):
-        with refuses(ns.SimulationError, "not numbers", "batch of", "give a number"):
+    for given, what in ((value, "is not a number"), ([value, value], "are not numbers")):
+        with refuses(ns.SimulationError, what, "batch of", "give a number"):
             ns.simulate_batch(disk, duration=0.1, starts=START, parameters={"m": given})

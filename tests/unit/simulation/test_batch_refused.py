@@ -82,6 +82,24 @@ class TestRefused:
                 "give a number, or a list of numbers",
             ),
             (
+                {"starts": {"swing.angle": np.array(["2020-01-01"], dtype="datetime64[D]")}},
+                "start 'swing.angle' is array(['2020-01-01']",
+                "batch of model 'pendulum'",
+                "give a number, or a list of numbers",
+            ),
+            (
+                {"starts": {3: [0.1, 0.2]}},
+                "there is no coordinate, speed or angle '3'",
+                "start of model 'pendulum'",
+                "known: ",
+            ),
+            (
+                {"definitions": {3: 0.1}},
+                "definition 3 has no name",
+                "definitions of model 'pendulum'",
+                "definitions={'gain': 0.2}",
+            ),
+            (
                 {"inputs": {"torque": ["t", "2*t"]}},
                 "input 'torque' is ['t', '2*t'], which are not numbers",
                 "batch of model 'pendulum'",

@@ -158,8 +158,8 @@ def _numbers(value: Any, what: str, where: str) -> Array:
     """One number or one for each trajectory, as an array."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "USc":
-            raise TypeError("a text or a complex number, which would be read as a number")
+        if given.dtype.kind in "UScmM":
+            raise TypeError("a text, a complex number or a date, which would be read as a number")
         array = np.array(given, dtype=float)
     except (TypeError, ValueError):
         is_one = isinstance(value, str | bytes) or not hasattr(value, "__len__")
@@ -197,7 +197,9 @@ def _tables(value: Any) -> tuple[Table, ...]:
 def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
     """How many trajectories there are."""
     if count is not None and (not isinstance(count, int | np.integer) or count < 1):
-        raise SimulationError(f"count is {count!r}", where, "give the number of trajectories")
+        raise SimulationError(
+            f"count is {count!r}", where, "give the number of trajectories, 1 or more"
+        )
     asked = {"count": int(count)} if count is not None else {}
     asked |= {what: length for what, length in lengths.items() if length > 1}
     found = set(asked.values())

@@ -91,15 +91,20 @@ class Batch:
 
     def __getitem__(self, name: str) -> Array:
         """(n,) final values of a column, such as ``batch["disk.tilt"]``."""
-        if name in self.final:
+        if isinstance(name, str) and name in self.final:
             return self.final[name]
         if isinstance(name, int | np.integer):
             fix = f"columns have names: batch['column'][{name}] is its value of trajectory {name}"
+        elif isinstance(name, list | tuple):
+            fix = "ask for one at a time, or for several of batch.to_xarray()"
         else:
             fix = f"name it in columns=['{name}', …]; {nearest(str(name), self.final)}"
         raise MissingNameError(
             f"there is no column '{name}'", f"batch of model '{self.model.name}'", fix
         )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.final
 
     def message(self, trajectory: int) -> str:
         """How one trajectory ended, in a sentence."""
