@@ -241,20 +241,48 @@ class TestEndings:
         assert 0.0 < result.time < 1e6
         assert np.array_equal(result.times, times[times <= result.time])
 
-    def test_a_sample_that_cannot_be_projected_ends_the_run_before_its_step(self):
+    @pytest.mark.parametrize("tolerance", [1e-5, 1e-8, 1e-11])
+    @pytest.mark.parametrize("at", [5, 20, 30, 45, 49, 50])
+    def test_a_sample_that_cannot_be_projected_ends_the_run_before_its_step(self, at, tolerance):
         @native
-        def not_at_two(t, x, u, p, out):
+        def not_at_one(t, x, u, p, out):
             for i in range(4):
                 out[i] = x[i]
-            out[4] = 1.0 if t[0] == 2.0 else 0.0
+            out[4] = 1.0 if t[0] == p[0] else 0.0
 
         times = np.linspace(0.0, 5.0, 51)
-        result = run(
-            pendulum, [1.0, 0.0, 0.0, 0.0], 5.0, sample_times=times, project=not_at_two.address
+        fields = {"sample_times": times, "relative_tolerance": tolerance}
+        fields |= {"project": not_at_one.address, "parameters": times[at : at + 1]}
+        several, single = (
+            run(pendulum, [1.0, 0.0, 0.0, 0.0], 5.0, knots=knots, **fields)
+            for knots in (np.zeros(0), np.array([6.0]))
         )
-        assert result.code == rules.PROJECTION_FAILED
-        assert 1.0 < result.time < 2.0
-        assert np.array_equal(result.times, times[times < 2.0])
+        assert several.code == rules.PROJECTION_FAILED
+        assert several.time == single.time < times[at]
+        assert np.array_equal(several.state, single.state)
+        # the last is the end of a step, without which there is no sample within that step
+        due = times < (times[at] if at < 50 else several.time)
+        assert np.array_equal(several.times, times[due])
+
+    @pytest.mark.parametrize("tolerance", [1e-5, 1e-9])
+    def test_a_sample_that_is_not_finite_is_none(self, tolerance):
+        """Steps may leap over a short time without numbers, but samples in it have none."""
+
+        @native
+        def interrupted(t, x, u, p, out):
+            out[0] = x[1]
+            out[1] = -x[0] if abs(t[0] - p[0]) > 0.005 else np.nan
+
+        times = np.linspace(0.0, 10.0, 1001)
+        fields = {"sample_times": times, "relative_tolerance": tolerance}
+        codes = set()
+        for gap in np.linspace(0.5, 9.5, 100):
+            result = run(interrupted, [1.0, 0.0], 10.0, parameters=np.array([gap]), **fields)
+            codes.add(result.code)
+            assert result.code in (rules.FINISHED, rules.NON_FINITE)
+            assert np.isfinite(result.states).all()
+            assert result.times.size == times.size or result.code == rules.NON_FINITE
+        assert rules.NON_FINITE in codes
 
 
 def test_samples_are_projected():

@@ -145,8 +145,8 @@ def _report(s, k, t_new):
 def report_steps(here):
     """Let the steps before the limit of a setup report that did not yet; leaves a verdict in code.
 
-    Their samples are recorded, and those at their ends. Where one could not be projected, the start
-    of its step is entered, else the newest node.
+    Their samples are recorded, and those at their ends. Where one is not finite or not projected,
+    the start of its step is entered, else the newest node.
     """
     s = setup_at(here)
     s.code = ACCEPTED
@@ -155,7 +155,8 @@ def report_steps(here):
         t_new = time_of(s, k + 1)
         if is_wanted(s, t_new):
             enter_node(s, k)
-            if _report(s, k, t_new) != ACCEPTED:
+            s.code = _report(s, k, t_new)
+            if s.code != ACCEPTED:
                 return
         enter_node(s, k + 1)
         record_samples_at(s, t_new)

@@ -211,15 +211,13 @@ def integrate(setup):
             break
         if is_smooth and s.steps >= NUM_NODES - 1:
             code = _report_steps(s, s.steps + 1 - NUM_NODES // 2)
-            if code == PROJECTION_FAILED:
+            if code != ACCEPTED:
                 break
         h_next = next_step(h_try, error, may_grow)
         h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
-    is_pending = is_smooth and code != PAUSED and code != EVENT
-    if is_pending and _report_steps(s, s.steps) == PROJECTION_FAILED:
-        code = PROJECTION_FAILED
-    if code == PROJECTION_FAILED:
-        t = reals(s.node)[0]
+    # What is left to report; where that fails, the run ends before that step.
+    if is_smooth and code != PAUSED and code != EVENT and _report_steps(s, s.steps) != ACCEPTED:
+        code, t = s.code, reals(s.node)[0]
     copy(s.y, s.state, s.ny)
     if code == PAUSED:
         s.is_paused, s.knot, s.updates, s.may_grow = 1, knot, updates, 1 if may_grow else 0
