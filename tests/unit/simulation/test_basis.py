@@ -1,5 +1,6 @@
-"""Rows that were redundant at the nominal parameters, at others."""
+"""Rows that were redundant at the nominal parameters, at others; speeds that change on the way."""
 
+import numpy as np
 import pytest
 
 import noslip as ns
@@ -43,3 +44,36 @@ def test_a_row_that_became_independent_is_refused_whatever_was_accepted_before(c
             with pytest.raises(SimulationError, match="the mechanism has lost a degree of freedom"):
                 _check(cart, offset=0.01 * (k + 1))
     _check(cart, offset=0.0, r=0.2)
+
+
+def blade_on_slides():
+    """A blade that rides circles, in speeds along x that tell nothing where it points along y."""
+    b = ns.ModelBuilder("blade on slides", gravity=(0.0, 0.0, 0.0))
+    b.body("link", mass=0.0, moment=0.0)
+    b.body("plate", mass=0.0, moment=0.0)
+    b.body("blade", mass=1.4, moment=0.12)
+    b.joint("x", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="link")
+    b.joint("y", ns.Prismatic(axis=(0.0, 1.0, 0.0)), parent="link", child="plate")
+    b.joint("yaw", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="plate", child="blade")
+    b.contact(ns.KnifeEdge(name="edge", body="blade", direction=(1.0, 0.0, 0.0)))
+    b.independent_speed("x.speed")
+    b.independent_speed("yaw.rate")
+    return ns.compile(ns.derive(b.build()))
+
+
+@pytest.mark.parametrize(("rate", "duration"), [(20.0, 2.0), (1.7, 23.5)])
+def test_long_steps_do_not_leap_over_a_singular_place(rate, duration):
+    # its speed along itself stays; a step that leaps changes it by some thousandths
+    start = {"yaw.angle": 0.5, "yaw.rate": rate, "x.speed": 0.8}
+    system = blade_on_slides()
+    for run in (
+        ns.simulate(system, duration=duration, start=start, samples=41, rtol=1e-6, atol=1e-6),
+        ns.simulate(
+            system, duration=duration, start=start, samples=[duration], rtol=1e-6, atol=1e-6
+        ),
+    ):
+        forward = np.hypot(run["x.speed"], run["y.speed"])
+        assert forward == pytest.approx(0.8 / np.cos(0.5), rel=1e-4)
+    batch = ns.simulate_batch(system, duration=duration, starts=start, rtol=1e-6, atol=1e-6)
+    forward = np.hypot(batch.final["x.speed"], batch.final["y.speed"])
+    assert forward == pytest.approx(0.8 / np.cos(0.5), rel=1e-4)
