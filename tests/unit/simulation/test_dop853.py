@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plain_steps import plain_steps
 from scipy import integrate
 
-import noslip as ns
 from noslip.simulation import dop853
 
 # Sums of up to 12 coefficients as large as 43, rounded.
@@ -60,21 +60,7 @@ def test_the_defect_at_one_place_tells_how_far_dense_output_is_off(
     system_of, name, start, tolerance
 ):
     """SciPy's steps and dense output, against steps of their own."""
-    system = system_of(name)
-    begin = ns.complete_start(system, start)
-    num_work = system.num_states - len(begin.q) - len(begin.eta)
-    inputs, parameters = np.zeros(len(system.inputs)), system.parameters()
-
-    def rates(t, y):
-        return system.rates(t, y, inputs, parameters)[: len(y)]
-
-    def step(t, y, h):
-        K = np.zeros((dop853.NUM_STAGES, len(y)))
-        for s in range(dop853.NUM_STAGES):
-            K[s] = rates(t + dop853.C[s] * h, y + h * dop853.A[s, :s] @ K[:s])
-        return y + h * dop853.B @ K
-
-    state = np.concatenate([begin.q, begin.eta, np.zeros(num_work)])
+    state, rates, step = plain_steps(system_of(name), start)
     solver = integrate.DOP853(rates, 0.0, state, 5.0, rtol=tolerance, atol=tolerance)
     solver.step()
     shares = []
