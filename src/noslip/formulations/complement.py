@@ -91,11 +91,11 @@ class NaturalComplement(AbstractFormulation):
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations by unit-speed twists and inverse dynamics."""
         kin = kinematics
-        # (4) inverse dynamics at η̇ = 0, projected on the columns: Tᵀ(...) = Sᵀ Jᵀ(...)
-        convective = inverse_dynamics(kin, kin.vdot0)
         forces = applied_forces(kin)
 
         def blocks() -> Blocks:
+            # (4) inverse dynamics at η̇ = 0, projected on the columns: Tᵀ(...) = Sᵀ Jᵀ(...)
+            convective = inverse_dynamics(kin, kin.vdot0)
             # (2) columns of T, and (3) I = Tᵀ M T, body by body
             return Blocks(
                 mass=generalized_inertia(kin.tree, unit_speed_twists(kin, kin.tree)),
@@ -106,6 +106,7 @@ class NaturalComplement(AbstractFormulation):
 
         def recursion() -> Solution:
             applied = forces.Q + ca.mtimes(forces.B, kin.symbols.u)
+            convective = inverse_dynamics(kin, kin.vdot0)
             return Solution(*articulated_solve(kin.tree, applied - convective), None)
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE

@@ -21,13 +21,13 @@ from noslip.simulation.start_rows import Orientation, layout_of
 from noslip.spatial import traced_angles
 
 #: Unit of a name, and how it is traced.
-Named = tuple[str, Callable[[], ca.SX]]
+NamedValue = tuple[str, Callable[[], ca.SX]]
 
 
-def named_values(system: System) -> dict[str, Named]:
+def named_values(system: System) -> dict[str, NamedValue]:
     """Every such name of a system."""
     kin = system.kinematics
-    found: dict[str, Named] = {}
+    found: dict[str, NamedValue] = {}
     for o in layout_of(system).orientations:
         for k, (angle, rate) in enumerate(zip(o.angle_names, o.rate_names, strict=True)):
             found[angle] = ("rad", partial(_angle, system, o, k))
