@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,8 @@ class ScenarioRun:
     Parameters
     ----------
     trajectory : what happened.
-    errors : coordinate → (n,) simulated minus reference, for a scenario that follows a motion.
+    errors : column → (n,) simulated minus reference: of all coordinates for a scenario that follows
+        a motion; for a tracked path its ``path.position_error`` and ``path.heading_error``.
     admissibility : largest part of the prescribed motion that no admissible motion has.
     scenario : as it was run, changes included; None for a run of another kind.
     """
@@ -46,7 +47,7 @@ class ScenarioRun:
 
     @property
     def tracking_error(self) -> float:
-        """Largest |simulated − reference| over all coordinates and samples, m or rad."""
+        """Largest |simulated − reference| over all errors and samples, m or rad."""
         return max((float(np.max(np.abs(e))) for e in self.errors.values()), default=0.0)
 
     def __repr__(self) -> str:
@@ -57,6 +58,35 @@ class ScenarioRun:
             f"{run.summary()}\n"
             "next: .trajectory['column'], .errors, noslip.write_run(run, folder)"
         )
+
+
+class LargestError(NamedTuple):
+    """The largest of some errors of one unit: at most and at the end, and in which columns."""
+
+    unit: str
+    size: float
+    name: str
+    last: float
+    last_name: str
+
+
+def largest_errors(run: Trajectory, errors: Mapping[str, Array]) -> list[LargestError]:
+    """The largest errors of a run with samples, those in m and those in rad apart.
+
+    Parameters
+    ----------
+    run : with the columns that the errors are of.
+    errors : column → (n,).
+    """
+    found = []
+    for unit in dict.fromkeys(run.columns[name][0] for name in errors):
+        sizes = {n: np.abs(e) for n, e in errors.items() if run.columns[n][0] == unit}
+        worst = max(sizes, key=lambda n: float(np.max(sizes[n])))
+        last = max(sizes, key=lambda n: float(sizes[n][-1]))
+        found.append(
+            LargestError(unit, float(np.max(sizes[worst])), worst, float(sizes[last][-1]), last)
+        )
+    return found
 
 
 def run_scenario(

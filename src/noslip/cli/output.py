@@ -136,7 +136,8 @@ def leave(
         return json_text(summary(run, command, found) | errors | {"folder": str(target)})
     lines = [summary_text(run)]
     if tracked is not None:
-        lines.append(f"  tracking             {tracked.summary()}")
+        lost = ", lost" if tracked.lost else ""
+        lines.append(f"  path                 {tracked.covered()}{lost}")
     lines.append(f"  folder               {target}")
     if found is not None:
         lines.append(found.text())

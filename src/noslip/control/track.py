@@ -26,6 +26,7 @@ from noslip.control.paths.panels import arc_table
 from noslip.control.paths.path import length
 from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming
+from noslip.control.tracked import TRACKED
 from noslip.control.tracked import TrackResult as TrackResult
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -176,8 +177,10 @@ def track(
     )
     miss = _admissibility(system, follow, run, values)
     errors = motion.errors(system, run)
+    off = {TRACKED[0]: ("m", np.hypot(errors.along, errors.across))}
+    off |= {TRACKED[1]: ("rad", errors.heading)}
     return TrackResult(
-        trajectory=run,
+        trajectory=dataclasses.replace(run, extra={**run.extra, **off}),
         along=errors.along,
         across=errors.across,
         heading=errors.heading,

@@ -11,6 +11,8 @@ from noslip.analysis.scenario import ScenarioRun
 from noslip.engines.system import Array
 from noslip.simulation.trajectory import Trajectory
 
+#: Columns of what is tracked: how far off and how much turned against the reference, m and rad.
+TRACKED = ("path.position_error", "path.heading_error")
 #: A vehicle is lost that ends farther off than this part of the path's length ...
 LOST = 0.01
 #: ... and than so many times what it was off at the start.
@@ -55,9 +57,13 @@ class TrackResult:
         return not self.final_error <= max(LOST * self.path_length, WORSE * begun)
 
     def as_scenario_run(self) -> ScenarioRun:
-        """The run as scenarios have it, with the errors of all coordinates."""
+        """The run as scenarios have it, with the errors of what follows the path.
+
+        Wheels and casters are not among them: nobody tracks their angles, and from a disturbed
+        start a wheel has rolled another way than the reference's.
+        """
         run = self.trajectory
-        errors = {c.name: run[c.name] - run[f"reference.{c.name}"] for c in run.coordinates}
+        errors = {name: run[name] for name in TRACKED}
         return ScenarioRun(trajectory=run, errors=errors, admissibility=self.admissibility)
 
     def to_json(self) -> dict[str, float | bool]:
@@ -66,6 +72,7 @@ class TrackResult:
             "path_length": self.path_length,
             "path_error": self.tracking_error,
             "path_error_final": math.hypot(self.along[-1], self.across[-1]),
+            "heading_error": float(np.max(np.abs(self.heading))),
             "heading_error_final": float(self.heading[-1]),
             "lost": self.lost,
         }
@@ -74,11 +81,15 @@ class TrackResult:
         """The error in one line."""
         last = math.hypot(self.along[-1], self.across[-1])
         return (
-            f"{self.trajectory['path.arc_length'][-1]:.6g} m of {self.path_length:.6g} m in "
-            f"{self.trajectory.t[-1]:.6g} s: error "
-            f"{self.tracking_error:.2e} m at most, {last:.2e} m and "
+            f"{self.covered()}: error {self.tracking_error:.2e} m at most, {last:.2e} m and "
             f"{abs(self.heading[-1]):.2e} rad at the end{', lost' if self.lost else ''}"
         )
+
+    def covered(self) -> str:
+        """How much of the path was driven, and in what time."""
+        run = self.trajectory
+        driven = f"{run['path.arc_length'][-1]:.6g} m of {self.path_length:.6g} m"
+        return f"{driven} in {run.t[-1]:.6g} s"
 
     def __repr__(self) -> str:
         return (

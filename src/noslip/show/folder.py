@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from noslip import __version__
-from noslip.analysis.scenario import ScenarioRun
+from noslip.analysis.scenario import ScenarioRun, largest_errors
 from noslip.control.tracked import TrackResult
 from noslip.errors import SimulationError
 from noslip.model.files import save_model
@@ -180,14 +178,12 @@ def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = N
         f"  energy drift         {run.energy_drift:.2e} of the energy that moved",
         f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
     ]
-    if result.errors:
-        worst = max(result.errors, key=lambda n: float(np.max(np.abs(result.errors[n]))))
-        last = max(result.errors, key=lambda n: abs(float(result.errors[n][-1])))
-        units = {c.name: c.unit for c in run.coordinates}
-        lines.append(
-            f"  tracking error       {result.tracking_error:.2e} {units[worst]} at most ({worst}), "
-            f"{abs(float(result.errors[last][-1])):.2e} {units[last]} at the end ({last})"
-        )
+    if result.errors and len(run.t):
+        lines += [
+            f"  tracking error       {e.size:.2e} {e.unit} at most ({e.name}), "
+            f"{e.last:.2e} {e.unit} at the end ({e.last_name})"
+            for e in largest_errors(run, result.errors)
+        ]
     lines += [f"  note                 {note}" for note in run.notes]
     if command:
         lines.append(f"  again                {command}")

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -133,6 +135,47 @@ def test_the_fastest_timing_and_chosen_inputs(track):
     ring = ("--path", "circle:8", "--timing", "constant-speed:1.5", "--duration", "5")
     found = numbers(track("lhd-noslip", *ring, "--inputs", "F_u2,Gamma"))
     assert found["path_error"] < 1e-6
+
+
+def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
+    """From a start 5 cm beside the path the wheels end radians off; the vehicle does not."""
+    folder = tmp_path / "out"
+    options = ("--controller", "pose", "--set", "platform.x=2.05", "-o", str(folder))
+    outcome = CliRunner().invoke(main, ["track", "agv", *CIRCLE, *AXLE, *options, "--report"])
+    assert outcome.exit_code == 0, outcome.output
+    result = ns.track(
+        system_of("agv"),
+        ns.Circle(radius=2.0, turns=0.5),
+        timing=ns.Quintic(20.0),
+        controller=ns.PoseTracking(),
+        start={"platform.x": 2.05},
+        point=(0.0, "-a", 0.0),
+        direction=(0.0, 1.0, 0.0),
+    )
+    run = result.trajectory
+    wheel = run["wheel1.angle"][-1] - run["reference.wheel1.angle"][-1]
+    assert abs(wheel) > 0.1 > result.tracking_error
+    # where the axle is, without what `track` computes: a circle that the reference drives once half
+    x, y, a = (run[f"platform.{n}"] for n in ("x", "y", "angle"))
+    lever = run.parameters["a"]
+    axle = np.column_stack([x + lever * np.sin(a), y - lever * np.cos(a)])
+    driven = run["path.arc_length"] / 2.0
+    off = np.hypot(*(axle - 2.0 * np.column_stack([np.cos(driven), np.sin(driven)])).T)
+    turned = a - driven
+    assert run["path.position_error"] == pytest.approx(off, abs=1e-12)
+    assert run["path.heading_error"] == pytest.approx(turned, abs=1e-12)
+    for text in (outcome.output, (folder / "summary.txt").read_text("utf-8")):
+        lines = [line for line in text.splitlines() if "tracking error" in line]
+        assert [re.search(r"(\S+ \w+) at most \((\S+)\)", line).groups() for line in lines] == [
+            (f"{np.max(off):.2e} m", "path.position_error"),
+            (f"{np.max(np.abs(turned)):.2e} rad", "path.heading_error"),
+        ]
+        assert "wheel1.angle" not in text and "bracket.angle" not in text
+    assert "  path                 6.28319 m of 6.28319 m in 20 s" in outcome.output
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert set(summary["tracking_error_final"]) == {"path.position_error", "path.heading_error"}
+    top = (folder / "report.html").read_text("utf-8").split("<h2", 1)[0]
+    assert "path.position_error" in top and "wheel1.angle" not in top
 
 
 def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):

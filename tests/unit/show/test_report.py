@@ -116,9 +116,10 @@ def test_the_numbers_at_the_top_are_those_of_the_run(agv):
     run = result.trajectory
     top = page.numbers[""]
     assert close(top[:4], [60.0, run.energy_drift, run.slip, run.gap])
-    assert top[4] == result.tracking_error
-    assert close(top[5:7], [np.nanmax(audit.required), 0.4])
-    assert 0.0 < top[7] < 1e-9
+    places = [np.max(np.abs(result.errors[f"platform.{x}"])) for x in "xy"]
+    assert top[4:6] == [max(places), result.tracking_error]
+    assert close(top[6:8], [np.nanmax(audit.required), 0.4])
+    assert 0.0 < top[8] < 1e-9
 
 
 def test_state_and_parameters_are_those_of_the_run(agv):

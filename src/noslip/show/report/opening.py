@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noslip.analysis.audit import Audit
+from noslip.analysis.scenario import largest_errors
 from noslip.show.report.elements import Html, Verdict, code, text
 from noslip.show.report.subject import Subject
 from noslip.show.report.trust import GROUND
@@ -39,25 +40,22 @@ def answers(subject: Subject) -> list[Verdict]:
         ),
     ]
     if subject.errors and len(run.t):
-        worst, error = _worst_error(subject)
-        found.append(
-            Verdict(
-                mark="",
-                label="Tracking error",
-                answer=quantity(error, run.columns[worst][0], 3),
-                comment=Html(f"at most, in {code(worst)}"),
-                link="plots",
-            )
-        )
+        found.append(_tracking(subject))
     if subject.audit is not None and subject.audit.wheels:
         found.append(_ground(subject.audit))
     return [*found, _agreement(subject)]
 
 
-def _worst_error(subject: Subject) -> tuple[str, float]:
-    largest = {name: float(np.max(np.abs(e))) for name, e in subject.errors.items()}
-    worst = max(largest, key=lambda name: largest[name])
-    return worst, largest[worst]
+def _tracking(subject: Subject) -> Verdict:
+    first, *others = largest_errors(subject.run, subject.errors)
+    more = (f"; {quantity(e.size, e.unit, 3)} in {code(e.name)}" for e in others)
+    return Verdict(
+        mark="",
+        label="Tracking error",
+        answer=quantity(first.size, first.unit, 3),
+        comment=Html(f"at most, in {code(first.name)}{''.join(more)}"),
+        link="plots",
+    )
 
 
 def _ground(audit: Audit) -> Verdict:

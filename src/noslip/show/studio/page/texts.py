@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 
 from noslip.analysis.audit import Audit
+from noslip.analysis.scenario import largest_errors
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
@@ -136,16 +137,20 @@ def _of_run(shown: Shown) -> list[Verdict]:
             link="",
         ),
     ]
-    errors = {n: float(np.max(np.abs(e))) for n, e in shown.outcome.errors.items() if len(e)}
-    if errors:
-        worst = max(errors, key=lambda name: errors[name])
-        unit = unit_text(run.columns[worst][0])
+    if shown.outcome.errors and len(run.t):
+        first, *others = largest_errors(run, shown.outcome.errors)
+        more = "".join(
+            f"; {text(f'{number_text(e.size, 3)} {unit_text(e.unit)}')} in {code(e.name)}"
+            for e in others
+        )
         found.append(
             Verdict(
                 mark="",
                 label="Tracking error",
-                answer=text(f"{number_text(errors[worst], 3)} {unit}"),
-                comment=Html(f"at most, in {code(worst)}. {text(shown.outcome.tracking)}"),
+                answer=text(f"{number_text(first.size, 3)} {unit_text(first.unit)}"),
+                comment=Html(
+                    f"at most, in {code(first.name)}{more}. {text(shown.outcome.tracking)}"
+                ),
                 link="",
             )
         )
