@@ -66,10 +66,10 @@ def contact_axes(kin: Kinematics) -> ca.SX:
 
 
 def samples(equations: Equations) -> ca.SX:
-    """[motion; energies; residuals; contact points]."""
+    """[v; energies; residuals; contact points]: what takes no dynamics."""
     kin = equations.kinematics
     points = kin.at_speeds(_stacked([contact.point for contact in kin.contacts]))
-    return ca.vertcat(motion(equations), energies(equations), residuals(kin), points)
+    return ca.vertcat(kin.v, energies(equations), residuals(kin), points)
 
 
 def wrenches(equations: Equations) -> ca.SX:

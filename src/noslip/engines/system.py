@@ -187,7 +187,7 @@ class System:
 
     @cached_property
     def samples(self) -> NativeFunction:
-        """[v; v̇; K; U; A v + a; g; contact points]: what is kept of every sample of a run."""
+        """[v; K; U; A v + a; g; contact points]: what is kept of every sample of a run."""
         return self._compile("samples", outputs.samples(self.equations))
 
     @cached_property

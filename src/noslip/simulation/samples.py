@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from noslip.engines.system import Array, System
 from noslip.simulation import rules
 from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.later import Later
 from noslip.simulation.named_tables import Named
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.start import Start
@@ -54,7 +56,6 @@ class _Layout:
     costates: tuple[tuple[str, str, int], ...]  # name, unit and column
     num_states: int
     v: slice
-    vdot: slice
     kinetic: int
     potential: int
     residuals: slice
@@ -68,7 +69,7 @@ class _Samples(NamedTuple):
     t: Array
     states: Array  # [q; η; μ; W; z]
     inputs: Array
-    outputs: Array  # [v; v̇; K; U; A v + a; g; contact points]
+    outputs: Array  # [v; K; U; A v + a; g; contact points]
     multipliers: Array
 
 
@@ -102,7 +103,7 @@ def assemble(
         "t": t,
         "q": states[:, layout.q],
         "v": outputs[:, layout.v],
-        "vdot": outputs[:, layout.vdot],
+        "vdot": Later(partial(_accelerations, segments, values)),
         "inputs": inputs,
         "kinetic_energy": outputs[:, layout.kinetic],
         "potential_energy": outputs[:, layout.potential],
@@ -154,8 +155,7 @@ def _trajectory(fields: dict[str, Any]) -> Trajectory:
 def _make_layout(system: System) -> _Layout:
     kin = system.kinematics
     num_q, num_v = kin.num_coordinates, kin.num_speeds
-    after_v = 2 * num_v + 2
-    after_rows = after_v + len(kin.rows)
+    after_rows = num_v + 2 + len(kin.rows)
     after_g = after_rows + kin.g.shape[0]
     after_eta = num_q + kin.num_independent_speeds
     return _Layout(
@@ -173,10 +173,9 @@ def _make_layout(system: System) -> _Layout:
         costates=tuple((c.name, c.unit, k) for k, c in enumerate(system.costates, after_eta)),
         num_states=system.num_states,
         v=slice(num_v),
-        vdot=slice(num_v, 2 * num_v),
-        kinetic=2 * num_v,
-        potential=2 * num_v + 1,
-        residuals=slice(after_v, after_rows),
+        kinetic=num_v,
+        potential=num_v + 1,
+        residuals=slice(num_v + 2, after_rows),
         gaps=slice(after_rows, after_g),
         contacts=tuple(
             (f"{trace.contact.name}.contact_{axis}", after_g + 3 * k + j)
@@ -196,6 +195,16 @@ def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
         outputs = here.samples.map(t, x, inputs, values)
     multipliers = here.multipliers.map(t, x, inputs, values) if reactions else outputs[:, :0]
     return _Samples(t, segment.states, inputs, outputs, multipliers)
+
+
+def _accelerations(segments: list[Segment], values: Array) -> Array:
+    """v̇ at the samples, each in its own basis."""
+    parts = []
+    for segment in segments:
+        here = segment.system
+        x, num_v = segment.states[:, : here.num_states], len(here.speeds)
+        parts.append(here.motion.map(segment.t, x, segment.inputs, values)[:, num_v:])
+    return np.concatenate(parts)
 
 
 def _crossings(

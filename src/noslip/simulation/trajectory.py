@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import enum
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, SimulationError, nearest
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
+from noslip.simulation.later import Columns, Given, MaybeLater, Sources, column
 from noslip.simulation.named_columns import named_columns
 from noslip.words import counted
 
@@ -54,7 +55,7 @@ class Trajectory:
     model : the mechanism that moved.
     t : (n,) times, s.
     q, v : (n, nq) coordinates and (n, nv) tree speeds.
-    vdot : (n, nv) rates of the tree speeds.
+    vdot : (n, nv) rates of the tree speeds; those of a run are computed when first asked for.
     inputs : (n, nu + 2 nw) force inputs, speed inputs and their rates.
     kinetic_energy, potential_energy : (n,), J.
     work : (n,) done since the start by everything without a potential, J.
@@ -78,7 +79,7 @@ class Trajectory:
     t: Array
     q: Array
     v: Array
-    vdot: Array
+    vdot: MaybeLater = MaybeLater()
     inputs: Array
     kinetic_energy: Array
     potential_energy: Array
@@ -143,9 +144,9 @@ class Trajectory:
         return float(np.max(np.abs(self.position_residuals), initial=0.0))
 
     @cached_property
-    def columns(self) -> dict[str, tuple[str, Array]]:
+    def columns(self) -> Columns:
         """Every column by name: unit and (n,) values."""
-        table: dict[str, tuple[str, Array]] = {}
+        table: Sources = {}
         for quantities, values in (
             (self.coordinates, self.q),
             (self.speeds, self.v),
@@ -153,8 +154,9 @@ class Trajectory:
         ):
             for k, quantity in enumerate(quantities):
                 table[quantity.name] = (quantity.unit, values[:, k])
+        vdot: Given = vars(self)["vdot"]  # nobody has asked for it yet
         for k, quantity in enumerate(self.speeds):
-            table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", self.vdot[:, k])
+            table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
         table |= self.extra
         table["kinetic_energy"] = ("J", self.kinetic_energy)
@@ -166,7 +168,7 @@ class Trajectory:
             if self.multipliers is not None:
                 unit = self.multiplier_units[k]
                 table[f"reaction.{name}"] = (unit, self.multipliers[:, k])
-        return table
+        return Columns(table)
 
     def __getitem__(self, name: str) -> Array:
         """Values of a column, such as ``run["wheel1.angle"]``."""
@@ -246,6 +248,10 @@ class Trajectory:
             f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
             f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All fields as they are read, for copies and other processes."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"
