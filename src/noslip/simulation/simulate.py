@@ -35,8 +35,11 @@ from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.undefined import undefined_input
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
+#: Endings for which an input without a finite value may be the cause.
+_MAYBE_UNDEFINED = (Ending.NON_FINITE, Ending.STEP_TOO_SMALL)
 
 #: Holonomic rows and quaternions are held to this, m or 1.
 PROJECTION_TOLERANCE = 1e-14
@@ -197,6 +200,8 @@ def simulate(
     if trajectory.ending in _AS_ASKED:
         return trajectory
     told = broken_guard(here, here_plan.generator, t, result.state, here_plan.parameters)
+    if told is None and trajectory.ending in _MAYBE_UNDEFINED:
+        told = undefined_input(here, here_plan, t, result.state, result.step, values)
     if on_failure == "raise":
         told = told or Fault(
             trajectory.message,

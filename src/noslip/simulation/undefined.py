@@ -1,0 +1,89 @@
+"""Which input has no finite value where a run ended, and words for it.
+
+A run ends at the last state that is good, so the input is looked at there and just ahead: within
+the shortest steps that time resolves, and within the step that was to come. On the way the state
+goes along its rates. The run itself is not slowed: only one that has ended early is looked at.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import Fault
+from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.rules import EPS
+
+#: Times ahead: in shortest steps of 10 roundings, and in parts of the step that was to come.
+SHORTEST = np.arange(0.0, 8.0, 0.125)
+PARTS = np.array([0.25, 0.5, 0.75, 1.0])
+
+
+def undefined_input(
+    system: System, plan: InputPlan, t: float, state: Array, step: float, parameters: Array
+) -> Fault | None:
+    """The input that is nan or infinite where a run ended or just ahead, if there is one.
+
+    Parameters
+    ----------
+    system : in whose speeds the state is.
+    plan : what gives the inputs.
+    t, state : time and [x; z] where the run ended.
+    step : that was to come, s.
+    parameters : of the model.
+    """
+    for time, place in _ahead(system, plan, t, state, step, parameters):
+        values = _inputs(plan, time, place)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            k = int(wrong[0])
+            when = "just after" if time > t and f"{time:.9g}" == f"{t:.9g}" else "at"
+            return Fault(
+                f"{_named(system, k)} is {values[k]} {when} t = {time:.9g} s",
+                f"model '{system.model.name}', t = {t:.9g} s",
+                "check what gives it: a root of a negative number, a zero divisor? Pass "
+                "on_failure='return' to look at the motion until then",
+            )
+    return None
+
+
+def _ahead(
+    system: System, plan: InputPlan, t: float, state: Array, step: float, parameters: Array
+) -> Iterator[tuple[float, Array]]:
+    """Times and states where the run ended and just ahead, as long as they are finite."""
+    if not np.all(np.isfinite(state)):
+        return
+    yield t, state
+    u, nx = _inputs(plan, t, state), system.num_states
+    rates = system.rates(t, state[:nx], u, parameters)[:nx]
+    if plan.generator is not None and plan.function is not None:
+        law = plan.function(t, state, plan.base, plan.parameters)[len(u) :]
+        rates = np.concatenate([rates, law])
+    if not np.all(np.isfinite(rates)):
+        return
+    shortest = 10.0 * EPS * max(abs(t), 1e-8)
+    for dt in (*(shortest * SHORTEST), *(step * PARTS)):
+        yield t + dt, state + dt * rates
+
+
+def _inputs(plan: InputPlan, t: float, state: Array) -> Array:
+    """[u; w; ẇ] at a state, those of Python callables too."""
+    values = inputs_at(plan, t, state)
+    if plan.callback is None:
+        return values
+    out = np.empty_like(values)
+    given = (np.array([t]), np.ascontiguousarray(state), values.copy(), plan.parameters, out)
+    plan.callback(*(a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in given))
+    # what one raises only ahead of the end did not end the run
+    return values if plan.failure else out
+
+
+def _named(system: System, k: int) -> str:
+    """An input by its place among [u; w; ẇ]."""
+    num_w = len(system.model.speed_inputs)
+    is_rate = k >= len(system.inputs) - num_w
+    name = system.inputs[k - num_w if is_rate else k].name
+    return f"the rate of input '{name}'" if is_rate else f"input '{name}'"
