@@ -7,6 +7,9 @@ from typing import Any
 
 from noslip.errors import MissingNameError, nearest
 
+#: What to do about an event of a run that was asked for none.
+NO_EVENTS = "the run had no events: simulate with events={'name': 'expression', …}"
+
 
 class Named(dict[str, Any]):
     """A dictionary whose missing names are answered with what / where / fix.

@@ -14,7 +14,7 @@ from noslip.simulation import rules
 from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.inputs import InputPlan, inputs_at
 from noslip.simulation.later import Later
-from noslip.simulation.named_tables import Named
+from noslip.simulation.named_tables import NO_EVENTS, Named
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -95,7 +95,7 @@ def assemble(
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
     ending, message = ending_of(result, last, stop)
-    crossings = _crossings(system, segments, values, stop or {}, events) if events else ({}, {})
+    crossings = _crossings(system, segments, values, stop or {}, events or {})
     steps, rejections, evaluations = map(int, counts)
     fields = {
         **layout.shared,
@@ -216,7 +216,7 @@ def _crossings(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Times and states [q; v] of each event, in the order of time."""
     where = f"trajectory of model '{system.model.name}'"
-    times, states = (Named("event", where, "give events={…}") for _ in range(2))
+    times, states = (Named("event", where, NO_EVENTS) for _ in range(2))
     num_q, num_v = len(system.coordinates), len(system.speeds)
     for k, name in enumerate(events):
         found_t, found_y = [np.zeros(0)], [np.zeros((0, num_q + num_v))]

@@ -86,6 +86,19 @@ class TestMissingNames:
         with refuses(ns.SimulationError, "there is no event 'lw'", "trajectory of", "'low'"):
             run.event_states["lw"]
 
+    def test_events_of_a_run_without_any(self, disk, refuses):
+        run = ns.simulate(disk, duration=0.1, start=START, stop={"far": "disk.x - 100"})
+        many = ns.simulate_batch(disk, duration=0.1, starts=START)
+        for tables, where in (
+            ((run.event_times, run.event_states), "trajectory of model 'rolling-disk'"),
+            ((many.event_times, many.event_counts), self.WHERE),
+        ):
+            for table in tables:
+                assert table == {}
+                fix = "the run had no events: simulate with events={'name': 'expression', …}"
+                with refuses(ns.SimulationError, "there is no event 'low'", where, fix):
+                    table["low"]
+
     def test_they_are_what_python_expects(self, disk, batch):
         """`in`, `get` and `except KeyError` work, and the message has its lines."""
         run = ns.simulate(disk, duration=0.1, start=START)

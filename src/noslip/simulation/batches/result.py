@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.model.model import Model
-from noslip.simulation.named_tables import Named
+from noslip.simulation.named_tables import NO_EVENTS, Named
 from noslip.simulation.trajectory import Ending, check_folder
 from noslip.words import counted
 
@@ -80,7 +80,7 @@ class Batch:
             none = f"simulate with keep=['{kind}'], and name it in columns=[…]"
             object.__setattr__(self, kind, Named("column", where, none, getattr(self, kind)))
         for kind in ("event_times", "event_counts"):
-            table = Named("event", where, "give events={…}", getattr(self, kind))
+            table = Named("event", where, NO_EVENTS, getattr(self, kind))
             object.__setattr__(self, kind, table)
 
     @cached_property
