@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+#: Endings of the names of files by what is in them, the usual one first.
+KINDS = {"NetCDF": (".nc", ".nc4", ".h5"), "CSV": (".csv", ".txt")}
+
 
 class Ending(enum.Enum):
     """Every way a run can end; the value is the sentence shown."""
@@ -203,8 +206,7 @@ class Trajectory:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write what `to_xarray` holds as NetCDF, all or nothing."""
-        check_folder(Path(path))
-        write_atomically(Path(path), self._write_netcdf)
+        write_atomically(check_file(path, "NetCDF", "to_csv writes CSV"), self._write_netcdf)
 
     def _write_netcdf(self, path: Path) -> None:
         # without xarray, whose import takes longer than most runs
@@ -231,15 +233,13 @@ class Trajectory:
 
     def to_csv(self, path: str | Path) -> None:
         """Write all columns as CSV, the unit after each name, all or nothing."""
-        check_folder(Path(path))
+        target = check_file(path, "CSV", "to_netcdf writes NetCDF")
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
         values = np.column_stack([self.t, *(c for _, c in self.columns.values())])
         writer.writerows([[repr(float(x)) for x in row] for row in values])
-        write_atomically(
-            Path(path), lambda temporary: temporary.write_text(text.getvalue(), "utf-8")
-        )
+        write_atomically(target, lambda temporary: temporary.write_text(text.getvalue(), "utf-8"))
 
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort."""
@@ -262,9 +262,25 @@ class Trajectory:
         )
 
 
-def check_folder(path: Path) -> None:
-    """A folder that does not exist is more often a typo than a wish."""
-    if not path.parent.is_dir():
+def check_file(path: str | Path, kind: str, other: str) -> Path:
+    """The path of a file that can be written: its ending says what is in it, its folder is there.
+
+    Parameters
+    ----------
+    path : of the file.
+    kind : what is written, one of `KINDS`.
+    other : what writes the other kind.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in KINDS[kind]:
         raise SimulationError(
-            f"there is no folder '{path.parent}'", str(path), "make it first, or mend the path"
+            f"{kind} is not written as '{target.suffix or target.name}'",
+            str(target),
+            f"let the name of the file end in {KINDS[kind][0]}; {other}",
         )
+    # a folder that does not exist is more often a typo than a wish
+    if not target.parent.is_dir():
+        raise SimulationError(
+            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+        )
+    return target

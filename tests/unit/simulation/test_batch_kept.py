@@ -44,7 +44,7 @@ class TestKept:
         again = ns.simulate_batch(disk, starts=disk_starts, keep=["samples"], **kwargs)
         assert np.array_equal(out[:, :, 1], again.samples["disk.y"])
 
-    def test_names_and_units_in_a_dataset(self, disk, disk_starts, tmp_path):
+    def test_names_and_units_in_a_dataset(self, disk, disk_starts, tmp_path, refuses):
         batch = ns.simulate_batch(
             disk,
             duration=1.0,
@@ -69,6 +69,11 @@ class TestKept:
             assert dataset["event.level"].dims == ("trajectory", "occurrence")
             assert set(dataset["ending"].values.tolist()) == {"finished"}
             assert dataset.attrs["model"] == "rolling-disk"
+        with refuses(
+            ns.SimulationError, "NetCDF is not written as '.csv'", "batch.csv", "to_dataframe()"
+        ):
+            batch.to_netcdf(tmp_path / "batch.csv")
+        batch.to_xarray().to_dataframe().to_csv(tmp_path / "batch.csv")
 
     def test_summary(self, disk, disk_starts):
         batch = ns.simulate_batch(disk, duration=1.0, starts=disk_starts)

@@ -124,6 +124,22 @@ class TestTrajectory:
         for k, name in enumerate(names):
             assert np.array_equal(numbers[:, k], disk_run[name])
 
+    @pytest.mark.parametrize("name", ["run.csv", "run.xlsx", "run"])
+    def test_netcdf_under_the_name_of_another_kind(self, disk_run, tmp_path, refuses, name):
+        what = f"NetCDF is not written as '{'.' * ('.' in name)}{name.split('.')[-1]}'"
+        fix = "let the name of the file end in .nc; to_csv writes CSV"
+        with refuses(ns.SimulationError, what, str(tmp_path / name), fix):
+            disk_run.to_netcdf(tmp_path / name)
+        assert not list(tmp_path.iterdir())
+
+    def test_csv_under_the_name_of_another_kind(self, disk_run, tmp_path, refuses):
+        fix = "let the name of the file end in .csv; to_netcdf writes NetCDF"
+        with refuses(ns.SimulationError, "CSV is not written as '.nc'", "run.nc", fix):
+            disk_run.to_csv(tmp_path / "run.nc")
+        assert not list(tmp_path.iterdir())
+        disk_run.to_csv(tmp_path / "run.CSV")
+        assert (tmp_path / "run.CSV").exists()
+
     def test_summary_is_honest(self, disk_run):
         text = disk_run.summary()
         assert text.startswith("The run reached its end time.  energy drift ")

@@ -17,7 +17,7 @@ from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.model.model import Model
 from noslip.simulation.named_tables import NO_EVENTS, Named
-from noslip.simulation.trajectory import Ending, check_folder
+from noslip.simulation.trajectory import Ending, check_file
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -168,11 +168,9 @@ class Batch:
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write the dataset as NetCDF, all or nothing."""
-        check_folder(Path(path))
-        dataset = self.to_xarray()
-        write_atomically(
-            Path(path), lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf")
-        )
+        other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
+        target, dataset = check_file(path, "NetCDF", other), self.to_xarray()
+        write_atomically(target, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
 
     def summary(self) -> str:
         """One line: how many trajectories ended in which way, and what they took."""
