@@ -31,7 +31,7 @@ KINDS = {"NetCDF": (".nc", ".nc4", ".h5"), "CSV": (".csv", ".txt")}
 
 
 class Ending(enum.Enum):
-    """Every way a run can end; the value is the sentence shown."""
+    """Every way a run can end, in the order in which they sort; the value is the sentence shown."""
 
     FINISHED = "The run reached its end time."
     EVENT = "The run ended at an event."
@@ -44,6 +44,13 @@ class Ending(enum.Enum):
     NON_FINITE = "The equations gave a number that is not finite."
     MAX_STEPS = "The allowed number of steps was used up. Raise max_steps, or loosen the tolerance."
     PROJECTION_FAILED = "A step could not be brought back onto the constraints: take smaller steps."
+
+    def __lt__(self, other: object) -> bool:
+        """Whether it is listed before another one, so that ``np.unique(batch.endings)`` works."""
+        if not isinstance(other, Ending):
+            return NotImplemented
+        listed = list(Ending)
+        return listed.index(self) < listed.index(other)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -123,6 +123,25 @@ class TestMissingNames:
         assert batch.message(-1) == batch.message(2)
 
 
+def test_endings_are_counted_as_numpy_counts(disk):
+    """Three trajectories come to their end, two stop, one falls flat; in no order."""
+    starts = START | {"disk.tilt": [1.2, 0.1, 1.5, 1.2, 1.2, 1.2], "disk.spin_rate": 6 * [-6.0]}
+    starts["disk.spin_rate"][1] = 0.0
+    when = {"late": [9.0, 9.0, 0.2, 9.0, 0.3, 9.0]}
+    many = ns.simulate_batch(
+        disk, duration=0.5, starts=starts, definitions=when, stop={"then": "t - late"}
+    )
+    assert len(many) == many.count == len(many.endings) == 6
+    found, counts = np.unique(many.endings, return_counts=True)
+    assert found.tolist() == [ns.Ending.FINISHED, ns.Ending.EVENT, ns.Ending.SINGULAR]
+    assert counts.tolist() == [3, 2, 1]
+    assert np.flatnonzero(many.endings == ns.Ending.EVENT).tolist() == [2, 4]
+    listed = list(ns.Ending)
+    assert sorted(listed[::-1]) == listed
+    with pytest.raises(TypeError):
+        ns.Ending.EVENT < 1  # noqa: B015
+
+
 def test_a_dataset_has_units_of_all_that_is_in_it(batch):
     data = batch.to_xarray()
     assert [n for n, v in data.variables.items() if "units" not in v.attrs] == ["ending"]

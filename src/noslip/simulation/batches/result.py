@@ -33,7 +33,7 @@ class Batch:
     Parameters
     ----------
     model : the mechanism that moved.
-    count : trajectories, n.
+    count : trajectories, n; also ``len(batch)``.
     varied : what differed between them, by name (``"parameter.m"``, ``"start.disk.tilt"``,
         ``"input.torque1"``, ``"definition.gain"``): (n,) each.
     units, varied_units : of the columns, and of what differed, by name.
@@ -44,7 +44,7 @@ class Batch:
     sample_times : (ns,) s.
     event_times : event → (n, m) times at which its value crossed zero, the first m; nan beyond.
     event_counts : event → (n,) how often it did.
-    endings : (n,) how each ended, as `Ending`.
+    endings : (n,) how each ended, as `Ending`; ``np.unique`` counts them.
     ended_by : (n,) the event or the cause that ended each, or "".
     t : (n,) when each ended, s.
     steps, rejections, nfev : (n,) what each took.
@@ -102,6 +102,9 @@ class Batch:
         raise MissingNameError(
             f"there is no column '{name}'", f"batch of model '{self.model.name}'", fix
         )
+
+    def __len__(self) -> int:
+        return self.count
 
     def __contains__(self, name: object) -> bool:
         return name in self.final
