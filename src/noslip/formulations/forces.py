@@ -187,9 +187,11 @@ def _tire(kin: Kinematics, motion: list[Pair], tire: Tire, wrenches: list[Pair])
 def _wrench(kin: Kinematics, wrench: Wrench, wrenches: list[Pair]) -> None:
     force, moment = kin.reader.vector(wrench.force), kin.reader.vector(wrench.moment)
     if wrench.axes == "body" and wrench.body != WORLD:
-        R_WB = kin.tree.nodes[kin.tree.index(wrench.body)].R_WB
-        force, moment = ca.mtimes(R_WB, force), ca.mtimes(R_WB, moment)
-    _push(kin, wrenches, wrench.body, wrench.point, force, moment)
+        R_DB = kin.tree.nodes[kin.tree.index(wrench.body)].R_DB
+        f, n = ca.mtimes(R_DB, force), ca.mtimes(R_DB, moment)
+        _push_in_D(kin, wrenches, wrench.body, wrench.point, f, n)
+    else:
+        _push(kin, wrenches, wrench.body, wrench.point, force, moment)
 
 
 def _push(
@@ -199,10 +201,16 @@ def _push(
     k = kin.tree.index(body)
     if k < 0:
         return
-    node = kin.tree.nodes[k]
-    r = ca.mtimes(node.R_DB, kin.reader.vector(point))
-    f = ca.mtimes(node.R_WD.T, force)
-    n = ca.mtimes(node.R_WD.T, moment)
+    to_D = kin.tree.nodes[k].R_WD.T
+    _push_in_D(kin, wrenches, body, point, ca.mtimes(to_D, force), ca.mtimes(to_D, moment))
+
+
+def _push_in_D(
+    kin: Kinematics, wrenches: list[Pair], body: str, point: Vector3, f: ca.SX, n: ca.SX
+) -> None:
+    """The same with force and moment in the body's computing axes."""
+    k = kin.tree.index(body)
+    r = ca.mtimes(kin.tree.nodes[k].R_DB, kin.reader.vector(point))
     wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
 
 
