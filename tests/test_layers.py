@@ -14,6 +14,7 @@ RANKS = {
     "atomic": 0,
     "spatial": 0,
     "words": 0,
+    "numeric": 0,
     "model": 1,
     "kinematics": 2,
     "formulations": 3,

@@ -27,6 +27,7 @@ from noslip.analysis.audit_splits import (
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.contacts import KnifeEdge
+from noslip.numeric import is_truth
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -44,9 +45,9 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     SimulationError : for a negative friction coefficient, a run of another model, or vakonomic
         equations, whose multipliers are no forces of the ground.
     """
-    if friction is not None and not 0 <= friction < np.inf:
+    if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
         raise SimulationError(
-            f"the friction coefficient is {friction:g}",
+            f"the friction coefficient is {friction}",
             f"audit of model '{system.model.name}'",
             "give a number that is not negative, such as 0.6 for rubber on concrete",
         )

@@ -11,6 +11,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.basis import independent_columns
+from noslip.numeric import is_truth
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.checks import check_named
 from noslip.simulation.inputs import plan_inputs
@@ -109,7 +110,8 @@ def evaluate(
             f"evaluate takes a System and a state by name, got {type(system).__name__} and "
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
-    if not isinstance(time, int | float | np.number) or not np.isfinite(time):
+    is_number = isinstance(time, int | float | np.number) and not isinstance(time, bool)
+    if not is_number or not np.isfinite(time):
         raise SimulationError(
             f"the time is {time} s",
             f"evaluate of model '{system.model.name}'",
@@ -272,7 +274,7 @@ def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
 
 def _number(system: System, name: str, value: object) -> float:
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = np.nan if is_truth(value) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):

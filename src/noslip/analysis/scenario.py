@@ -17,6 +17,7 @@ from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
 from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
+from noslip.numeric import is_truth
 from noslip.simulation.input_kinds import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start, start_names
@@ -278,6 +279,12 @@ def _split_changes(
                 f"'{name}' is given as the expression '{value}'",
                 f"model '{system.model.name}'",
                 "give a number; inputs alone may be expressions of t",
+            )
+        if is_truth(value):
+            raise SimulationError(
+                f"'{name}' is {value!r}, which is not a number",
+                f"model '{system.model.name}'",
+                "give a number in SI units",
             )
         result[group][name] = value if isinstance(value, str) else float(value)
     return _Changes(**result)

@@ -259,7 +259,8 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
             raise SimulationError(
                 f"there is no coordinate, speed or angle '{name}'", where, nearest(name, known)
             )
-        if not (isinstance(value, (float, int, np.number)) and np.isfinite(value)):
+        is_number = isinstance(value, (float, int, np.number)) and not isinstance(value, bool)
+        if not (is_number and np.isfinite(value)):
             raise SimulationError(f"'{name}' is {value!r}", where, "give a finite number")
 
 

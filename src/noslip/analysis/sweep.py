@@ -13,6 +13,7 @@ from noslip.analysis.modes import NEUTRAL
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.numeric import is_truth
 from noslip.simulation.start import Start, start_names
 
 
@@ -182,6 +183,8 @@ def _checked(system: System, name: str, values: Sequence[float] | Array) -> Arra
     where = f"sweep of model '{system.model.name}'"
     split_changes(system, {name: 0.0})  # an unknown name is refused first
     try:
+        if is_truth(values):
+            raise TypeError("NumPy would read True as 1")
         points = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise SimulationError(

@@ -31,6 +31,7 @@ from noslip.control.tracked import TrackResult as TrackResult
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.numeric import is_truth
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.simulate import simulate
 from noslip.simulation.start import Start, complete_start
@@ -234,11 +235,11 @@ def _check_options(
             raise SimulationError(
                 f"there is no input '{name}' to limit", where, nearest(name, known)
             )
-        if not bound > 0:
+        if is_truth(bound) or not bound > 0:
             raise SimulationError(
-                f"the limit of '{name}' is {bound:g}", where, "give its largest magnitude, above 0"
+                f"the limit of '{name}' is {bound}", where, "give its largest magnitude, above 0"
             )
-    if not (period >= 0 and math.isfinite(period)):
+    if is_truth(period) or not (period >= 0 and math.isfinite(period)):
         raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
     if _is_open(controller) and (limits or period):
         raise SimulationError(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from noslip.errors import CompileError, SimulationError, nearest
 from noslip.model.checks import check_model
 from noslip.model.model import Model
+from noslip.numeric import is_truth
 
 
 def changed_values(model: Model, given: Mapping[str, float]) -> dict[str, float]:
@@ -18,8 +19,8 @@ def changed_values(model: Model, given: Mapping[str, float]) -> dict[str, float]
         if name not in values:
             raise SimulationError(f"there is no parameter '{name}'", where, nearest(name, values))
         try:
-            if isinstance(value, str | bytes):
-                raise TypeError("float would read a text as a number")
+            if isinstance(value, str | bytes) or is_truth(value):
+                raise TypeError("float would read a text as a number, and True as 1")
             values[name] = float(value)
         except (TypeError, ValueError):
             raise SimulationError(

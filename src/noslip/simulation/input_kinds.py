@@ -15,6 +15,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.numeric import is_truth
 from noslip.simulation.guards import Guard
 
 
@@ -31,6 +32,8 @@ class Table:
 
     def __post_init__(self) -> None:
         try:
+            if is_truth(self.times) or is_truth(self.values):
+                raise TypeError("NumPy would read True as 1")
             times = np.asarray(self.times, dtype=float)
             values = np.asarray(self.values, dtype=float)
         except (TypeError, ValueError):

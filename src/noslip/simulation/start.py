@@ -109,7 +109,8 @@ def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> 
                 f"start of model '{system.model.name}'",
                 nearest(name, list(layout.names)),
             )
-        if not (isinstance(value, (float, int, np.number)) and math.isfinite(value)):
+        is_number = isinstance(value, (float, int, np.number)) and not isinstance(value, bool)
+        if not (is_number and math.isfinite(value)):
             shown = f"{value}" if isinstance(value, np.number) else f"{value!r:.60}"
             raise SimulationError(
                 f"'{name}' starts at {shown}, which is not a finite number",

@@ -119,8 +119,8 @@ def check_given(system: System, inputs: Inputs, definitions: Definitions) -> Non
     """Refuse inputs without a derivative, numbers that are none, and names that are not known."""
     where = f"model '{system.model.name}'"
     for name, value in definitions.items():
-        is_number = isinstance(value, int | float | np.number) and bool(np.isfinite(value))
-        if not (isinstance(value, str) or is_number):
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not (isinstance(value, str) or (is_number and np.isfinite(value))):
             raise SimulationError(
                 f"definition '{name}' is {value!r}",
                 where,

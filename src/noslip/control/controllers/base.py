@@ -104,7 +104,8 @@ def check_gains(law: AbstractController, *names: str) -> None:
     for name in names:
         gain = getattr(law, name)
         for value in gain if isinstance(gain, tuple) else (gain,):
-            if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (is_number and math.isfinite(value) and value >= 0):
                 raise SimulationError(
                     f"{name} is {value!r}, expected a number of 0 or more",
                     type(law).__name__,

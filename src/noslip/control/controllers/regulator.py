@@ -30,6 +30,7 @@ from noslip.control.controllers.linearization import ACCURACY, linearize_along, 
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.numeric import is_truth
 
 #: Gains that change by less than this part of their size are numbers.
 STEADY = 1e-6
@@ -241,9 +242,10 @@ def _weights(
                 raise SimulationError(
                     f"there is no '{name}' to weight", where, nearest(name, known)
                 )
-            if not (np.isfinite(weight) and weight >= 0 and (weight > 0 or given is states)):
+            is_good = not is_truth(weight) and np.isfinite(weight) and weight >= 0
+            if not (is_good and (weight > 0 or given is states)):
                 raise SimulationError(
-                    f"the weight of '{name}' is {weight:g}",
+                    f"the weight of '{name}' is {weight}",
                     where,
                     "give states weights of 0 or more, and inputs positive ones",
                 )

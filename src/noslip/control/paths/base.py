@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
+from noslip.numeric import is_truth
 
 Array = NDArray[np.float64]
 
@@ -121,7 +122,7 @@ def _cross(a: ca.SX, b: ca.SX) -> ca.SX:
 def number(value: Any, name: str, where: str) -> float:
     """A finite number."""
     try:
-        result = float(value)
+        result = math.nan if is_truth(value) else float(value)
     except (TypeError, ValueError):
         result = math.nan
     if not math.isfinite(result):

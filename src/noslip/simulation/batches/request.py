@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.numeric import is_truth
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.batches.arrays import Array
 from noslip.simulation.input_expressions import check_definitions
@@ -158,8 +159,8 @@ def _numbers(value: Any, what: str, where: str) -> Array:
     """One number or one for each trajectory, as an array."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "UScmM":
-            raise TypeError("a text, a complex number or a date, which would be read as a number")
+        if given.dtype.kind in "UScmM" or is_truth(value):
+            raise TypeError("a text, a complex number, a date or True, which would be read as one")
         array = np.array(given, dtype=float)
     except (TypeError, ValueError):
         is_one = isinstance(value, str | bytes) or not hasattr(value, "__len__")

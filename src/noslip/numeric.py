@@ -1,0 +1,18 @@
+"""What is not taken for a number although Python counts with it: True and False."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a value is True or False, also of NumPy, or an array or a list with one of them.
+
+    Where a number is asked for, one of these is a slip: a flag under the wrong name, a comparison
+    in place of what was compared.
+    """
+    if type(value) is float:
+        return False
+    if isinstance(value, list | tuple):
+        return any(is_truth(entry) for entry in value)
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
