@@ -30,9 +30,6 @@ from noslip.simulation.native import fused
 NUM_STAGES = 12
 NUM_STAGES_DENSE = 16
 NUM_DENSE_TERMS = 7
-# Share of the step that would just meet the tolerance. With the authors' 0.9 a tenth more
-# evaluations are needed for the same error at the end: more steps are rejected.
-SAFETY = 0.8
 # The dense output u misses its differential equation by h u' − h f(u). The largest error of u in a
 # step is 0.09 to 0.17 of that at DEFECT_AT, over all models and tolerances tried.
 DEFECT_AT, DEFECT_SHARE = 0.7, 0.13
@@ -260,17 +257,6 @@ def error_norm(e5, e3, n, h, y, y_new, absolute, relative):
     if e5_squared == 0.0 and e3_squared == 0.0:
         return 0.0
     return h * e5_squared / math.sqrt(n * (e5_squared + 0.01 * e3_squared))
-
-
-def next_step(h, error, factor, may_grow):
-    """Step size after a step of size h with the given error norm: the authors' control.
-
-    The factor is SAFETY error^(−1/8), infinite without an error. Each loop takes the root in its
-    own way and compiles this with its own flags.
-    """
-    if not math.isfinite(error):
-        return 0.1 * h
-    return h * min(6.0 if may_grow else 1.0, max(1.0 / 3.0, factor))
 
 
 @fused

@@ -63,7 +63,9 @@ def blade_on_slides():
 
 @pytest.mark.parametrize(("rate", "duration"), [(20.0, 2.0), (1.7, 23.5)])
 def test_long_steps_do_not_leap_over_a_singular_place(rate, duration):
-    # its speed along itself stays; a step that leaps changes it by some thousandths
+    # its speed along itself stays; a step that leaps changes it by some thousandths. What a step
+    # may be off, 2e-6 m/s along x, is 3e-5 m/s along the blade where the speeds change, 13 times
+    off = 13 * 3e-5
     start = {"yaw.angle": 0.5, "yaw.rate": rate, "x.speed": 0.8}
     system = blade_on_slides()
     for run in (
@@ -73,7 +75,7 @@ def test_long_steps_do_not_leap_over_a_singular_place(rate, duration):
         ),
     ):
         forward = np.hypot(run["x.speed"], run["y.speed"])
-        assert forward == pytest.approx(0.8 / np.cos(0.5), rel=1e-4)
+        assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)
     batch = ns.simulate_batch(system, duration=duration, starts=start, rtol=1e-6, atol=1e-6)
     forward = np.hypot(batch.final["x.speed"], batch.final["y.speed"])
-    assert forward == pytest.approx(0.8 / np.cos(0.5), rel=1e-4)
+    assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)

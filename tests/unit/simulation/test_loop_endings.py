@@ -127,7 +127,8 @@ class TestEndings:
 class TestResumption:
     @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
     def test_run_in_pieces_of_steps_is_the_unbroken_run(self, method):
-        fields = {"relative_tolerance": 1e-9, "method": method}
+        # of steps that are all as long as they may be: pieces do not remember earlier errors
+        fields = {"relative_tolerance": 1e-4, "method": method, "max_step": 0.01}
         whole = run(kepler, KEPLER_START, 7.0, step=0.01, **fields)
         state, time, step, steps = KEPLER_START, 0.0, 0.01, 0
         while time < 7.0:

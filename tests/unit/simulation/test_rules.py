@@ -1,4 +1,4 @@
-"""What both loops keep to: where a root is expected, when a value crosses, and the next step."""
+"""What both loops keep to: where a root is expected, and when a value crosses."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy import interpolate
 
-from noslip.simulation.batches import loop as of_batches
-from noslip.simulation.dop853 import SAFETY, next_step
 from noslip.simulation.rules import crosses, expected_root
-from noslip.simulation.single import steps as of_one
 
 # Errors of a few roundings of numbers near 1.
 ROUNDING = 1e-13
@@ -40,20 +36,3 @@ def test_a_crossing_leaves_its_sign_in_the_direction_asked_for(before, after):
     assert crosses(before, after, 1.0) == rises
     assert crosses(before, after, -1.0) == falls
     assert crosses(before, after, 0.0) == (rises or falls)
-
-
-@njit
-def chosen_steps(h, error, may_grow):
-    """The next step of the loop of one run and of that of a batch."""
-    return of_one.next_step(h, error, may_grow), of_batches._next_step(h, error, may_grow)
-
-
-@pytest.mark.parametrize("may_grow", [False, True])
-@pytest.mark.parametrize("error", [0.0, 1e-12, 0.1, 1.0, 5.0, 1e9, np.inf, np.nan])
-def test_both_loops_choose_the_next_step_by_one_rule(error, may_grow):
-    h, largest = 0.02, 6.0 if may_grow else 1.0
-    with np.errstate(divide="ignore"):
-        factor = SAFETY * np.float64(error) ** (-1.0 / 8.0)
-    expected = h * np.clip(factor, 1.0 / 3.0, largest) if math.isfinite(error) else h / 10.0
-    assert next_step(h, error, factor, may_grow) == pytest.approx(expected, rel=ROUNDING)
-    assert chosen_steps(h, error, may_grow) == pytest.approx((expected, expected), rel=ROUNDING)

@@ -12,6 +12,7 @@ from noslip.simulation.batches.rates import evaluate, find_inputs, first_unhealt
 from noslip.simulation.batches.setup import (
     BEGIN,
     CODE,
+    DENSITY,
     ERROR,
     EVALUATIONS,
     F_A,
@@ -23,6 +24,7 @@ from noslip.simulation.batches.setup import (
     KNOT_END,
     MASK,
     MAY_GROW,
+    MEAN_DENSITY,
     REJECTIONS,
     SELECT,
     SMALLEST,
@@ -95,7 +97,7 @@ def _load(s, j, k):
     word(s, FINITE)[j], word(s, UNHEALTHY)[j] = -1, -1
     t = reals(s.start_times)[k]
     real(s, T)[j], real(s, BEGIN)[j], real(s, H)[j] = t, t, reals(s.start_steps)[k]
-    real(s, ERROR)[j] = 0.0
+    real(s, ERROR)[j], real(s, DENSITY)[j], real(s, MEAN_DENSITY)[j] = 0.0, 0.0, 0.0
 
 
 @native

@@ -32,7 +32,7 @@ import math
 
 import numpy as np
 
-from noslip.simulation import dop853, rules
+from noslip.simulation import rules, step_sizes
 from noslip.simulation.batches.conditions import any_of, blend
 from noslip.simulation.batches.lanes import UNSETTLED, look_ahead, refill, start
 from noslip.simulation.batches.rates import find_inputs
@@ -40,6 +40,7 @@ from noslip.simulation.batches.samples import UNKNOWN, find_columns, is_wanted, 
 from noslip.simulation.batches.setup import (
     CODE,
     DENSE,
+    DENSITY,
     ERROR,
     EVALUATIONS,
     EVENT,
@@ -52,6 +53,7 @@ from noslip.simulation.batches.setup import (
     LAST,
     MASK,
     MAY_GROW,
+    MEAN_DENSITY,
     PROJECTED,
     REJECTIONS,
     ROUGH,
@@ -74,11 +76,11 @@ from noslip.simulation.batches.setup import (
     word_at,
 )
 from noslip.simulation.batches.steps import IDLE, try_step
-from noslip.simulation.dop853 import SAFETY
 from noslip.simulation.native import PLAIN, cached, call, native, reals, words
 from noslip.simulation.rules import ACCEPTED, END_ROW, PROJECTED_ROW, RETRY, RK4
+from noslip.simulation.step_sizes import SHORT
 
-_limited_step = native(dop853.next_step)
+_next_step = native(step_sizes.next_step)
 
 
 @native
@@ -216,23 +218,26 @@ def _go_on(s):
 
 
 @native
-def _next_step(h, error, may_grow):
-    """Step size after a step with an error norm; the root by square roots."""
-    factor = SAFETY / math.sqrt(math.sqrt(math.sqrt(error)))
-    return _limited_step(h, error, factor, may_grow)
+def _choose_step(s, j, error, may_grow):
+    """The lane's step size after the step tried, which had an error norm."""
+    before, mean = real(s, DENSITY)[j], real(s, MEAN_DENSITY)[j]
+    h, before, mean = _next_step(real(s, H_TRY)[j], error, may_grow, before, mean)
+    real(s, DENSITY)[j], real(s, MEAN_DENSITY)[j] = before, mean
+    return h
 
 
 @native
 def _accept(s, j):
-    lands, h_try = word(s, LANDS)[j] != 0, real(s, H_TRY)[j]
+    lands = word(s, LANDS)[j] != 0
     real(s, T)[j] = real(s, T_END)[j]
     word(s, STEPS)[j] += 1
     word(s, FIRST)[j] = 0
     if word(s, EVENT)[j] >= 0:
         word(s, CODE)[j], word(s, WHICH)[j] = rules.EVENT, word(s, EVENT)[j]
         return
-    following = _next_step(h_try, real(s, ERROR)[j], word(s, MAY_GROW)[j] != 0)
-    real(s, H)[j] = max(real(s, H)[j], following) if lands else following
+    if not lands or real(s, H_TRY)[j] > SHORT * real(s, H)[j]:
+        following = _choose_step(s, j, real(s, ERROR)[j], word(s, MAY_GROW)[j] != 0)
+        real(s, H)[j] = max(real(s, H)[j], following) if lands else following
     word(s, MAY_GROW)[j] = -1
     word(s, STALE)[j] = -1 if lands and real(s, T)[j] < s.end_time else 0
 
@@ -248,7 +253,7 @@ def _reject(s, j):
     if error <= 1.0:
         error = math.inf
         real(s, ERROR)[j] = error
-    real(s, H)[j] = _next_step(real(s, H_TRY)[j], error, False)
+    real(s, H)[j] = _choose_step(s, j, error, False)
     word(s, MAY_GROW)[j] = 0
 
 

@@ -20,6 +20,8 @@ from noslip.simulation.native import record_at
 REAL_ROWS = (
     # where a lane is and the step it tries: from T by H_TRY to T_NEW; stages not later than LAST
     *("T", "H", "H_TRY", "T_NEW", "LAST", "ERROR"),
+    # steps per second that the last step asked for, and their mean, see `step_sizes.py`
+    *("DENSITY", "MEAN_DENSITY"),
     # begin of this stretch; next time to stop on; the shortest step that time resolves
     *("BEGIN", "STOP", "SMALLEST"),
     # time of an evaluation; fraction of a step; where an accepted step ends
@@ -116,7 +118,8 @@ WORKER = np.dtype(
 )
 
 (
-    T, H, H_TRY, T_NEW, LAST, ERROR, BEGIN, STOP, SMALLEST, TIME, THETA, T_END, RESIDUAL,
+    T, H, H_TRY, T_NEW, LAST, ERROR, DENSITY, MEAN_DENSITY, BEGIN, STOP, SMALLEST, TIME, THETA,
+    T_END, RESIDUAL,
     A, F_A, B, F_B, C, F_C, EXPECTED, ROOT, DENSE_ROOT, LEFT, STOP_THETA,
 ) = range(len(REAL_ROWS))  # fmt: skip
 (

@@ -76,6 +76,7 @@ from noslip.simulation.single.rates import (
 )
 from noslip.simulation.single.samples import is_wanted, record_samples_at
 from noslip.simulation.single.steps import close_step, first_step, next_step, try_step
+from noslip.simulation.step_sizes import SHORT
 
 
 @fused
@@ -154,6 +155,7 @@ def integrate(setup):
     if s.is_paused == 0:
         s.index, s.steps, s.rejections, s.evaluations, s.filled = -1, 0, 0, 0, 0
         s.begin, s.knot, s.updates, s.may_grow, s.num_crossings, s.reported = t, 0, 0, 1, 0, 0
+        s.density, s.mean_density = 0.0, 0.0
         make_node(s, 0, t)
         copy(s.state, s.y, s.ny)
     is_smooth = s.num_nodes > 1
@@ -196,7 +198,7 @@ def integrate(setup):
             if s.method == RK4:
                 code = NON_FINITE
                 break
-            h, may_grow = next_step(h_try, error, False), False
+            h, may_grow = next_step(s, h_try, error, False), False
             continue
 
         # Make its end the new state.
@@ -213,8 +215,11 @@ def integrate(setup):
             code = _report_steps(s, s.steps + 1 - NUM_NODES // 2)
             if code != ACCEPTED:
                 break
-        h_next = next_step(h_try, error, may_grow)
-        h, may_grow, is_stale = max(h, h_next) if lands else h_next, True, lands and t < end_time
+        if not lands:
+            h = next_step(s, h_try, error, may_grow)
+        elif h_try > SHORT * h:
+            h = max(h, next_step(s, h_try, error, may_grow))
+        may_grow, is_stale = True, lands and t < end_time
     # What is left to report; where that fails, the run ends before that step.
     if is_smooth and code != PAUSED and code != EVENT and _report_steps(s, s.steps) != ACCEPTED:
         code, t = s.code, reals(s.node)[0]

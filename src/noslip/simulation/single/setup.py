@@ -72,6 +72,8 @@ REALS = (
     *("step_time", "step_size", "step_end", "step_last", "theta"),
     # the step whose stages are asked for: start, size, latest time of its stages
     *("stages_time", "stages_size", "stages_last"),
+    # steps per second that the last step asked for, and their mean, see `step_sizes.py`
+    *("density", "mean_density"),
 )
 SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from noslip.simulation import dop853
-from noslip.simulation.dop853 import NUM_STAGES, SAFETY
+from noslip.simulation import step_sizes
+from noslip.simulation.dop853 import NUM_STAGES
 from noslip.simulation.native import call_at, copy, fused, reals
 from noslip.simulation.rules import (
     ACCEPTED,
@@ -36,7 +36,7 @@ from noslip.simulation.single.stages import (
     evaluate_stages,
 )
 
-_limited_step = fused(dop853.next_step)
+_next_step = fused(step_sizes.next_step)
 
 
 @fused
@@ -65,9 +65,10 @@ def first_step(s, t, longest):
 
 
 @fused
-def next_step(h, error, may_grow):
+def next_step(s, h, error, may_grow):
     """Step size after a step of size h with an error norm."""
-    return _limited_step(h, error, SAFETY * error**-0.125, may_grow)
+    h, s.density, s.mean_density = _next_step(h, error, may_grow, s.density, s.mean_density)
+    return h
 
 
 @fused

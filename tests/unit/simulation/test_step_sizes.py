@@ -1,0 +1,94 @@
+"""The next step: against the rule written in exact words, and what it is there for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit
+
+from noslip.simulation.batches import loop as of_batches
+from noslip.simulation.single import steps as of_one
+from noslip.simulation.step_sizes import SAFETY, next_step
+
+# Errors of a few roundings of numbers near 1.
+ROUNDING = 1e-13
+H = 0.02
+
+
+def run(densities, h=H):
+    """Sizes of steps where an error is 1 at so many steps a second, and which were rejected."""
+    before = mean = 0.0
+    may_grow, sizes, rejected = True, [], []
+    for density in densities:
+        while True:
+            error = (h * density) ** 8
+            sizes.append(h)
+            rejected.append(error > 1.0)
+            h, before, mean = next_step(h, error, may_grow and not rejected[-1], before, mean)
+            may_grow = not rejected[-1]
+            if may_grow:
+                break
+    return np.array(sizes), np.array(rejected)
+
+
+@njit
+def by_both_loops(h, error, may_grow, before, mean):
+    """What the loop of one run and that of a batch choose."""
+    one = of_one._next_step(h, error, may_grow, before, mean)
+    return one, of_batches._next_step(h, error, may_grow, before, mean)
+
+
+@pytest.mark.parametrize("may_grow", [False, True])
+@pytest.mark.parametrize("error", [0.0, 1e-12, 1e-3, 0.1, 1.0, 5.0, 900.0, 1e9, np.inf, np.nan])
+@pytest.mark.parametrize("before", [0.0, 20.0, 40.0, 90.0])
+@pytest.mark.parametrize("mean", [30.0, 70.0, 400.0])
+def test_both_loops_choose_the_next_step_by_one_rule(error, may_grow, before, mean):
+    mean = mean if before else 0.0
+    chosen = next_step(H, error, may_grow, before, mean)
+    for found in by_both_loops(H, error, may_grow, before, mean):
+        assert found == pytest.approx(chosen, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("error", [1e-3, 0.1, 1.0, 5.0, 100.0])
+def test_the_first_step_tells_the_next_by_itself(error):
+    size, density, mean = next_step(H, error, True, 0.0, 0.0)
+    expected = SAFETY * error ** (-1.0 / 8.0)
+    assert size == pytest.approx(H * np.clip(expected, 1.0 / 3.0, 6.0), rel=ROUNDING)
+    assert density == pytest.approx(error**0.125 / H, rel=ROUNDING)
+    assert mean == density
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(0.0, 6.0), (1e-12, 6.0), (1e3, 1.0 / 3.0), (1e30, 1.0 / 3.0), (math.inf, 0.1)],
+)
+def test_errors_that_tell_nothing_are_not_remembered(error, expected):
+    size, *remembered = next_step(H, error, True, 30.0, 40.0)
+    assert size == pytest.approx(expected * H, rel=ROUNDING)
+    assert remembered == [30.0, 40.0]
+
+
+def test_steps_of_even_density_have_one_size():
+    sizes, rejected = run([50.0] * 20)
+    assert not rejected.any()
+    assert sizes[-5:] == pytest.approx(SAFETY / 50.0, rel=ROUNDING)
+
+
+def test_a_step_after_an_error_that_is_small_by_accident_is_not_tried_in_vain():
+    # an error of a hundredth now and then: alone it would ask for a step 1.4 times too long
+    densities = np.where(np.arange(60) % 6 == 5, 50.0 * 0.01**0.125, 50.0)
+    sizes, rejected = run(densities, h=SAFETY / 50.0)
+    assert not rejected.any()
+    assert 50.0 * sizes.max() < 1.0
+
+
+def test_a_density_that_rises_is_met_before_steps_are_rejected():
+    densities = 50.0 * 1.25 ** np.arange(20)
+    assert not run(densities, h=SAFETY / 50.0)[1][1:].any()
+
+
+def test_what_is_past_is_forgotten_after_two_steps():
+    sizes, _ = run([5000.0] * 10 + [50.0] * 6, h=SAFETY / 5000.0)
+    assert sizes[-1] == pytest.approx(SAFETY / 50.0, rel=1e-3)
