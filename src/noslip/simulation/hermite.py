@@ -24,7 +24,7 @@ from noslip.simulation.native import fused
 
 NUM_NODES = 8
 # Fractions of an interval at which w and w' are looked at: the largest are among them, nearly.
-NUM_LOOKS = 7
+LOOKS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 
 
 @fused
@@ -32,11 +32,12 @@ def node_constants(x, c, d):
     """(3): c_j and ℓ_j'(x_j) of the nodes x into c and d."""
     for j in range(NUM_NODES):
         product, total = 1.0, 0.0
-        for i in range(NUM_NODES):
-            if i != j:
-                inverse = 1.0 / (x[j] - x[i])
-                product *= inverse
-                total += inverse
+        for i in range(j):
+            inverse = 1.0 / (x[j] - x[i])
+            product *= inverse
+            total += inverse
+            c[i] *= -inverse
+            d[i] -= inverse
         c[j], d[j] = product, total
 
 
@@ -59,12 +60,14 @@ def value_weights(x, c, d, at, a, b):
 @fused
 def slope_weights(x, c, d, at, a, b):
     """The derivatives of the weights: they give the slope at a place that is no node."""
+    product, total = 1.0, 0.0
     for j in range(NUM_NODES):
-        basis, rate, off = c[j], 0.0, at - x[j]
-        for i in range(NUM_NODES):
-            if i != j:
-                basis *= at - x[i]
-                rate += 1.0 / (at - x[i])
+        a[j] = 1.0 / (at - x[j])
+        product *= at - x[j]
+        total += a[j]
+    for j in range(NUM_NODES):
+        # ℓ_j and its slope there, from the product and the sum over the other nodes
+        basis, rate, off = c[j] * product * a[j], total - a[j], at - x[j]
         square, twice = basis * basis, 2.0 * basis * basis * rate
         a[j] = (1.0 - 2.0 * off * d[j]) * twice - 2.0 * d[j] * square
         b[j] = square + off * twice
@@ -82,12 +85,14 @@ def node_product(x, at):
 
 @fused
 def look(x):
-    """Where between 0 and 1 the slope tells most: that place, w' there, and the largest |w|."""
+    """Where between 0 and 1 the slope tells most: that place, w' there, and the largest w.
+
+    It is where w rises. Where it falls, motions that decay as fast as w does hide the error.
+    """
     best, steepest, largest = 0.5, 0.0, 0.0
-    for k in range(1, NUM_LOOKS + 1):
-        at = k / (NUM_LOOKS + 1)
+    for at in LOOKS:
         value, slope = node_product(x, at)
         largest = max(largest, value)
-        if abs(slope) > abs(steepest):
+        if slope > steepest:
             best, steepest = at, slope
     return best, steepest, largest

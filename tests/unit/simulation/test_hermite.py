@@ -168,8 +168,9 @@ def test_the_place_looked_at_tells_much(nodes):
     at, slope, largest = best_look(nodes.ctypes.data)
     fine = np.linspace(0.0, 1.0, 2001)
     products = np.prod((fine[:, None] - nodes) ** 2, axis=1)
-    steepest = np.abs(np.gradient(products, fine)).max()
+    steepest = np.gradient(products, fine).max()
     assert 0.0 < at < 1.0
     assert slope == product(nodes.ctypes.data, at)[1]
     assert 0.9 * products.max() < largest <= products.max() * (1 + 1e-12)
-    assert 0.8 * steepest < abs(slope)
+    # where w falls, a motion that decays as fast would hide how far the polynomial is off
+    assert 0.8 * steepest < slope

@@ -82,9 +82,9 @@ def across_is_rough(s, k, t, h):
     evaluate(s, t + at * h, s.point, row)
     hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), at, _stencil(s, 3), _stencil(s, 4))
     _add_nodes(s, h, s.F)
-    following = s.nodes + 8 * (((k + 1) % s.num_nodes) * s.node_size + LANES)
+    following = s.nodes + 8 * (((k + 1) & (s.num_nodes - 1)) * s.node_size + LANES)
     share = LAST_SHARE if k + NUM_NODES // 2 > s.steps else LEFT_SHARE
-    share *= largest / abs(steepest)
+    share *= largest / steepest
     rates, y, end, absolute = reals(row), reals(s.y), reals(following), reals(s.absolute)
     total = 0.0
     for i in range(s.ny):
@@ -101,11 +101,16 @@ def _are_even(s):
     Across a break that no knot tells of, one slope does not tell how far a polynomial is off. The
     first steps of a run may grow, and the last one may be short.
     """
-    for k in range(s.steps - NUM_NODES + 2, s.steps):
-        before, after = time_of(s, k) - time_of(s, k - 1), time_of(s, k + 1) - time_of(s, k)
-        is_last = k + 1 == s.steps and time_of(s, k + 1) >= s.end_time
+    first = s.steps - NUM_NODES + 1
+    t = time_of(s, first + 1)
+    before = t - time_of(s, first)
+    for k in range(first + 1, s.steps):
+        t_new = time_of(s, k + 1)
+        after = t_new - t
+        is_last = k + 1 == s.steps and t_new >= s.end_time
         if (after > UNEVEN * before and k > 2) or (before > UNEVEN * after and not is_last):
             return False
+        t, before = t_new, after
     return True
 
 

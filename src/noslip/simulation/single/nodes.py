@@ -19,7 +19,7 @@ from noslip.simulation.single.setup import LANES
 @fused
 def enter_node(s, k):
     """Let s.node, s.y, s.end and s.K be those of node k."""
-    s.node = s.nodes + 8 * (k % s.num_nodes) * s.node_size
+    s.node = s.nodes + 8 * (k & (s.num_nodes - 1)) * s.node_size
     s.y = s.node + 8 * LANES
     s.end = s.y + 8 * s.width
     s.K = s.end + 8 * s.width
@@ -47,4 +47,4 @@ def is_spoiled(s):
 @fused
 def time_of(s, k):
     """Time of node k."""
-    return reals(s.nodes)[(k % s.num_nodes) * s.node_size]
+    return reals(s.nodes)[(k & (s.num_nodes - 1)) * s.node_size]
