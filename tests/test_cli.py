@@ -11,7 +11,7 @@ import xarray
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.cli import main
+from noslip.cli import derive, main
 
 SLEIGH = """
 format = 1
@@ -75,6 +75,43 @@ def test_derive_prints_text_and_latex(invoke):
     assert "(m1 + m2) v̇_x + m1 ℓ φ̇² = F_v1" in sled
     latex = invoke("derive", "rolling-disk", "--format", "latex")
     assert latex.exit_code == 0 and r"\section*" in latex.output
+
+
+@pytest.mark.parametrize("format", derive.ENDINGS)
+def test_derive_writes_a_file(invoke, format):
+    """The format follows from the name; what is printed otherwise is in the file."""
+    file = Path(f"sleigh{derive.ENDINGS[format]}")
+    written = invoke("derive", "chaplygin-sleigh", "-o", str(file))
+    assert written.exit_code == 0 and written.output == f"{file}\n"
+    printed = invoke("derive", "chaplygin-sleigh", "--format", format).output
+    assert file.read_text("utf-8") == printed and "Equations of motion" in printed
+    assert [p.name for p in Path().iterdir() if "sleigh" in p.name] == [file.name]
+
+
+def test_derive_replaces_no_file_unless_forced(invoke):
+    file = Path("sleigh.md")
+    file.write_text("mine")
+    kept = invoke("derive", "chaplygin-sleigh", "-o", "sleigh.md")
+    assert kept.exit_code == 1 and file.read_text() == "mine"
+    for words in ("it is not replaced", "where  sleigh.md", "or replace it with --force"):
+        assert words in kept.stderr
+    assert invoke("derive", "chaplygin-sleigh", "-o", "sleigh.md", "--force").exit_code == 0
+    assert file.read_text("utf-8").startswith("# Equations of motion")
+
+
+@pytest.mark.parametrize(
+    "arguments, what, fix",
+    [
+        (("-o", "x.docx"), "cannot be written as '.docx'", "end in .txt, .tex, .html or .md"),
+        (("-o", "x"), "cannot be written as 'x'", "end in .txt, .tex, .html or .md"),
+        (("-o", "x.md", "--format", "latex"), "the file's name says markdown", "end in .tex"),
+        (("-o", "nowhere/x.md"), "there is no folder 'nowhere'", "make it first"),
+    ],
+)
+def test_derive_refuses_a_file(invoke, arguments, what, fix):
+    refused = invoke("derive", "chaplygin-sleigh", *arguments)
+    assert refused.exit_code == 1 and what in refused.stderr and fix in refused.stderr
+    assert not Path(arguments[1]).exists()
 
 
 def test_evaluate_gives_accelerations_by_name(invoke):

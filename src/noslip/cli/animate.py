@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noslip.cli.options import read_changes, set_option
+from noslip.cli.options import check_target, force_option, read_changes, set_option
 from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="File to write, .html, .gif, .mp4 or .png; the model's name with .html by default.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is already there.")
+@force_option
 @click.option("--forces", is_flag=True, help="Arrows for the forces of the ground.")
 @click.option("--velocities", is_flag=True, help="Arrows for the velocities of the mass centers.")
 @click.option("--traces/--no-traces", default=True, show_default=True)
@@ -65,7 +65,7 @@ def animate(
     if is_folder and (changes or duration is not None):
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")
-    _check_target(target, force)
+    check_target(target, force)
     from noslip.show.animate import animate as write_animation
     from noslip.show.animate import check_file
 
@@ -95,18 +95,6 @@ def _read_size(text: str) -> tuple[int, int]:
     if not (wide.isdecimal() and high.isdecimal() and 16 <= int(wide) <= 7680 >= int(high) >= 16):
         raise click.UsageError(f"--size {text!r}: write width x height, such as 960x600")
     return int(wide), int(high)
-
-
-def _check_target(target: Path, force: bool) -> None:
-    from noslip.errors import SimulationError
-
-    if target.exists() and (target.is_dir() or not force):
-        raise SimulationError(
-            "there is already something of that name, and it is not replaced",
-            str(target),
-            "choose another file with -o"
-            + ("" if target.is_dir() else ", or replace it with --force"),
-        )
 
 
 def _past(folder: str) -> Trajectory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -33,6 +34,20 @@ friction_option = click.option(
     help="Friction coefficient of the ground: says whether and where a wheel would slip.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+force_option = click.option("--force", is_flag=True, help="Replace a file that is already there.")
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse to replace a file, unless `force` says so, and a folder in any case."""
+    from noslip.errors import SimulationError
+
+    if target.exists() and (target.is_dir() or not force):
+        raise SimulationError(
+            "there is already something of that name, and it is not replaced",
+            str(target),
+            "choose another file with -o"
+            + ("" if target.is_dir() else ", or replace it with --force"),
+        )
 
 
 def read_triple(option: str, text: str) -> tuple[float | str, float | str, float | str]:
