@@ -26,10 +26,11 @@ class Kept:
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made now or found."""
+        made: Made
         with self._lock:
-            if key in self._made:
-                made: Made = self._made.pop(key)
-                self._made[key] = made
+            found: Any = self._made.pop(key, self)  # itself it does not keep
+            if found is not self:
+                self._made[key] = made = found
                 return made
         # two threads may both make it; the first to be done is kept
         made = make()

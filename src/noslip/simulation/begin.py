@@ -40,7 +40,7 @@ def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -
         parts.append(_NO_WORK)
     if plan.generator is not None:
         parts.append(plan.generator.start)
-    return np.concatenate(parts)
+    return np.concatenate(parts, dtype=np.float64)
 
 
 def _completed(

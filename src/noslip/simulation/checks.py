@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,43 +81,65 @@ def check_run(
             "the model has no coordinates: nothing in it can move",
             "give a body a joint that lets it move",
         )
-    if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
-        raise refused(
-            f"the tolerances are rtol = {rtol}, atol = {atol}",
-            f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
-            f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
-        )
-    if not _within(step, 0.0, math.inf) or step == math.inf:
-        raise refused(f"the step is {step} s", "give a time in s; 0 to choose it")
-    if not _within(max_step, 5e-324, math.inf):
-        raise refused(f"the largest step is {max_step} s", "give max_step=…, a positive time in s")
-    if not _within(max_steps, 1, MOST_STEPS):
-        raise refused(
-            f"at most {max_steps} steps are allowed", f"give max_steps=…, from 1 to {MOST_STEPS:g}"
-        )
-    if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
-        raise refused(f"the run starts at {start_time} s", "give start_time=…, a finite time in s")
+    settings = (rtol, atol, step, max_step, max_steps, start_time, duration, method, on_failure)
+    try:
+        fault = _fault(*settings)
+    except TypeError:  # something cannot be a key, so it is no number
+        fault = _fault.__wrapped__(*settings)
+    if fault is not None:
+        raise refused(*fault)
     whole = "give a whole number, or the times in s as an array"
     try:
         count = _count(samples)
     except (TypeError, ValueError):
         raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
-    if not np.ndim(samples) and not isinstance(samples, _COUNT):
+    if not isinstance(samples, _COUNT) and not np.ndim(samples):
         raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
         )
+
+
+@lru_cache(maxsize=64, typed=True)
+def _fault(
+    rtol: float,
+    atol: float,
+    step: float,
+    max_step: float,
+    max_steps: int,
+    start_time: float,
+    duration: float,
+    method: str,
+    on_failure: str,
+) -> tuple[str, str] | None:
+    """What is wrong with settings and what to do, if anything; most come again and again."""
+    if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
+        return (
+            f"the tolerances are rtol = {rtol}, atol = {atol}",
+            f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
+            f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
+        )
+    if not _within(step, 0.0, math.inf) or step == math.inf:
+        return f"the step is {step} s", "give a time in s; 0 to choose it"
+    if not _within(max_step, 5e-324, math.inf):
+        return f"the largest step is {max_step} s", "give max_step=…, a positive time in s"
+    if not _within(max_steps, 1, MOST_STEPS):
+        fix = f"give max_steps=…, from 1 to {MOST_STEPS:g}"
+        return f"at most {max_steps} steps are allowed", fix
+    if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
+        return f"the run starts at {start_time} s", "give start_time=…, a finite time in s"
     is_number = isinstance(duration, _NUMBER)
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
-        raise refused(f"the duration is {shown}", "give a positive time in s")
+        return f"the duration is {shown}", "give a positive time in s"
     if method not in METHODS:
-        raise refused(f"there is no method '{method}'", "use method='dop853' or method='rk4'")
+        return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
     if method == "rk4" and not step > 0:
-        raise refused("rk4 has no step", "give step=…, in s")
+        return "rk4 has no step", "give step=…, in s"
     if on_failure not in ("raise", "return"):
-        raise refused(f"on_failure is '{on_failure}'", "use 'raise' or 'return'")
+        return f"on_failure is '{on_failure}'", "use 'raise' or 'return'"
+    return None
 
 
 def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
@@ -176,7 +199,7 @@ def _increases(times: Array, start_time: float, duration: float) -> bool:
     """Whether times follow each other within a run; nan follows nothing."""
     if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
         return False
-    return times.size < 3 or bool((times[1:] >= times[:-1]).all())
+    return times.size < 3 or np.count_nonzero(times[1:] >= times[:-1]) == times.size - 1
 
 
 def _count(samples: Any) -> int:

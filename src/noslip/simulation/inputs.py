@@ -77,10 +77,12 @@ def plan_inputs(
     if isinstance(given, AbstractInputLaw):
         return _plan_generator(system, given.generator(system), parameters)
     base = np.zeros(len(system.inputs))
+    if not given:
+        return InputPlan(base, (), EMPTY, None, 0, parameters, None, is_kept=True)
     tables: list[tuple[int, Array, Array]] = []
     traced: dict[str, str | ca.Function] = {}
     callables: Callables = {}
-    for name, spec in (given or {}).items():
+    for name, spec in given.items():
         k, rate_offset = input_place(system, name)
         if isinstance(spec, Table):
             tables += table_entries(system, spec, k, rate_offset, name)

@@ -9,6 +9,7 @@ numbers that differ from run to run. Molds may be shared by threads, memories ma
 
 from __future__ import annotations
 
+import struct
 from ctypes import addressof, c_char
 from typing import Any
 
@@ -48,16 +49,19 @@ _NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
 )
 _TIME, _STEP, _HERE, _CODE = (_PLACES[name] for name in ("time", "step", "here", "code"))
 _HEAD = len(_PLACES)  # words of the setup
-_SETTINGS = slice(len(INTEGERS), len(INTEGERS) + len(SETTINGS))
+_SETTINGS = 8 * len(INTEGERS)  # bytes before them
 _VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
+_pack_settings: Any = struct.Struct(f"{len(SETTINGS)}d").pack_into
 
 
 class Mold:
     """A plan laid out in memory, for any number of runs."""
 
     __slots__ = (
-        "_given",
-        "_image",
+        "_head",
+        "_known",
+        "_places",
+        "_rest",
         "_room",
         "_samples",
         "begins_here",
@@ -94,7 +98,6 @@ class Mold:
             places[name] = slice(at, at + size)
             at += size
         self._samples = at  # here begin the samples, as many as a run has
-        self._given = slice(places["parameters"].start, places["state"].stop)
         self.state, self.status = places["state"], places["status"]
         self.event_parameters = places["event_parameters"]
         image = np.zeros(places["segments"].stop, np.int64)
@@ -109,7 +112,11 @@ class Mold:
         if plan.generator == 0:
             numbers["inputs"] = numbers["base"]
         image[: len(INTEGERS)] = [numbers.get(name, 0) for name in INTEGERS]
-        self._image = image
+        # what is given anew lies between the head and the rest
+        self._known = image.nbytes
+        self._head = image[:_HEAD].tobytes()
+        self._rest = image[self.state.stop :].tobytes()
+        self._places = image[_VECTORS].copy()
 
     def cast(self, numbers: Numbers) -> Memory:
         """The memory of a run with these numbers."""
@@ -119,13 +126,15 @@ class Mold:
         inputs = states + (count + 1) * ny
         words = np.zeros(inputs + (count + 1) * self.num_inputs, np.int64)
         reals = words.view(np.float64)
-        words[: self._image.size] = self._image
-        words[_NUM_SAMPLES], words[_MAX_STEPS] = count, numbers.max_steps
-        words[_TIMES], words[_STATES], words[_INPUTS] = 8 * times, 8 * states, 8 * inputs
-        words[_HERE] = addressof(_Byte.from_buffer(words))
-        words[_VECTORS] += words[_HERE]
-        reals[_SETTINGS] = numbers.settings
-        np.concatenate(numbers.vectors, out=reals[self._given])
+        # to join bytes takes a fifth of the time of np.concatenate
+        vectors: tuple[Any, ...] = numbers.vectors
+        words.data.cast("B")[: self._known] = b"".join((self._head, *vectors, self._rest))
+        here = addressof(_Byte.from_buffer(words))
+        np.add(self._places, here, out=words[_VECTORS])
+        words[_HERE], words[_NUM_SAMPLES], words[_MAX_STEPS] = here, count, numbers.max_steps
+        words[_TIMES], words[_STATES] = here + 8 * times, here + 8 * states
+        words[_INPUTS] = here + 8 * inputs
+        _pack_settings(words, _SETTINGS, *numbers.settings)
         reals[self._samples : times] = numbers.sample_times
         reals[self.status.start + 1] = numbers.start_time
         return Memory(self, words, reals, (times, states, inputs))

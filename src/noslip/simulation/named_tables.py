@@ -27,7 +27,8 @@ class Named(dict[str, Any]):
     def __init__(
         self, noun: str, where: str, none: str, values: Mapping[str, Any] | None = None
     ) -> None:
-        super().__init__(values or {})
+        if values:
+            super().__init__(values)
         self._noun, self._where, self._none = noun, where, none
 
     def __missing__(self, name: object) -> Any:

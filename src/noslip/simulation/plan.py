@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +61,10 @@ class InputTable:
 
 
 class Numbers(NamedTuple):
-    """What differs between runs of the same code; the fields are those of `IntegrationPlan`."""
+    """What differs between runs of the same code; the fields are those of `IntegrationPlan`.
+
+    Vectors are contiguous and of float64.
+    """
 
     start_time: float
     end_time: float
@@ -104,7 +108,10 @@ class Numbers(NamedTuple):
 
     def check(self) -> None:
         """Refuse a start and an end that no run could use; times of samples are checked before."""
-        _check(self, _rules_of_span(self))
+        y = self.start_state
+        # finite if all its numbers are, but for huge ones
+        if not (y.size and isfinite(y.dot(y)) and -inf < self.start_time <= self.end_time < inf):
+            _check(self, _rules_of_span(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

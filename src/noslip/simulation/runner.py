@@ -34,7 +34,7 @@ class CancelRequest(Protocol):
         """Whether the run shall end."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NativeResult:
     """What one native run has left.
 
@@ -42,9 +42,9 @@ class NativeResult:
     ----------
     code : why it ended, one of the endings in ``rules``.
     index : which event or health value ended it, or −1.
-    time, state, step : where it ended, and the step size to continue with.
     steps, rejections, evaluations : how many steps were taken and tried in vain, and how often the
         rates were evaluated.
+    time, step, state : where it ended, and the step size to continue with.
     times, states, inputs : (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
         one ended the run.
     crossings : (k, 2 + ny) event, time and state of the events that did not end the run.
@@ -53,12 +53,12 @@ class NativeResult:
 
     code: int
     index: int
-    time: float
-    state: Array
-    step: float
     steps: int
     rejections: int
     evaluations: int
+    time: float
+    step: float
+    state: Array
     times: Array
     states: Array
     inputs: Array
@@ -118,19 +118,19 @@ def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
     code, index, steps, rejections, evaluations, filled = memory.outcome()
     times, states, inputs = memory.samples(filled)
     return NativeResult(
-        code=code,
-        index=index,
-        steps=steps,
-        rejections=rejections,
-        evaluations=evaluations,
-        time=memory.time,
-        step=memory.step,
-        state=memory.state,
-        times=times,
-        states=states,
-        inputs=inputs,
-        crossings=memory.noted(),
-        is_interrupted=is_interrupted,
+        code,
+        index,
+        steps,
+        rejections,
+        evaluations,
+        memory.time,
+        memory.step,
+        memory.state,
+        times,
+        states,
+        inputs,
+        memory.noted(),
+        is_interrupted,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -31,8 +31,7 @@ ENDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of the run in one basis: its system, inputs, and the samples it filled."""
 
     system: System
@@ -51,7 +50,8 @@ class _Layout:
     """
 
     shared: dict[str, Any]
-    parameters: tuple[str, ...]
+    parameters: dict[str, float]  # nominal
+    nominal: bytes  # their values
     q: slice
     costates: tuple[tuple[str, str, int], ...]  # name, unit and column
     num_states: int
@@ -82,7 +82,7 @@ def assemble(
     begin: Start,
     stop: Mapping[str, str] | None,
     events: Mapping[str, str] | None,
-    counts: Iterable[int],
+    counts: Sequence[int],
     reactions: bool,
     rtol: float,
     atol: float,
@@ -96,10 +96,10 @@ def assemble(
     t, states, inputs, outputs, multipliers = read[0]
     ending, message = ending_of(result, last, stop)
     crossings = _crossings(system, segments, values, stop or {}, events or {})
-    steps, rejections, evaluations = map(int, counts)
+    steps, rejections, evaluations = counts
     fields = {
         **layout.shared,
-        "parameters": dict(zip(layout.parameters, values.tolist(), strict=True)),
+        "parameters": _named_values(layout, values),
         "t": t,
         "q": states[:, layout.q],
         "v": outputs[:, layout.v],
@@ -148,7 +148,7 @@ def ending_of(
 def _trajectory(fields: dict[str, Any]) -> Trajectory:
     """A trajectory of all its fields at once; one by one, as a frozen class does, takes 4 µs."""
     made = object.__new__(Trajectory)
-    vars(made).update(fields)
+    object.__setattr__(made, "__dict__", fields)
     return made
 
 
@@ -168,7 +168,8 @@ def _make_layout(system: System) -> _Layout:
             "row_units": tuple(row.unit for row in kin.rows),
             "multiplier_units": tuple(row.multiplier_unit for row in kin.rows),
         },
-        parameters=tuple(p.name for p in system.model.parameters),
+        parameters=system.model.parameter_values(),
+        nominal=system.parameters().tobytes(),
         q=slice(num_q),
         costates=tuple((c.name, c.unit, k) for k, c in enumerate(system.costates, after_eta)),
         num_states=system.num_states,
@@ -216,7 +217,9 @@ def _crossings(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Times and states [q; v] of each event, in the order of time."""
     where = f"trajectory of model '{system.model.name}'"
-    times, states = (Named("event", where, NO_EVENTS) for _ in range(2))
+    times, states = Named("event", where, NO_EVENTS), Named("event", where, NO_EVENTS)
+    if not events:
+        return times, states
     num_q, num_v = len(system.coordinates), len(system.speeds)
     for k, name in enumerate(events):
         found_t, found_y = [np.zeros(0)], [np.zeros((0, num_q + num_v))]
@@ -233,6 +236,13 @@ def _crossings(
                 found_y.append(np.hstack([x[:, :num_q], v]))
         times[name], states[name] = np.concatenate(found_t), np.concatenate(found_y)
     return times, states
+
+
+def _named_values(layout: _Layout, values: Array) -> dict[str, float]:
+    """Parameters by name; those of the model, mostly."""
+    if values.tobytes() == layout.nominal:
+        return layout.parameters.copy()
+    return dict(zip(layout.parameters, values.tolist(), strict=True))
 
 
 def _extra(

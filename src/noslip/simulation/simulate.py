@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def simulate(
     here, here_plan, is_best = system, plan, False
     while True:
         watched = compile_events(here, stop, events, definitions)
-        if not segments:
+        if watched.num_angles and not segments:
             angles = np.zeros(watched.num_angles)
         numbers = Numbers(
             start_time=t,
@@ -152,7 +153,9 @@ def simulate(
             generator_parameters=here_plan.parameters,
             event_parameters=np.concatenate([angles, values]) if watched.num_angles else values,
             base_inputs=here_plan.base,
-            absolute_tolerance=_absolute(here, here_plan, atol),
+            absolute_tolerance=_absolute(
+                here.num_states, here.does_work, here_plan.num_states, float(atol)
+            ),
             relative_tolerance=rtol,
             projection_tolerance=PROJECTION_TOLERANCE,
             step=h,
@@ -221,14 +224,7 @@ def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: boo
     if goes_on:
         good = t < result.time
         t, states, inputs = t[good], states[good], inputs[good]
-    return Segment(
-        system=system,
-        plan=plan,
-        t=t,
-        states=states,
-        inputs=inputs,
-        crossings=result.crossings,
-    )
+    return Segment(system, plan, t, states, inputs, result.crossings)
 
 
 def _speeds(system: System, plan: InputPlan, result: NativeResult, values: Array) -> Array:
@@ -246,12 +242,13 @@ def _carried(here: System, there: System, state: Array, v: Array) -> Array:
     return np.concatenate([state[:nq], eta, state[nq + nf :]])
 
 
-def _absolute(system: System, plan: InputPlan, atol: float) -> Array:
+@lru_cache(maxsize=64)
+def _absolute(num_states: int, does_work: bool, num_generator_states: int, atol: float) -> Array:
     """Absolute tolerance by state; the work is integrated along but does not choose the steps."""
-    absolute = np.empty(system.num_states + plan.num_states)
-    absolute.fill(atol)
-    if system.does_work:
-        absolute[system.num_states - 1] = 1e300
+    absolute = np.full(num_states + num_generator_states, atol)
+    if does_work:
+        absolute[num_states - 1] = 1e300
+    absolute.flags.writeable = False
     return absolute
 
 

@@ -88,3 +88,17 @@ def test_numbers_of_samples_and_equally_spaced_times(disk):
 def test_the_edges_are_allowed(disk, rtol, atol):
     run = ns.simulate(disk, duration=0.1, start=START, rtol=rtol, atol=atol)
     assert run.success and len(run.t) == 201
+
+
+def test_what_was_accepted_as_a_number_is_not_as_something_else(disk, refuses):
+    """1 and True are the same key of a dictionary; a list is none at all."""
+    for _ in range(2):
+        assert (
+            ns.simulate(disk, duration=1, start=START, max_steps=1, on_failure="return").steps == 1
+        )
+        with refuses(ns.SimulationError, "at most True steps", WHERE, "max_steps"):
+            ns.simulate(disk, duration=1, start=START, max_steps=True)
+        with refuses(ns.SimulationError, "the duration is [1.0], which is not", WHERE, "positive"):
+            ns.simulate(disk, duration=[1.0], start=START)
+        with refuses(ns.SimulationError, "rtol = [1e-09]", WHERE, "positive"):
+            ns.simulate(disk, duration=1, start=START, rtol=[1e-9])

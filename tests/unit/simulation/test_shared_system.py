@@ -1,5 +1,6 @@
 """One system, asked by many: what it keeps from a run changes nothing in the next, or beside it."""
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -84,3 +85,30 @@ def test_more_texts_than_a_system_keeps():
     runs = [_run(system, {"inputs": {"torque1": f"0.1*sin({k}*t)"}}) for k in range(80)]
     again = _run(system, {"inputs": {"torque1": "0.1*sin(0*t)"}})
     assert _same(again, runs[0]) and not _same(again, runs[1])
+
+
+def test_runs_share_no_memory():
+    system = _system()
+    one, other = (_run(system, {"reactions": True}) for _ in range(2))
+    assert one.parameters is not other.parameters and one.parameters == other.parameters
+    assert one.event_times is not other.event_times
+    for here in (x for x in _numbers(one) if isinstance(x, np.ndarray)):
+        for there in (x for x in _numbers(other) if isinstance(x, np.ndarray)):
+            assert not np.shares_memory(here, there)
+
+
+def test_a_start_may_hold_numbers_of_any_kind():
+    """Lists, whole numbers and every second number of an array are numbers, too."""
+    system = _system()
+    whole = {"wheel1.rate": -5.0, "wheel2.rate": -8.0, "platform.x": 2.0}
+    start = ns.complete_start(system, whole)
+    asked = {"duration": 0.5, "samples": 7}
+    expected = ns.simulate(system, start=start, **asked)
+    start_q = start.q.copy()
+    for q in (start_q.tolist(), start_q.astype(int), np.repeat(start_q, 2)[::2]):
+        assert np.array_equal(q, start.q)
+        found = ns.simulate(system, start=dataclasses.replace(start, q=q), **asked)
+        assert _same(found, expected)
+    times = np.linspace(0.0, 0.5, 13)
+    found = ns.simulate(system, start=start, duration=0.5, samples=times[::2])
+    assert np.array_equal(found.t, times[::2]) and np.allclose(found.q, expected.q, atol=1e-15)

@@ -34,7 +34,7 @@ def collect(
     system = request.system
     read = [_read(piece, settings) for piece in pieces]
     results = [piece.result for piece in pieces]
-    counts = np.array([[r.steps, r.rejections, r.evaluations] for r in results]).sum(axis=0)
+    taken = ([r.steps, r.rejections, r.evaluations] for r in results)
     run = assemble(
         system,
         [segment for segment, _, _ in read],
@@ -44,7 +44,7 @@ def collect(
         started,
         None,
         None,
-        counts,
+        [sum(each) for each in zip(*taken, strict=True)],
         False,
         request.rtol,
         request.atol,

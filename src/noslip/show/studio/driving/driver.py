@@ -6,7 +6,6 @@ integrated natively in short pieces, the commands held in each.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -127,7 +126,7 @@ class Driver:
             self._begin,
             stop=None,
             events=None,
-            counts=self._counts,
+            counts=self._counts.tolist(),
             reactions=False,
             rtol=TOLERANCE,
             atol=TOLERANCE,
@@ -233,8 +232,7 @@ class Driver:
             )
             return
         keep = slice(None, None, 2 if len(last.t) >= KEPT else 1)
-        self._segments[-1] = dataclasses.replace(
-            last,
+        self._segments[-1] = last._replace(
             t=np.append(last.t[keep], t),
             states=np.vstack([last.states[keep], state]),
             inputs=np.vstack([last.inputs[keep], inputs]),
@@ -243,8 +241,8 @@ class Driver:
 
 def _cut(segment: Segment, kept: Any) -> Segment:
     """Some samples of a segment."""
-    return dataclasses.replace(
-        segment, t=segment.t[kept], states=segment.states[kept], inputs=segment.inputs[kept]
+    return segment._replace(
+        t=segment.t[kept], states=segment.states[kept], inputs=segment.inputs[kept]
     )
 
 
