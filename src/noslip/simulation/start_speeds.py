@@ -14,8 +14,8 @@ from noslip import spatial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.small_matrices import largest, least_squares, singular_values
-from noslip.simulation.start_angles import Held, angles_now, partly_rated
-from noslip.simulation.start_rows import Layout, Orientation, Rows
+from noslip.simulation.start_angles import Held, partly_rated, start_angles
+from noslip.simulation.start_rows import Layout, Rows
 
 
 def fit_speeds(
@@ -67,7 +67,7 @@ def _fitted(
     partly = [held.orientation for held in rated]
     for o in layout.orientations:
         if o not in partly and any(n in given for n in o.rate_names):
-            angles = _angles(o, given, q)
+            angles = start_angles(o, given, q)
             rates = [float(given.get(n, 0.0)) for n in o.rate_names]
             parts.append(unit[o.speed : o.speed + 3])
             values.append(spatial.angular_velocity(angles, rates, o.angles.sequence))
@@ -100,10 +100,3 @@ def _fitted(
             "leave out a speed that the constraints determine; the rest is completed for you",
         )
     return v, E @ v
-
-
-def _angles(o: Orientation, given: Mapping[str, float], q: Array) -> list[float]:
-    """Named angles of an orientation: as given if all are, else those of its quaternion."""
-    if all(n in given for n in o.angle_names):
-        return [float(given[n]) for n in o.angle_names]
-    return angles_now(o, q)

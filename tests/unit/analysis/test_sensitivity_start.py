@@ -38,6 +38,16 @@ CASES = {
         {"disk.tilt": 1.1, "disk.yaw_rate": 0.5, "disk.spin_rate": -4.0},
         ["r", "m"],
     ),
+    "a disk that leans to the other side": (
+        "rolling-disk",
+        {"disk.tilt": -1.1, "disk.yaw": 4.0, "disk.tilt_rate": 0.5, "disk.spin_rate": -4.0},
+        ["r", "m"],
+    ),
+    "a bicycle on its head": (
+        "whipple-bicycle",
+        {"frame.lean": 3.0, "steer.angle": 0.05, "speed": 4.6, "frame.lean_rate": 0.2},
+        ["c"],
+    ),
     "a disk by its quaternion": (
         "rolling-disk",
         {"disk.qw": 0.9, "disk.qx": 0.3, "disk.qy": 0.1, "disk.wx": 0.5, "disk.x": 2.0},

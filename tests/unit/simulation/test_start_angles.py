@@ -82,3 +82,81 @@ def test_traced_angles_are_the_angles(rng, sequence):
         quaternion /= np.linalg.norm(quaternion)
         angles = np.array(traced(quaternion)).ravel()
         assert np.max(np.abs(angles - angles_from_quaternion(quaternion, sequence))) < 1e-14
+
+
+@pytest.fixture(scope="module")
+def tops():
+    """A body on a ball joint for each sequence of angles."""
+    found = {}
+    for sequence in SEQUENCES:
+        b = ns.ModelBuilder("top", gravity=(0.0, 0.0, -9.81))
+        b.body("top", mass=1.0, inertia=(0.1, 0.2, 0.3))
+        angles = ns.Angles(sequence=sequence, names=("a", "b", "c"))
+        b.joint("top", ns.Spherical(angles=angles), parent="world", child="top")
+        found[sequence] = ns.compile(ns.derive(b.build()))
+    return found
+
+
+def turned_by_scipy(sequence, angles, rates):
+    """Orientation, and the angular velocity in body axes by a central difference."""
+    before, now, after = (
+        Rotation.from_euler(sequence.upper(), np.array(angles) + h * np.array(rates))
+        for h in (-1e-5, 0.0, 1e-5)
+    )
+    return now, (before.inv() * after).as_rotvec() / 2e-5
+
+
+#: Angles beyond ±π, and middle ones beyond their usual range, with their rates.
+BEYOND = [
+    ({"b": -1.2}, {"b": 0.5, "c": -3.0}),
+    ({"b": 2.1}, {"b": 0.5}),
+    ({"b": 4.0}, {"a": 0.3, "b": 0.5}),
+    ({"b": 1.2 + 2 * np.pi}, {"b": 0.5, "c": -3.0}),
+    ({"a": 4.0, "b": 0.6}, {"b": 0.5, "c": 1.0}),
+    ({"a": 0.4, "b": -4.5, "c": 40.0}, {"a": 0.1, "b": 0.5, "c": 1.0}),
+    ({"b": -2.5, "c": -9.0}, {"a": 0.1, "b": 0.5, "c": 1.0}),
+]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("case", range(len(BEYOND)))
+def test_rates_belong_to_the_angles_that_are_given(tops, sequence, case):
+    """A start beyond the usual range is the orientation that it says, and turns as it says."""
+    places, speeds = BEYOND[case]
+    given = {f"top.{n}": x for n, x in places.items()}
+    given |= {f"top.{n}_rate": x for n, x in speeds.items()}
+    angles, rates = ([of.get(n, 0.0) for n in "abc"] for of in (places, speeds))
+    there, omega = turned_by_scipy(sequence, angles, rates)
+    start = ns.complete_start(tops[sequence], given)
+    found = Rotation.from_quat(start.q, scalar_first=True)
+    assert (found.inv() * there).magnitude() < 1e-14
+    assert start.v == pytest.approx(omega, abs=1e-8)
+    two = {name: [value, value] for name, value in given.items()}
+    batch = ns.simulate_batch(
+        tops[sequence], duration=1e-9, starts=two, keep=["samples"], samples=2,
+        columns=["top.wx", "top.wy", "top.wz"],
+    )  # fmt: skip
+    for k in range(2):
+        first = [batch.samples[f"top.w{x}"][k, 0] for x in "xyz"]
+        assert first == pytest.approx(start.v, abs=1e-14)
+
+
+def test_a_disk_that_leans_to_the_other_side_falls_when_told_so(system_of):
+    """Two ways to write the same orientation, two ways to write the same rate."""
+    disk, spins = system_of("rolling-disk"), {"disk.spin_rate": -3.0}
+    usual = {"disk.yaw": np.pi, "disk.tilt": 1.2, "disk.spin": -np.pi, "disk.tilt_rate": -0.5}
+    for other in (
+        {"disk.tilt": -1.2, "disk.tilt_rate": 0.5},
+        {"disk.yaw": 0.0, "disk.tilt": -1.2, "disk.spin": 0.0, "disk.tilt_rate": 0.5},
+    ):
+        a, b = (ns.complete_start(disk, given | spins) for given in (usual, other))
+        assert np.abs(a.q - b.q).max() < 1e-15 and np.abs(a.v - b.v).max() < 1e-15
+
+
+def test_columns_begin_in_the_usual_range(system_of):
+    """An orientation counts no turns: a column begins between −π and π and goes on from there."""
+    start = {"disk.yaw": -5.0, "disk.tilt": 1.2, "disk.spin": 40.0, "disk.spin_rate": -9.0}
+    run = ns.simulate(system_of("rolling-disk"), duration=1.0, start=start)
+    assert run["disk.yaw"][0] == pytest.approx(-5.0 + 2 * np.pi, abs=1e-14)
+    assert run["disk.spin"][0] == pytest.approx(40.0 - 12 * np.pi, abs=1e-13)
+    assert run["disk.spin"][-1] < -np.pi and np.abs(np.diff(run["disk.spin"])).max() < 1.0

@@ -18,7 +18,7 @@ import numpy as np
 from noslip import spatial
 from noslip.engines.system import Array, System
 from noslip.simulation.start import Start, given_coordinates
-from noslip.simulation.start_angles import Held, angles_now, partly_rated, releases
+from noslip.simulation.start_angles import Held, partly_rated, releases, start_angles
 from noslip.simulation.start_rows import Layout, Orientation
 
 _SAME = 1e-9  # angles and rates that agree to this are those that were held
@@ -129,7 +129,7 @@ class OrientationTangents:
         """d' − C'v of an orientation's rows, and C'ᵀλ on the tree speeds."""
         o = next(o for o in self.layout.orientations if o.joint == joint)
         held = next((h for h in self.rated if h.orientation is o), None)
-        angles = np.array(self._angles(o))
+        angles = np.array(start_angles(o, self.given, self.start.q))
         W = _axes(angles, o.angles.sequence)
         moved = self._angle_tangent(o, change, q, W)
         turned = _axes_tangent(W, moved)
@@ -156,11 +156,6 @@ class OrientationTangents:
         ]
         return [*partly, *others]
 
-    def _angles(self, o: Orientation) -> list[float]:
-        if all(n in self.given for n in o.angle_names):
-            return [float(self.given[n]) for n in o.angle_names]
-        return angles_now(o, self.start.q)
-
     def _angle_tangent(
         self, o: Orientation, change: Mapping[str, float], q: Array, W: Array
     ) -> Array:
@@ -181,7 +176,7 @@ def _quaternion(o: Orientation) -> slice:
 def _keeps(held: tuple[Held, ...], q: Array) -> bool:
     """Whether the angles that would be held have the values they would be held at."""
     for h in held:
-        now = angles_now(h.orientation, q)
+        now = h.angles(q)
         off = [now[k] - value for k, value in zip(h.places, h.values, strict=True)]
         if np.abs(np.angle(np.exp(1j * np.array(off)))).max(initial=0.0) > _SAME:
             return False
@@ -190,8 +185,7 @@ def _keeps(held: tuple[Held, ...], q: Array) -> bool:
 
 def _turns_as_given(o: Orientation, given: Mapping[str, float], start: Start) -> bool:
     """Whether the angular velocity is that of the given rates, with zero for the others."""
-    angles = [float(given[n]) for n in o.angle_names if n in given]
-    angles = angles if len(angles) == 3 else angles_now(o, start.q)
+    angles = start_angles(o, given, start.q)
     rates = [float(given.get(n, 0.0)) for n in o.rate_names]
     omega = np.array(spatial.angular_velocity(angles, rates, o.angles.sequence))
     off = np.abs(start.v[o.speed : o.speed + 3] - omega).max()

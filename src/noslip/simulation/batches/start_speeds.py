@@ -25,6 +25,7 @@ from noslip.simulation.batches.algebra import (
     pseudo_inverse,
 )
 from noslip.simulation.batches.arrays import Array
+from noslip.simulation.start_angles import other_angles
 from noslip.simulation.start_rows import Layout, Orientation, Rows
 from noslip.spatial import intrinsic_angles
 
@@ -82,10 +83,18 @@ def _angles(o: Orientation, given: Mapping[str, Array], q: Array) -> list[Array]
     if all(name in given for name in o.angle_names):
         return given_values(o.angle_names, given, len(q))
     quaternion = list(q[:, o.quaternion : o.quaternion + 4].T)
-    atan2 = partial(each, math.atan2)
-    return intrinsic_angles(
-        quaternion, o.angles.sequence, atan2, lambda x, y: np.sqrt(x * x + y * y)
-    )
+    atan2, sequence = partial(each, math.atan2), o.angles.sequence
+    angles = intrinsic_angles(quaternion, sequence, atan2, lambda x, y: np.sqrt(x * x + y * y))
+    if o.angle_names[1] not in given:
+        return angles
+    # of the two sets of angles the one nearer to the given middle angle
+    other, middle = other_angles(angles, sequence), given[o.angle_names[1]]
+    is_nearer = _apart(other[1], middle) < _apart(angles[1], middle)
+    return [np.where(is_nearer, b, a) for a, b in zip(angles, other, strict=True)]
+
+
+def _apart(a: Array, b: Array) -> Array:
+    return np.abs(np.remainder(a - b + math.pi, 2 * math.pi) - math.pi)
 
 
 def given_values(names: tuple[str, ...], given: Mapping[str, Array], n: int) -> list[Array]:
