@@ -49,6 +49,13 @@ ASKED = {
         lambda s, true: ns.simulate(s, duration=0.1, start={"swing.angle": true}),
         "'swing.angle' starts at ", "start of model",
     ),
+    "input": (
+        lambda s, true: ns.simulate(s, duration=0.1, inputs={"torque": true}),
+        "input 'torque' is ", "inputs of model",
+    ),
+    "duration": (
+        lambda s, true: ns.simulate(s, duration=true), "the duration is ", "simulation of model",
+    ),
     "samples": (
         lambda s, true: ns.simulate(s, duration=1.0, samples=true),
         "the number of samples asked for is ", "simulation of model",

@@ -129,7 +129,7 @@ def _fault(
         return f"at most {max_steps} steps are allowed", fix
     if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
         return f"the run starts at {start_time} s", "give start_time=…, a finite time in s"
-    is_number = isinstance(duration, _NUMBER)
+    is_number = isinstance(duration, _NUMBER) and not isinstance(duration, bool)
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
         return f"the duration is {shown}", "give a positive time in s"

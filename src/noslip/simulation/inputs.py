@@ -20,6 +20,7 @@ from noslip.engines.native import NativeFunction
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.numeric import is_truth
 from noslip.simulation.input_expressions import inputs_expression, table_entries, traced_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator, InputSpec, Table
 from noslip.simulation.plan import EMPTY
@@ -141,7 +142,7 @@ def input_place(system: System, name: str) -> tuple[int, int]:
 def input_number(spec: Any, name: str, system: System) -> float:
     """The value of an input that is a number."""
     try:
-        value = float(spec)
+        value = float("nan") if is_truth(spec) else float(spec)
     except (TypeError, ValueError):
         value = float("nan")
     if not np.isfinite(value):
