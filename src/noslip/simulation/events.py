@@ -38,12 +38,14 @@ class Watched(NamedTuple):
     function : of (t, x, inputs, [angles where they were last looked at; parameters]).
     num_endings, num_events, num_angles : how many of its values end the run, are noted, and are
         angles to go on from.
+    notes : on those that never change, for the result.
     """
 
     function: NativeFunction | None = None
     num_endings: int = 0
     num_events: int = 0
     num_angles: int = 0
+    notes: tuple[str, ...] = ()
 
     def directions(self) -> Array:
         """Zero for events that count in both directions, NaN for angles, which never do."""
@@ -105,7 +107,17 @@ def compile_events(
         given = (symbols.t, system.state, system.equations.inputs, ca.vertcat(near, symbols.params))
         program = trace_program("events", given, ca.densify(system.fold(values)))
         function = compile_native([program])["events"]
-        return Watched(function, len(stop), len(events), near.shape[0])
+        notes = _notes(texts, values, ca.vertcat(*given[:3]))
+        return Watched(function, len(stop), len(events), near.shape[0], notes)
 
     key = texts_key(stop, events, definitions)
     return make() if key is None else system.kept(("events", key), make)
+
+
+def _notes(texts: Mapping[str, str], values: ca.SX, changing: ca.SX) -> tuple[str, ...]:
+    """Words on events that depend on nothing that changes during a run."""
+    return tuple(
+        f"{where} never crosses zero: '{text}' depends on neither time nor motion"
+        for k, (where, text) in enumerate(texts.items())
+        if not ca.depends_on(values[k], changing)
+    )

@@ -200,6 +200,8 @@ def simulate(
         atol,
         method,
     )
+    if watched.notes:
+        trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + watched.notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
     told = broken_guard(here, here_plan.generator, t, result.state, here_plan.parameters)

@@ -126,3 +126,33 @@ def test_one_name_for_both_is_refused(pendulum):
 def test_an_expression_without_a_name_is_refused(pendulum, word):
     with pytest.raises(TypeError, match="pass names and expressions"):
         ns.simulate(pendulum, duration=1.0, **{word: "swing.angle"})
+
+
+def test_what_can_never_cross_zero_is_noted(pendulum):
+    """A stop of numbers alone is more often a slip than a wish; the run goes to its end."""
+    words = "depends on neither time nor motion"
+    run = ns.simulate(
+        pendulum,
+        duration=0.5,
+        stop={"far": "reach - 3", "low": "swing.angle - 9", "late": "t - far_off"},
+        events={"still": "0*swing.angle", "turn": "swing.rate"},
+        definitions={"reach": "4", "far_off": "reach + 5"},
+    )
+    assert run.ending is ns.Ending.FINISHED
+    assert run.notes == (
+        f"stop 'far' never crosses zero: 'reach - 3' {words}",
+        f"event 'still' never crosses zero: '0*swing.angle' {words}",
+    )
+    moving = ns.simulate(pendulum, duration=0.5, stop={"low": "swing.angle - 9"})
+    assert moving.notes == ()
+
+
+def test_the_note_comes_after_those_of_the_inputs(system_of):
+    def law(t, q, v):
+        return 0.0
+
+    run = ns.simulate(
+        system_of("pendulum"), duration=0.1, inputs={"torque": law}, stop={"heavy": "m - 100"}
+    )
+    assert "Python callable" in run.notes[0]
+    assert run.notes[1].startswith("stop 'heavy' never crosses zero: 'm - 100'")
