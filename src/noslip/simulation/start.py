@@ -18,7 +18,6 @@ from noslip import spatial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.small_matrices import largest
-from noslip.simulation.start_angles import releases
 from noslip.simulation.start_closing import close
 from noslip.simulation.start_rows import Layout, layout_of
 from noslip.simulation.start_speeds import fit_speeds
@@ -77,7 +76,7 @@ def complete_start(
     _check_names(system, layout, given)
     q, fixed = given_coordinates(system, layout, given)
     w = np.zeros(len(system.model.speed_inputs))
-    q, rows = close(system, layout, q, fixed, releases(layout, given), time, w, params)
+    q, rows = close(system, layout, q, fixed, given, time, w, params)
     if speed_inputs is not None:
         w = speed_inputs(q)
         rows = layout.rows(time, q, w, params)

@@ -10,13 +10,14 @@ least one that mends the rows and leaves what is held,
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.small_matrices import largest, least_squares
-from noslip.simulation.start_angles import Held
+from noslip.simulation.start_angles import Held, releases
 from noslip.simulation.start_rows import Layout, Rows, layout_of
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
@@ -28,7 +29,7 @@ def close(
     layout: Layout,
     q: Array,
     fixed: list[int],
-    partly: list[tuple[Held, ...]],
+    given: Mapping[str, float],
     time: float,
     w: Array,
     params: Array,
@@ -49,8 +50,9 @@ def close(
     if largest(rows.g) <= tolerance:
         return closed, rows
     held: tuple[Held, ...] = ()
-    given, turned = fixed, {k for tries in partly for h in tries for k in h.quaternion}
-    fixed = [k for k in given if k not in turned]
+    partly = releases(layout, given)
+    turned = {k for tries in partly for h in tries for k in h.quaternion}
+    all_fixed, fixed = fixed, [k for k in fixed if k not in turned]
     for held in partly:
         closed, rows = solve(q, fixed, held)
         if largest(rows.g) <= tolerance:
@@ -65,7 +67,7 @@ def close(
         closed, rows = solve(moved, fixed, held)
         if largest(rows.g) <= tolerance:
             return closed, rows
-    raise _contradiction(system, first, first_rows.g, given)
+    raise _contradiction(system, first, first_rows.g, all_fixed)
 
 
 def _newton(
