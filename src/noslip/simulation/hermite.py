@@ -84,6 +84,15 @@ def node_product(x, at):
 
 
 @fused
+def largest(x, start, end):
+    """The largest w between two places, nearly."""
+    most = 0.0
+    for share in LOOKS:
+        most = max(most, node_product(x, start + share * (end - start))[0])
+    return most
+
+
+@fused
 def look(x):
     """Where between 0 and 1 the slope tells most: that place, w' there, and the largest w.
 

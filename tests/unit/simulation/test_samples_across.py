@@ -80,6 +80,17 @@ def test_the_last_steps_after_a_fast_start(system_of, duration, tolerance):
     assert off < off_single + 1.5
 
 
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
+@pytest.mark.parametrize("name", STARTS)
+def test_a_sample_does_not_depend_on_the_others_asked_for(system_of, name, tolerance):
+    system = system_of(name)
+    common = {"start": STARTS[name], "duration": 6.0, "rtol": tolerance, "atol": tolerance}
+    many = ns.simulate(system, **common, samples=401)
+    few = ns.simulate(system, **common, samples=many.t[17::57])
+    assert np.array_equal(few.q, many.q[17::57])
+    assert np.array_equal(few.v, many.v[17::57])
+
+
 def test_inputs_work_and_positions_at_samples(system_of):
     """What is found at a sample, not interpolated: inputs, rows and the energy balance."""
     system = system_of("agv")

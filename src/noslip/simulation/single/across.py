@@ -1,10 +1,12 @@
-"""States within a step from the ends of several: the polynomial through eight of them.
+"""States within steps from the ends of several: the polynomial through eight of them.
 
 Of a motion without breaks the states and rates at eight consecutive ends of steps determine a
-polynomial of degree 15, see `hermite.py`. It costs one evaluation a step, which tells how far it is
-off and makes up for most of that. Places are fractions θ of a step, from its start.
+polynomial of degree 15, see `hermite.py`. One evaluation, in the middle one of the seven steps,
+tells how far it is off in that step and in the two beside it, and makes up for most of that. So
+three steps report together, when three more are done. The first and the last steps of a run, and
+those for which that is not good enough, report one by one, each with an evaluation of its own.
 
-A step reports when three more are done, or when the run ends.
+Places are fractions θ of the step with the evaluation, from its start.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from noslip.simulation.weighted import weighted_nodes
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
 # themselves shows in the same number, at half its size or more, and is not corrected.
 LEFT_SHARE = 0.7
-# In the last steps of a run, after most of the nodes, one slope tells less.
-LAST_SHARE = 3.0 * LEFT_SHARE
+# Of steps beside that of the evaluation, and of the last ones of a run, it tells less.
+BESIDE_SHARE = 3.0 * LEFT_SHARE
 # Neighboring steps of a motion without breaks differ by less than this factor.
 UNEVEN = 2.5
 
@@ -62,8 +64,8 @@ def state_across(s, h, theta, out):
 
 
 @fused
-def across_is_rough(s, k, t, h):
-    """Whether the polynomial through all nodes misses the tolerance in step k.
+def across_is_rough(s, k, t, h, is_beside):
+    """Whether the polynomial through all nodes misses the tolerance in step k, or beside it.
 
     Leaves what `state_across` needs. How far it is off is known from how far it misses the
     differential equation at one place, as with dense output.
@@ -83,8 +85,13 @@ def across_is_rough(s, k, t, h):
     hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), at, _stencil(s, 3), _stencil(s, 4))
     _add_nodes(s, h, s.F)
     following = s.nodes + 8 * (((k + 1) & (s.num_nodes - 1)) * s.node_size + LANES)
-    share = LAST_SHARE if k + NUM_NODES // 2 > s.steps else LEFT_SHARE
-    share *= largest / steepest
+    is_last = k + NUM_NODES // 2 > s.steps + 1
+    share = largest * (BESIDE_SHARE if is_last else LEFT_SHARE)
+    if is_beside:
+        before, after = (time_of(s, k - 1) - t) / h, (time_of(s, k + 2) - t) / h
+        largest = max(hermite.largest(x, before, 0.0), hermite.largest(x, 1.0, after))
+        share = max(share, largest * BESIDE_SHARE)
+    share /= steepest
     rates, y, end, absolute = reals(row), reals(s.y), reals(following), reals(s.absolute)
     total = 0.0
     for i in range(s.ny):
@@ -127,6 +134,18 @@ def _report_itself(s, t, h, t_new):
 
 
 @fused
+def _record_across(s, t, h, t_end):
+    """Record the samples before a time from the polynomial that was looked at: a verdict."""
+    while is_wanted(s, t_end):
+        time = reals(s.sample_times)[s.filled]
+        state_across(s, h, (time - t) / h, s.point)
+        if not settle(s, time, s.point):
+            return PROJECTION_FAILED
+        record(s, time, s.point)
+    return ACCEPTED
+
+
+@fused
 def _report(s, k, t_new):
     """Record the samples within step k, whose node is entered: a verdict.
 
@@ -135,15 +154,32 @@ def _report(s, k, t_new):
     """
     t = reals(s.node)[0]
     h = t_new - t
-    if s.steps < NUM_NODES - 1 or not _are_even(s) or across_is_rough(s, k, t, h):
+    if s.steps < NUM_NODES - 1 or not _are_even(s) or across_is_rough(s, k, t, h, False):
         return _report_itself(s, t, h, t_new)
-    while is_wanted(s, t_new):
-        time = reals(s.sample_times)[s.filled]
-        state_across(s, h, (time - t) / h, s.point)
-        if not settle(s, time, s.point):
-            return PROJECTION_FAILED
-        record(s, time, s.point)
-    return ACCEPTED
+    return _record_across(s, t, h, t_new)
+
+
+@fused
+def _report_three(s, k):
+    """Let step k and those beside it report together; False if they have to do so one by one."""
+    if s.steps < NUM_NODES - 1 or not is_wanted(s, time_of(s, k + 2)) or not _are_even(s):
+        return False
+    enter_node(s, k)
+    t = reals(s.node)[0]
+    h = time_of(s, k + 1) - t
+    if across_is_rough(s, k, t, h, True):
+        return False
+    for j in range(k - 1, k + 2):
+        t_new = time_of(s, j + 1)
+        s.code = _record_across(s, t, h, t_new)
+        if s.code != ACCEPTED:
+            enter_node(s, j)
+            return True
+        enter_node(s, j + 1)
+        record_samples_at(s, t_new)
+        enter_node(s, k)
+        s.reported += 1
+    return True
 
 
 @unit
@@ -157,6 +193,11 @@ def report_steps(here):
     s.code = ACCEPTED
     while s.reported < s.limit:
         k = s.reported
+        # the middle one of the steps between the nodes is the next
+        if k + 1 + NUM_NODES // 2 == s.steps and _report_three(s, k + 1):
+            if s.code != ACCEPTED:
+                return
+            continue
         t_new = time_of(s, k + 1)
         if is_wanted(s, t_new):
             enter_node(s, k)

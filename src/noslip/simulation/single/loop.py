@@ -211,8 +211,8 @@ def integrate(setup):
         reals(s.status)[1], reals(s.status)[2] = t, s.steps
         if code == EVENT:
             break
-        if is_smooth and s.steps >= NUM_NODES - 1:
-            code = _report_steps(s, s.steps + 1 - NUM_NODES // 2)
+        if is_smooth and s.steps >= NUM_NODES - 1 and s.steps - s.reported > NUM_NODES // 2:
+            code = _report_steps(s, s.steps + 2 - NUM_NODES // 2)
             if code != ACCEPTED:
                 break
         if not lands:
