@@ -89,12 +89,15 @@ def check_run(
     if fault is not None:
         raise refused(*fault)
     whole = "give a whole number, or the times in s as an array"
-    try:
-        count = _count(samples)
-    except (TypeError, ValueError):
-        raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
-    if not isinstance(samples, _COUNT) and not np.ndim(samples):
-        raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
+    count = samples
+    if not isinstance(samples, _COUNT):
+        try:
+            times = np.asarray(samples, dtype=float)
+        except (TypeError, ValueError):
+            raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
+        if not times.ndim:
+            raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
+        count = times.size
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
@@ -200,11 +203,6 @@ def _increases(times: Array, start_time: float, duration: float) -> bool:
     if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
         return False
     return times.size < 3 or np.count_nonzero(times[1:] >= times[:-1]) == times.size - 1
-
-
-def _count(samples: Any) -> int:
-    """How many samples a number or times ask for."""
-    return int(samples) if isinstance(samples, _COUNT) else np.asarray(samples, dtype=float).size
 
 
 def _within(value: Any, lower: float, upper: float) -> bool:

@@ -49,6 +49,7 @@ class _Layout:
     `shared` are fields of a trajectory; columns of states and outputs are the same in every basis.
     """
 
+    where: str  # for errors
     shared: dict[str, Any]
     parameters: dict[str, float]  # nominal
     nominal: bytes  # their values
@@ -95,7 +96,7 @@ def assemble(
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
     ending, message = ending_of(result, last, stop)
-    crossings = _crossings(system, segments, values, stop or {}, events or {})
+    crossings = _crossings(system, segments, values, stop or {}, events or {}, layout.where)
     steps, rejections, evaluations = counts
     fields = {
         **layout.shared,
@@ -159,6 +160,7 @@ def _make_layout(system: System) -> _Layout:
     after_g = after_rows + kin.g.shape[0]
     after_eta = num_q + kin.num_independent_speeds
     return _Layout(
+        where=f"trajectory of model '{system.model.name}'",
         shared={
             "model": system.model,
             "coordinates": system.coordinates,
@@ -214,9 +216,9 @@ def _crossings(
     values: Array,
     stop: Mapping[str, str],
     events: Mapping[str, str],
+    where: str,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Times and states [q; v] of each event, in the order of time."""
-    where = f"trajectory of model '{system.model.name}'"
     times, states = Named("event", where, NO_EVENTS), Named("event", where, NO_EVENTS)
     if not events:
         return times, states
