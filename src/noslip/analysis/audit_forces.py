@@ -108,7 +108,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
 def _determines_motion(system: System, at: tuple[Array, Array, Array, Array]) -> NDArray[np.bool_]:
     """(n,) whether the system's independent speeds determine the motion at each sample."""
     health = system.rates.map(*at)[:, system.num_states :]
-    return np.all(health > np.array([h.limit for h in system.health]), axis=1)
+    return np.all(np.abs(health) > np.array([h.limit for h in system.health]), axis=1)
 
 
 def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:

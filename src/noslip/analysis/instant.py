@@ -167,7 +167,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     x = np.concatenate([start.q, start.eta, start.mu, work])
     rates = system.rates(t, x, u, params)
     for health, value in zip(system.health, rates[system.num_states :], strict=True):
-        if not value > health.limit:
+        if not abs(value) > health.limit:
             if health.kind == "basis":
                 # another choice of independent speeds is regular here
                 probe = dataclasses.replace(kin.probe, params=params)

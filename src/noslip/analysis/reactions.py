@@ -119,7 +119,7 @@ def sampled(system: System, run: Trajectory, function: str) -> Array:
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]
     floors = [h.floor if h.kind == "basis" else -np.inf for h in system.health]
-    for k in np.flatnonzero(~np.all(health >= np.array(floors), axis=1)):
+    for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
         t, q = float(run.t[k]), run.q[k]
         probe = dataclasses.replace(system.kinematics.probe, params=at[3])
         chosen = independent_columns(probe, system.kinematics.kept, [(t, q)])

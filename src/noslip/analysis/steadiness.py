@@ -121,7 +121,7 @@ def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Arra
     eta = kin.independent_rows(start.time, start.q, params) @ start.v
     rates = system.rates(start.time, np.concatenate([start.q, eta, work]), inputs, params)
     for health, value in zip(system.health, rates[system.num_states :], strict=True):
-        if value > health.limit:
+        if abs(value) > health.limit:
             continue
         if health.kind == "basis":
             probe = dataclasses.replace(kin.probe, params=params)

@@ -99,7 +99,10 @@ def blocks(equations: Equations) -> ca.SX:
 
 
 def mass_health(equations: Equations) -> tuple[Health, ...]:
-    """Least pivot of the reduced mass matrix relative to its diagonal, where it can change."""
+    """Least pivot of the reduced mass matrix relative to its diagonal, where it can change.
+
+    One below zero is as bad as zero.
+    """
     kin, (_, pivots, mass) = equations.kinematics, equations.solution
     # a recursion forms no mass matrix; should a joint lose its inertia, its rates are not finite
     if mass is None:
@@ -116,7 +119,7 @@ def mass_health(equations: Equations) -> tuple[Health, ...]:
         Health(
             name="mass matrix",
             kind="mass",
-            value=least,
+            value=ca.fmax(least, 0),
             floor=1e-12,
             limit=1e-12,
             sentence="the reduced mass matrix is singular here: a freedom has no inertia",

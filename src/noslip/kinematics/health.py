@@ -21,9 +21,11 @@ class Health:
     ----------
     name : what it watches.
     kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
-    value : traced, about 1 at ordinary configurations.
-    floor : below it another choice of independent speeds is taken.
-    limit : below it, or below the floor where there is no other choice to take, the run stops.
+    value : traced, about 1 in magnitude at ordinary configurations. That of a basis changes its
+        sign where it passes zero, so that no step leaps over such a place unseen.
+    floor : nearer to zero another choice of independent speeds is taken.
+    limit : nearer than that, or than the floor where there is no other choice to take, the run
+        stops.
     sentence : what the user reads then.
     """
 
@@ -48,10 +50,7 @@ def find_health(
     if moving:
         values = ca.Function("p", [symbols.t, symbols.q, symbols.params], [stack(moving)])
         numbers = np.array([np.array(values(t, q, probe.params)).ravel() for t, q in samples])
-        usual = np.nanmedian(numbers, axis=0)
-        least = moving[0] / float(usual[0])
-        for pivot, scale in zip(moving[1:], usual[1:], strict=True):
-            least = ca.fmin(least, pivot / float(scale))
+        least = _least(moving, np.nanmedian(np.abs(numbers), axis=0))
         result.append(
             Health(
                 name="independent speeds",
@@ -77,3 +76,22 @@ def find_health(
                 )
             )
     return tuple(result)
+
+
+def _least(pivots: list[ca.SX], usual: Array) -> ca.SX:
+    """The least magnitude of pivots over their usual ones, with the sign of their product."""
+    least, sign = ca.SX(np.inf), ca.SX(1)
+    for pivot, scale in zip(pivots, usual, strict=True):
+        is_magnitude = _is_magnitude(pivot)
+        least = ca.fmin(least, (pivot if is_magnitude else ca.fabs(pivot)) / float(scale))
+        sign = sign if is_magnitude else sign * pivot
+    return least if sign.is_constant() else ca.copysign(least, sign)
+
+
+def _is_magnitude(value: ca.SX) -> bool:
+    """Whether a scalar is never below zero by the way it is written: a root, or a ratio of them."""
+    if value.is_constant() or value.is_symbolic():
+        return value.is_constant() and float(value) >= 0.0
+    if value.op() == ca.OP_DIV:
+        return all(_is_magnitude(value.dep(k)) for k in range(2))
+    return value.op() in (ca.OP_SQRT, ca.OP_FABS, ca.OP_SQ)

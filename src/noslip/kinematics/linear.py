@@ -16,7 +16,10 @@ from noslip.spatial import cross
 
 
 def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-    """Solution X of K X = rhs, and the magnitudes of all pivots (zero if K is singular).
+    """Solution X of K X = rhs, and all pivots: one is zero if K is singular.
+
+    The last pivot of a block has the sign of the block's determinant, which changes where the block
+    passes a singular place; the others are magnitudes.
 
     Parameters
     ----------
@@ -37,10 +40,10 @@ def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         for j in earlier:
             if K[row, j].nnz():
                 reduced = reduced - ca.mtimes(ca.densify(K[row, j]), solution[j])
-        part, magnitudes = dense_solve(ca.densify(K[row, column]), reduced)
+        part, found = dense_solve(ca.densify(K[row, column]), reduced)
         for i, j in enumerate(column):
             solution[j] = part[i, :]
-        pivots += magnitudes
+        pivots += found
     return (ca.vertcat(*solution) if n else ca.SX(0, k)), pivots
 
 
@@ -56,13 +59,13 @@ def dense_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     # x_j = (rhs_i − Σ K_ik x_k) / K_ij, put into the other rows
     factors = K[rows, j] / K[i, j]
     inner = K[rows, columns] - ca.mtimes(factors, K[i, columns])
-    x, magnitudes = dense_solve(inner, rhs[rows, :] - ca.mtimes(factors, rhs[i, :]))
+    x, pivots = dense_solve(inner, rhs[rows, :] - ca.mtimes(factors, rhs[i, :]))
     eliminated = (rhs[i, :] - ca.mtimes(K[i, columns], x)) / K[i, j]
     X: list[ca.SX] = [ca.SX()] * n
     for k, column in enumerate(columns):
         X[column] = x[k, :]
     X[j] = eliminated
-    return ca.vertcat(*X), magnitudes
+    return ca.vertcat(*X), pivots
 
 
 def _numeric_pivot(K: ca.SX) -> tuple[int, int] | None:
@@ -82,10 +85,13 @@ def _numeric_pivot(K: ca.SX) -> tuple[int, int] | None:
 
 
 def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-    """Solution of a small dense system, and the magnitudes |R_kk| of its factorization K = Q R."""
+    """Solution of a small dense system, and the pivots |R_kk| of its factorization K = Q R.
+
+    The last has the sign of the determinant.
+    """
     match K.shape[0]:
         case 1:
-            return rhs / K[0, 0], [ca.fabs(K[0, 0])]
+            return rhs / K[0, 0], [K[0, 0]]
         case 2:
             return _solve_two(K, rhs)
         case 3:
@@ -95,24 +101,24 @@ def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def _solve_two(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
-    """By Cramer's rule; |R₁₁| = |k₁|, |R₂₂| = |det K| / |k₁|."""
+    """By Cramer's rule; |R₁₁| = |k₁|, ±R₂₂ = det K / |k₁|."""
     determinant = K[0, 0] * K[1, 1] - K[0, 1] * K[1, 0]
     adjugate = ca.vertcat(ca.horzcat(K[1, 1], -K[0, 1]), ca.horzcat(-K[1, 0], K[0, 0]))
     first = ca.norm_2(K[:, 0])
-    return ca.mtimes(adjugate / determinant, rhs), [first, ca.fabs(determinant) / first]
+    return ca.mtimes(adjugate / determinant, rhs), [first, determinant / first]
 
 
 def _solve_three(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """By cross products of the columns, the rows of the inverse but for the determinant.
 
-    |R₁₁| = |k₁|, |R₂₂| = |k₁ × k₂| / |k₁|, |R₃₃| = |det K| / |k₁ × k₂|
+    |R₁₁| = |k₁|, |R₂₂| = |k₁ × k₂| / |k₁|, ±R₃₃ = det K / |k₁ × k₂|
     """
     k = [K[:, j] for j in range(3)]
     across = [cross(k[1], k[2]), cross(k[2], k[0]), cross(k[0], k[1])]
     determinant = ca.dot(k[0], across[0])
     inverse = ca.vertcat(*[row.T for row in across]) / determinant
     first, second = ca.norm_2(k[0]), ca.norm_2(across[2])
-    return ca.mtimes(inverse, rhs), [first, second / first, ca.fabs(determinant) / second]
+    return ca.mtimes(inverse, rhs), [first, second / first, determinant / second]
 
 
 def _reflected_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
@@ -135,7 +141,11 @@ def _reflected_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
         for j in range(k + 1, n):
             known = known - R[k, j] * X[j]
         X[k] = known / R[k, k]
-    return ca.vertcat(*X), [ca.fabs(R[k, k]) for k in range(n)]
+    # every reflection turns the determinant's sign
+    last = R[n - 1, n - 1] if n % 2 else -R[n - 1, n - 1]
+    for k in range(n - 1):
+        last = ca.if_else(R[k, k] > 0, last, -last)
+    return ca.vertcat(*X), [*[ca.fabs(R[k, k]) for k in range(n - 1)], last]
 
 
 def symmetric_factors(M: ca.SX) -> tuple[list[list[ca.SX]], list[ca.SX]]:

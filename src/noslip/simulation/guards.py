@@ -30,10 +30,11 @@ class Guard(NamedTuple):
 
 
 def conditioning(pivots: list[ca.SX]) -> ca.SX:
-    """The smallest of some pivots over the largest, traced."""
-    smallest = largest = pivots[0]
+    """The smallest of some pivots over the largest in magnitude, traced."""
+    smallest = largest = ca.fabs(pivots[0])
     for pivot in pivots[1:]:
-        smallest, largest = ca.fmin(smallest, pivot), ca.fmax(largest, pivot)
+        magnitude = ca.fabs(pivot)
+        smallest, largest = ca.fmin(smallest, magnitude), ca.fmax(largest, magnitude)
     return smallest / largest
 
 

@@ -8,7 +8,7 @@ from noslip.kinematics.linear import block_solve, orthogonal_solve, symmetric_so
 
 
 def solved(solve, K, B):
-    """The traced solution at numbers, with the magnitudes of its pivots."""
+    """The traced solution at numbers, with its pivots."""
     n, k = K.shape[0], B.shape[1]
     # structural zeros and ones stay, so that the block form and numeric pivots are used
     symbols = ca.SX.sym("K", n, n)
@@ -46,22 +46,27 @@ def test_rotation_is_solved_at_every_angle(angle):
     K = ca.vertcat(ca.horzcat(ca.cos(psi), -ca.sin(psi)), ca.horzcat(ca.sin(psi), ca.cos(psi)))
     X, pivots = orthogonal_solve(K, ca.DM([1.0, 2.0]))
     f = ca.Function("f", [psi], [X, ca.vertcat(*pivots)])
-    x, magnitudes = (np.array(e).ravel() for e in f(angle))
+    x, found = (np.array(e).ravel() for e in f(angle))
     assert x == pytest.approx([c + 2 * s, -s + 2 * c], abs=1e-15)
-    assert magnitudes == pytest.approx([1.0, 1.0], abs=1e-15)
+    assert found == pytest.approx([1.0, 1.0], abs=1e-15)
 
 
-def test_product_of_pivots_is_the_determinant(rng):
-    for n in (2, 3, 4):
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
+def test_product_of_pivots_is_the_determinant_with_its_sign(n, rng):
+    signs = set()
+    for _ in range(20):
         K = rng.normal(size=(n, n))
         _, pivots = solved(orthogonal_solve, K, np.ones((n, 1)))
-        assert np.prod(pivots) == pytest.approx(abs(np.linalg.det(K)), rel=1e-12)
+        assert np.prod(pivots) == pytest.approx(np.linalg.det(K), rel=1e-11)
+        assert np.all(pivots[:-1] > 0.0)
+        signs.add(float(np.sign(pivots[-1, 0])))
+    assert signs == {-1.0, 1.0}
 
 
 def test_pivot_of_a_singular_matrix_vanishes():
     K = np.array([[1.1, 2.2], [2.2, 4.4]])
     _, pivots = solved(orthogonal_solve, K, np.ones((2, 1)))
-    assert np.min(pivots) < 1e-15
+    assert np.min(np.abs(pivots)) < 1e-15
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])

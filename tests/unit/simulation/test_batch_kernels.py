@@ -120,8 +120,11 @@ def test_conditions(step, rng):
     floors = np.full((2, LANES), 0.5)
     health = np.full((2, LANES), 0.6)
     health[1, 4], health[0, 5], healthy[6] = 0.4, np.nan, 0
+    # on its own side of zero, on the other, and near it on its own
+    health[1, :3], floors[1, :2] = (-0.6, 0.6, -0.6), -0.5
+    health[0, 3], floors[0, 3] = -0.4, -0.5
     call(named("is_healthy"), health, floors, healthy, 2, 0)
-    assert healthy.tolist() == [-1, -1, -1, -1, 0, 0, 0, -1]
+    assert healthy.tolist() == [-1, 0, 0, 0, 0, 0, 0, -1]
 
 
 def test_dense_output_is_rough_where_it_misses_the_equation(step, rng):

@@ -53,6 +53,17 @@ class TestEndings:
         assert result.state[0] == pytest.approx(1.0 - result.time, rel=1e-12)
         assert result.times[-1] == pytest.approx(0.9)
 
+    @pytest.mark.parametrize("method", [rules.DOP853, rules.RK4])
+    def test_health_may_be_on_either_side_of_zero_but_does_not_pass_it(self, method):
+        # the health falls from where it starts; a step of 0.7 would leap from 0.3 to −0.4
+        common = {"parameters": np.ones(1), "health_floors": np.array([0.0, 0.1]), "method": method}
+        common |= {"max_step": 0.7, "step": 0.7, "sample_times": np.array([0.0])}
+        below = run(sinking, [-0.3], 3.0, **common)
+        assert (below.code, below.time) == (rules.FINISHED, 3.0)
+        above = run(sinking, [1.0], 3.0, **common)
+        assert (above.code, above.index) == (rules.SINGULAR, 1)
+        assert above.time < (1.5 if method == rules.RK4 else 0.951)
+
     def test_health_that_is_nan_counts_as_below(self):
         result = run(sinking, [0.0], 3.0, parameters=[np.nan], health_floors=np.zeros(2))
         assert (result.code, result.index, result.time) == (rules.SINGULAR, 1, 0.0)

@@ -203,11 +203,12 @@ def _is_finite(lanes: int) -> RowKernel:
 
 
 def _is_healthy(lanes: int) -> RowKernel:
-    """Whether a condition holds and all health values are at least the floors."""
+    """Whether a condition holds and all health values are on the far side of the floors."""
     w = RowKernel("is_healthy", ("health", "floors", "condition"), lanes)
     before = w.loaded_condition("condition")
     (count,) = w.begin_rows(0.0)
-    is_met = w.load_row("health") >= w.load_row("floors")
+    floor = w.load_row("floors")
+    is_met = w.load_row("health") * floor >= floor * floor
     (count,) = w.end_rows(w.where(is_met, count, count + 1.0))
     w.store("condition", w.as_words(before & count.equals(0.0)))
     return w

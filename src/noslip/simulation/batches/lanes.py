@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from noslip.simulation.batches.conditions import any_of, blend, is_finite
-from noslip.simulation.batches.rates import evaluate, find_inputs, first_unhealthy
+from noslip.simulation.batches.rates import evaluate, find_inputs, first_unhealthy, take_sides
 from noslip.simulation.batches.setup import (
     BEGIN,
     CODE,
@@ -172,6 +172,8 @@ def start(s):
     for j in range(lanes):
         if select[j] == 0:
             continue
+        if word(s, FIRST)[j] != 0:
+            take_sides(s, j)
         stale[j], finite[j], unhealthy[j] = 0, word(s, MASK)[j], first_unhealthy(s, j)
         word(s, EVALUATIONS)[j] += 1
         is_first = finite[j] != 0 and unhealthy[j] < 0 and h[j] <= 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from noslip.simulation.batches.setup import (
     H_TRY,
     HEALTHY,
@@ -71,10 +73,21 @@ def evaluate_stages(s, kernels, first, count):
 
 
 @native
-def first_unhealthy(s, j):
-    """First health value of a lane that is below its floor or nan, or −1."""
+def take_sides(s, j):
+    """Let every floor of a lane be on the side of zero where the health value is now."""
     for k in range(s.num_health):
         place = k * s.lanes + j
-        if not reals(s.health)[place] >= reals(s.floors)[place]:
+        for floors in (s.floors, s.stage_floors, s.near_floors):
+            floor = reals(floors)[place]
+            reals(floors)[place] = math.copysign(floor, reals(s.health)[place])
+
+
+@native
+def first_unhealthy(s, j):
+    """First health value of a lane nearer to zero than its floor, beyond zero or nan, or −1."""
+    for k in range(s.num_health):
+        place = k * s.lanes + j
+        floor = reals(s.floors)[place]
+        if not reals(s.health)[place] * floor >= floor * floor:
             return k
     return -1

@@ -72,6 +72,7 @@ from noslip.simulation.single.rates import (
     evaluate,
     first_unhealthy,
     rates_at,
+    take_sides,
     update_generator,
 )
 from noslip.simulation.single.samples import is_wanted, record_samples_at
@@ -171,6 +172,8 @@ def integrate(setup):
             enter_segments(s, t + smallest)
             updates = update_generator(s, t + smallest, updates)
             evaluate(s, t, s.y, s.K)
+            if s.steps == 0:
+                take_sides(s)
             is_stale, is_finite, unhealthy = False, all_finite(s.K, s.ny), first_unhealthy(s, 1.0)
             if is_finite and unhealthy < 0:
                 h = max(h if h > 0.0 else first_step(s, t, min(max_step, stop - t)), smallest)

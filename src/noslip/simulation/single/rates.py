@@ -50,11 +50,22 @@ def evaluate(s, t, y, out):
 
 
 @fused
-def first_unhealthy(s, share):
-    """Index of the first health value below a share of its floor or NaN, or −1."""
+def take_sides(s):
+    """Let every floor be on the side of zero where the health value is now."""
     health, floors = reals(s.health), reals(s.floors)
     for k in range(s.num_health):
-        if not health[k] >= share * floors[k]:
+        floors[k] = math.copysign(floors[k], health[k])
+
+
+@fused
+def first_unhealthy(s, share):
+    """Index of the first health value nearer to zero than a share of its floor, or −1.
+
+    One on the other side of zero is, and so is NaN.
+    """
+    health, floors = reals(s.health), reals(s.floors)
+    for k in range(s.num_health):
+        if not health[k] * floors[k] >= share * floors[k] * floors[k]:
             return k
     return -1
 
