@@ -87,7 +87,7 @@ def _moved(node: Node, inertia: ca.SX) -> ca.SX:
     upper, mixed, lower = inertia[:3, :3], inertia[:3, 3:], inertia[3:, 3:]
     A = ca.mtimes(R, ca.mtimes(upper, R.T))
     B = ca.mtimes(R, ca.mtimes(mixed, R.T))
-    C = ca.mtimes(R, ca.mtimes(lower, R.T))
+    C = _symmetric(ca.mtimes(R, ca.mtimes(lower, R.T)))
     pC = ca.mtimes(p, C)
     Bp = ca.mtimes(B, p)
     corner = B + pC

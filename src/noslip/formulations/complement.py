@@ -40,13 +40,14 @@ printed. With constraints that move in time the twist is V = T η + T₀ and (4)
 
 Solved equations
 ----------------
-What is compiled is (3) with fewer operations: wheels are lumped with what carries them where that
-pays, weights are an acceleration −g of the world, and what the motion needs is projected body by
-body,
+What is compiled is (3) with fewer operations: weights are an acceleration −g of the world, wheels
+are lumped with what carries them where that pays, and
 
     (5)  I η̇ = Sᵀ Q − Tᵀ (M V̇₀ + W M V),     V̇₀ at η̇ = 0 and with −g,   Q without weights
 
-The blocks of (3) are kept as they are printed.
+is summed body by body or over composite bodies (`composite`), whichever is shorter, and seen from
+the point on which a mechanism rolls (`kinematics.footing`). The blocks of (3) are kept as they are
+printed.
 
 Reference: [SahaAngeles1991], [SahaAngeles1989].
 """
@@ -65,6 +66,7 @@ from noslip.formulations.base import (
     Solution,
     solution_of,
 )
+from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
 from noslip.formulations.forces import GRAVITY, AppliedForces, applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
@@ -73,11 +75,14 @@ from noslip.formulations.tree import (
     kinetic_energy,
     lumped,
 )
+from noslip.kinematics.footing import Moved
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import Pair, Tree, accelerations, center_wrenches, twists
 
 #: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
-LONGEST_DENSE = 6
+LONGEST_DENSE = 7
+#: Freedoms of a tree without rows beyond which composite bodies are shorter than single ones.
+MOST_BODIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +110,9 @@ class NaturalComplement(AbstractFormulation):
             )
 
         def recursion() -> Solution:
-            applied = forces.Q + ca.mtimes(forces.B, kin.symbols.u)
-            convective = inverse_dynamics(kin, kin.vdot0)
-            return Solution(*articulated_solve(kin.tree, applied - convective), None)
+            needed = motion_forces(kin.tree, {}, kin.v, kin.vdot0, _world(kin))
+            right = _without_weights(kin, forces) - needed
+            return Solution(*articulated_solve(kin.tree, right), None)
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
         solve = recursion if is_long_tree else lambda: solved(kin, forces)
@@ -139,16 +144,26 @@ def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
 
 
 def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
-    """(5) solved for η̇, with lumped wheels where that is shorter: in the plane it is not."""
+    """(5) solved for η̇ by the shortest of several ways, all with the same result.
+
+    Lumping wheels does not pay in the plane, nor do composite bodies where there are few.
+    """
+    applied = _without_weights(kin, forces)
+    if kin.moved is not None:
+        return _by_composites(kin, kin.moved, applied)
+    if not kin.rows and kin.num_independent_speeds > MOST_BODIES:
+        return _by_composites(kin, None, applied)
     trees = {id(tree): tree for tree in (kin.tree, lumped(kin.tree))}
-    solutions = [_solved(kin, tree, forces) for tree in trees.values()]
+    solutions = [_by_bodies(kin, tree, applied) for tree in trees.values()]
+    if not kin.is_long:
+        solutions.append(_by_composites(kin, None, applied))
     return min(solutions, key=lambda solution: ca.n_nodes(solution.accelerations))
 
 
-def _solved(kin: Kinematics, tree: Tree, forces: AppliedForces) -> Solution:
+def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> Solution:
+    """Each body at its mass center."""
     columns = unit_speed_twists(kin, tree)
-    world = -kin.reader.vector(kin.model.gravity)
-    rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, world)
+    rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, _world(kin))
     needed = center_wrenches(tree, kin.twists, rates)
     projected = [
         sum(
@@ -157,6 +172,28 @@ def _solved(kin: Kinematics, tree: Tree, forces: AppliedForces) -> Solution:
         )
         for column in columns
     ]
+    right = ca.mtimes(kin.S.T, applied) - ca.vertcat(*projected)
+    return solution_of(generalized_inertia(tree, columns), right)
+
+
+def _by_composites(kin: Kinematics, moved: Moved | None, applied: ca.SX) -> Solution:
+    """Wheels lumped, wrenches and inertias carried to the base; there from where it rolls."""
+    tree = lumped(kin.tree)
+    known = joint_inertias(tree)
+    S, v, vdot0 = kin.S, kin.v, kin.vdot0
+    if moved is not None:
+        tree, applied = moved.footing.moved_tree(tree), moved.footing.moved_forces(applied)
+        S, v, vdot0 = moved.S, moved.v, moved.vdot0
+    needed = motion_forces(tree, known, v, vdot0, _world(kin))
+    return solution_of(composite_inertia(tree, known, S), ca.mtimes(S.T, applied - needed))
+
+
+def _world(kin: Kinematics) -> ca.SX:
+    """Acceleration of the world that stands for weights."""
+    return -kin.reader.vector(kin.model.gravity)
+
+
+def _without_weights(kin: Kinematics, forces: AppliedForces) -> ca.SX:
+    """Generalized forces on the tree speeds, inputs included, but for weights."""
     others = sum((share for name, share in forces.shares.items() if name != GRAVITY), ca.SX(0))
-    applied = ca.mtimes(kin.S.T, others + ca.mtimes(forces.B, kin.symbols.u))
-    return solution_of(generalized_inertia(tree, columns), applied - ca.vertcat(*projected))
+    return others + ca.mtimes(forces.B, kin.symbols.u)

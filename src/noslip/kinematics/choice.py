@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,9 @@ from noslip.kinematics.basis import (
 )
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.elimination import find_elimination
+from noslip.kinematics.footing import Footing, find_footing
 from noslip.kinematics.linear import block_solve
+from noslip.kinematics.rims import Rim
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
@@ -80,7 +82,9 @@ class Choice:
     names, E : independent speeds, η = E v.
     solved, P : the kept rows as they are solved, P times the kept ones.
     solved_of : the same of other traces of the contacts and rows.
-    solve : tree speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
+    solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
+    footing : where the mechanism rolls on its base; `solve` then gives speeds at that point.
+    rates : solved row → its rate at constant v, where it is known in closed form.
     """
 
     kept: tuple[int, ...]
@@ -91,6 +95,8 @@ class Choice:
     P: ca.SX
     solved_of: Callable[[tuple[ContactTrace, ...], tuple[RowTrace, ...]], ca.SX]
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
+    footing: Footing | None = None
+    rates: Mapping[int, ca.SX] = field(default_factory=dict)
 
 
 def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
@@ -108,9 +114,15 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
     kept, redundant = independent_rows(traced.probe, traced.rows, traced.samples)
     names, E = _independent_speeds(traced, independent, kept)
     _check_determined(traced, E, kept, names)
-    solved, P = _solved_rows(traced.contacts, traced.rows, kept)
+    whole = _whole_contacts(traced, kept)
+    v = traced.symbols.v
+    footing = find_footing(traced.tree, list(whole.values()), v, traced.reader)
+    rims = {} if footing is None else footing.rims
+    solved, P = _solved_rows(traced.contacts, traced.rows, kept, whole, rims)
+    K = ca.vertcat(ca.jacobian(solved, v), E)
+    if footing is not None:
+        K = _at_foot(K, footing, whole, v)
     # the block form is found by structure
-    K = ca.vertcat(ca.jacobian(solved, traced.symbols.v), E)
     return Choice(
         kept=kept,
         redundant=redundant,
@@ -118,8 +130,15 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
         E=E,
         solved=solved,
         P=P,
-        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept)[0],
+        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept, whole, rims)[0],
         solve=lambda of_rows, of_eta: block_solve(K, ca.vertcat(of_rows, of_eta)),
+        footing=footing,
+        rates={
+            k + i: rim.rate[i]
+            for k, t in whole.items()
+            if (rim := rims.get(t.contact.name))
+            for i in range(3)
+        },
     )
 
 
@@ -191,20 +210,35 @@ def _independent_speeds(
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
 
 
+def _whole_contacts(traced: Traced, kept: tuple[int, ...]) -> dict[int, ContactTrace]:
+    """Where, among the kept rows, the three rows of a contact start."""
+    names = [traced.rows[k].name for k in kept]
+    found = {}
+    for trace in traced.contacts:
+        wanted = [f"{trace.contact.name}.{part}" for part in trace.slip]
+        if wanted[0] in names:
+            k = names.index(wanted[0])
+            if names[k : k + 3] == wanted:
+                found[k] = trace
+    return found
+
+
 def _solved_rows(
-    contacts: tuple[ContactTrace, ...], rows: tuple[RowTrace, ...], kept: tuple[int, ...]
+    contacts: tuple[ContactTrace, ...],
+    rows: tuple[RowTrace, ...],
+    kept: tuple[int, ...],
+    whole: Mapping[int, ContactTrace],
+    rims: Mapping[str, Rim],
 ) -> tuple[ca.SX, ca.SX]:
-    """The kept rows as they are solved, and P: a contact with all three rows in its body's axes."""
+    """The kept rows as they are solved, and P: a contact with all three rows in a body's axes."""
     solved: list[ca.SX] = []
     blocks: list[ca.SX] = []
-    whole = {trace.contact.name: trace for trace in contacts}
-    names = [rows[k].name for k in kept]
+    traces = {t.contact.name: t for t in contacts} | {name: r.trace for name, r in rims.items()}
     k = 0
-    while k < len(names):
-        owner = names[k].rpartition(".")[0]
-        trace = whole.get(owner)
-        if trace is not None and names[k : k + 3] == [f"{owner}.{part}" for part in trace.slip]:
-            solved += ca.vertsplit(trace.velocity_D)
+    while k < len(kept):
+        if k in whole:
+            trace = traces[whole[k].contact.name]
+            solved.append(trace.velocity_D)
             blocks.append(trace.axes_D)
             k += 3
         else:
@@ -212,6 +246,16 @@ def _solved_rows(
             blocks.append(ca.SX(1))
             k += 1
     return stack(solved), block_diagonal(blocks)
+
+
+def _at_foot(K: ca.SX, footing: Footing, whole: Mapping[int, ContactTrace], v: ca.SX) -> ca.SX:
+    """The matrix of the same rows on the speeds at the point where the mechanism rolls."""
+    moved = footing.moved_forces(ca.densify(K.T)).T
+    for k, trace in whole.items():
+        if trace.contact.name in footing.rims:
+            velocity = footing.moved_velocity(trace.contact.name, v)
+            moved[k : k + 3, :] = ca.densify(ca.jacobian(velocity, v))
+    return ca.sparsify(moved)
 
 
 def _check_determined(

@@ -15,9 +15,9 @@ and the tree accelerations at η̇ = 0, written v̇₀ = Ṡη + ṡ, solve the 
 with Ȧv + ȧ the exact derivative of r at constant v. Nothing differentiates the solution of (1).
 
 A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the
-axes of the body, where its matrix is simplest: the rows of K are then P A, with P the contact's
+axes of a body, where its matrix is simplest: the rows of K are then P A, with P the contact's
 directions as columns, and the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate
-of P r is P ṙ.)
+of P r is P ṙ.) A mechanism that rolls on its base is solved for speeds at that point (`footing`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
 from noslip.kinematics.choice import Choice, Traced, choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
+from noslip.kinematics.footing import Moved
 from noslip.kinematics.health import Health, find_health
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
@@ -75,6 +76,7 @@ class Kinematics:
     v: ca.SX
     vdot0: ca.SX
     health: tuple[Health, ...]
+    moved: Moved | None = None
 
     @property
     def num_coordinates(self) -> int:
@@ -238,12 +240,16 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         ca.horzcat(ca.SX(num_rows, num_free), -at_rest),
         ca.horzcat(ca.SX.eye(num_free), ca.SX(num_free, 1)),
     )
-    S, s = ca.sparsify(basis[:, :num_free]), basis[:, num_free]
     eta = ca.SX.sym("eta", num_free)
+    S, s = ca.sparsify(basis[:, :num_free]), basis[:, num_free]
     v = ca.mtimes(S, eta) + s
+    footing = choice.footing
+    tree_speeds = footing.tree_speeds if footing else ca.densify
     # (2) the same matrix again, with the exact rate of each row at constant v
-    rate = ca.substitute([_row_rates(traced, choice, N, motion)], [symbols.v], [v])[0]
+    rates = _row_rates(traced, choice, N, motion)
+    rate = ca.substitute([rates], [symbols.v], [tree_speeds(v)])[0]
     vdot0, _ = choice.solve(-rate[:num_rows], -rate[num_rows:])
+    rolling = footing.seen_from_base(contacts) if footing else contacts
     return Kinematics(
         model=model,
         symbols=symbols,
@@ -264,11 +270,12 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         velocities=velocities,
         solved=choice.solved,
         P=choice.P,
-        S=S,
-        s=s,
-        v=v,
-        vdot0=vdot0,
-        health=find_health(symbols, probe, pivots, contacts, samples),
+        S=ca.sparsify(tree_speeds(S)),
+        s=tree_speeds(s),
+        v=tree_speeds(v),
+        vdot0=tree_speeds(vdot0),
+        health=find_health(symbols, probe, pivots, rolling, samples),
+        moved=Moved(footing=footing, S=S, v=v, vdot0=vdot0) if footing else None,
     )
 
 
@@ -279,12 +286,15 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
     rows are differentiated by it instead of by all coordinates that turn the body.
     """
     symbols, tree = traced.symbols, traced.tree
+    closed = choice.footing.rims if choice.footing else {}
     normals: dict[str, tuple[ca.SX, ca.SX, ca.SX]] = {}  # contact → symbol, value and rate
     for trace in traced.contacts:
-        n = trace.normal_D
-        if trace.contact.plane.body == WORLD and ca.depends_on(n, symbols.q):
+        name, n = trace.contact.name, trace.normal_D
+        if name in closed or trace.contact.plane.body != WORLD:
+            continue
+        if ca.depends_on(n, symbols.q):
             w_D = tree_module.turning(tree, motion, tree.index(trace.contact.body))
-            normals[trace.contact.name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
+            normals[name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
     solved = choice.solved
     if normals:
         contacts = tuple(
@@ -295,14 +305,19 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
         )
         rows = trace_rows(traced.model, tree, symbols, N, contacts, traced.reader, traced.index)
         solved = choice.solved_of(contacts, tuple(rows))
-    moving = ca.vertcat(solved, ca.mtimes(choice.E, symbols.v))
+    others = [k for k in range(solved.shape[0]) if k not in choice.rates]
+    moving = ca.vertcat(solved[others], ca.mtimes(choice.E, symbols.v))
     if not moving.shape[0]:
-        return ca.SX(0, 1)
+        return ca.vertcat(ca.SX(0, 1), *[choice.rates[k] for k in range(len(choice.rates))])
     given, values, turning = ([n[k] for n in normals.values()] for k in range(3))
     at = ca.vertcat(symbols.q, symbols.t, symbols.w, *given)
     along = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot, *turning)
-    rate = ca.jtimes(moving, at, along)
-    return ca.substitute([rate], [ca.vertcat(*given)], [ca.vertcat(*values)])[0] if given else rate
+    found = ca.jtimes(moving, at, along)
+    if given:
+        found = ca.substitute([found], [ca.vertcat(*given)], [ca.vertcat(*values)])[0]
+    by_row = dict(zip(others, ca.vertsplit(found[: len(others)]), strict=True)) if others else {}
+    by_row |= choice.rates
+    return ca.vertcat(*[by_row[k] for k in range(len(by_row))], found[len(others) :])
 
 
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:

@@ -150,6 +150,33 @@ def turning(tree: Tree, motion: list[Pair], k: int) -> ca.SX:
     return ca.mtimes(node.R_PD.T, motion[node.parent][0]) if node.parent >= 0 else _ZERO3
 
 
+def _point_acceleration(w: ca.SX, alpha: ca.SX, p: ca.SX, is_carrier: bool) -> ca.SX:
+    """α × p + ω × (ω × p): acceleration of a point of a body against its origin.
+
+    Of a body that carries others several points are needed: (α̃ + ω̃ ω̃) p has its matrix in common.
+    """
+    if not is_carrier:
+        return cross(alpha, p) + cross(w, cross(w, p))
+    x, y, z = ca.vertsplit(w)
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    matrix = ca.vertcat(
+        ca.horzcat(-(yy + zz), xy - alpha[2], xz + alpha[1]),
+        ca.horzcat(xy + alpha[2], -(xx + zz), yz - alpha[0]),
+        ca.horzcat(xz - alpha[1], yz + alpha[0], -(xx + yy)),
+    )
+    return ca.mtimes(matrix, p)
+
+
+def turned_inertia(R: ca.SX, inertia: ca.SX) -> ca.SX:
+    """R I Rᵀ, symmetric by construction."""
+    half = ca.mtimes(R, inertia)
+    result = ca.SX.zeros(3, 3)
+    for j in range(3):
+        for k in range(j + 1):
+            result[j, k] = result[k, j] = ca.dot(half[j, :], R[k, :])
+    return result
+
+
 def accelerations(
     tree: Tree, motion: list[Pair], v: ca.SX, vdot: ca.SX, world: ca.SX = _ZERO3
 ) -> list[Pair]:
@@ -172,7 +199,7 @@ def accelerations(
             alpha_P, a_P = result[node.parent]
             w_P_D = ca.mtimes(node.R_PD.T, w_P)
             alpha = alpha + ca.mtimes(node.R_PD.T, alpha_P) + cross(w_P_D, w_r)
-            carried = a_P + cross(alpha_P, node.p_PB) + cross(w_P, cross(w_P, node.p_PB))
+            carried = a_P + _point_acceleration(w_P, alpha_P, node.p_PB, True)
             acc = acc + ca.mtimes(node.R_PD.T, carried) + 2 * cross(w_P_D, v_r)
         else:
             acc = acc + ca.mtimes(node.R_PD.T, world)
@@ -186,9 +213,10 @@ def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[P
     f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω
     """
     result: list[Pair] = []
-    for node, (w, _), (alpha, acc) in zip(tree.nodes, motion, rates, strict=True):
+    carriers = {node.parent for node in tree.nodes}
+    for k, (node, (w, _), (alpha, acc)) in enumerate(zip(tree.nodes, motion, rates, strict=True)):
         c, inertia = node.center_D, node.inertia_D
-        f = node.mass * (acc + cross(alpha, c) + cross(w, cross(w, c)))
+        f = node.mass * (acc + _point_acceleration(w, alpha, c, k in carriers))
         result.append((ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f))
     return result
 

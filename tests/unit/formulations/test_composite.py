@@ -1,0 +1,50 @@
+"""Composite bodies against single ones: the same inertia and the same forces."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from states import admissible_states, at, numeric
+
+from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
+from noslip.formulations.forces import GRAVITY
+from noslip.formulations.tree import inverse_dynamics, lumped, mass_matrix
+
+#: Two ways through a dozen bodies, relative to the largest entry.
+ROUNDING = 1e-11
+
+
+def agree(one, other):
+    return one == pytest.approx(
+        other, rel=ROUNDING, abs=ROUNDING * np.max(np.abs(other), initial=1)
+    )
+
+
+@pytest.mark.parametrize("is_lumped", [False, True])
+def test_inertia_for_unit_tree_speeds_is_the_mass_matrix(equations, rng, is_lumped):
+    kin = equations.kinematics
+    tree = lumped(kin.tree) if is_lumped else kin.tree
+    composite = composite_inertia(tree, joint_inertias(tree), ca.SX.eye(kin.num_speeds))
+    f = numeric(equations, composite, mass_matrix(kin))
+    for state in admissible_states(equations, rng, 2):
+        one, other = at(f, state)
+        assert np.array_equal(one, one.T)
+        assert agree(one, other)
+
+
+@pytest.mark.parametrize("is_lumped", [False, True])
+def test_forces_of_a_motion_are_inverse_dynamics_less_weights(equations, rng, is_lumped):
+    kin = equations.kinematics
+    tree = lumped(kin.tree) if is_lumped else kin.tree
+    world = -kin.reader.vector(kin.model.gravity)
+    vdot = ca.DM(rng.normal(size=kin.num_speeds))
+    needed = motion_forces(tree, joint_inertias(tree), kin.v, ca.SX(vdot), world)
+    expected = inverse_dynamics(kin, ca.SX(vdot)) - equations.forces.shares[GRAVITY]
+    f = numeric(equations, needed, expected)
+    for state in admissible_states(equations, rng, 2):
+        assert agree(*at(f, state))
+
+
+def test_solved_equations_are_those_of_the_blocks(equations, rng):
+    f = numeric(equations, equations.accelerations, equations.block_solution.accelerations)
+    for state in admissible_states(equations, rng, 2):
+        assert agree(*at(f, state))
