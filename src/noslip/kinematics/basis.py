@@ -34,6 +34,8 @@ SAMPLES = 8
 LONG_SAMPLES = 2
 #: Tree speeds up to which matrices of all rows and speeds are traced.
 LONGEST_DENSE = 40
+#: Share of the best conditioning with which speeds are taken that say more of the motion.
+NEARLY = 0.5
 #: Tries without success after which no configuration is expected.
 HOPELESS = 60
 
@@ -265,37 +267,66 @@ def _redundancy(
 
 
 def independent_columns(
-    probe: Probe, kept: Sequence[int], samples: list[tuple[float, Array]]
+    probe: Probe,
+    kept: Sequence[int],
+    samples: list[tuple[float, Array]],
+    passive: Sequence[int] = (),
 ) -> tuple[int, ...]:
     """Indices of tree speeds that leave the dependent ones best conditioned at all samples.
 
     Candidates are the choices of QR with column pivoting at each sample; the one whose least
     singular value of A_d, over all samples, is largest wins. Then speeds are exchanged one by one
     as long as that value grows.
+
+    Speeds that are `passive` follow from others, if these leave the dependent ones nearly as well
+    conditioned: a caster says little of where a vehicle goes.
     """
     import scipy.linalg
 
-    matrices = [probe.matrix(q, t)[0][list(kept)] for t, q in samples]
-    matrices = [A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300) for A in matrices]
     num_speeds = len(probe.is_angular)
     if not kept:
         return tuple(range(num_speeds))
+    matrices = np.array([probe.matrix(q, t)[0][list(kept)] for t, q in samples])
+    matrices /= np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
+    best = _dependent_columns(matrices, ())
+    following = len(set(passive) & set(best))
+    if following < len(passive):
+        # a pendulum on a vehicle follows from nothing, its caster does
+        R, pivots = scipy.linalg.qr(matrices[0][:, list(passive)], mode="r", pivoting=True)
+        rank = int(np.count_nonzero(np.abs(np.diag(R)) > DEPENDENT))
+        if rank > following:
+            other = _dependent_columns(matrices, tuple(passive[p] for p in pivots[:rank]))
+            best = other if _least(matrices, other) > NEARLY * _least(matrices, best) else best
+    return tuple(j for j in range(num_speeds) if j not in best)
+
+
+def _dependent_columns(matrices: Array, given: tuple[int, ...]) -> tuple[int, ...]:
+    """Columns of A_d that are best conditioned at all samples, with the given ones among them."""
+    import scipy.linalg
+
+    _, num_rows, num_speeds = matrices.shape
+    others = [j for j in range(num_speeds) if j not in given]
     candidates = []
     for A in matrices:
-        _, _, pivots = scipy.linalg.qr(A, mode="economic", pivoting=True)
-        candidates.append(tuple(sorted(int(p) for p in pivots[: len(kept)])))
-
-    def least(columns: tuple[int, ...]) -> float:
-        return min(
-            float(np.linalg.svd(A[:, list(columns)], compute_uv=False)[-1]) for A in matrices
-        )
-
-    best = max(dict.fromkeys(candidates), key=least)
+        # what the given columns leave of the others
+        Q = np.linalg.qr(A[:, list(given)])[0]
+        rest = A[:, others] - Q @ (Q.T @ A[:, others])
+        _, pivots = scipy.linalg.qr(rest, mode="r", pivoting=True)
+        more = [others[p] for p in pivots[: num_rows - len(given)]]
+        candidates.append(tuple(sorted([*given, *more])))
+    best = max(dict.fromkeys(candidates), key=lambda columns: _least(matrices, columns))
     while True:
         free = [j for j in range(num_speeds) if j not in best]
-        exchanged = [tuple(sorted((set(best) - {out}) | {into})) for out in best for into in free]
-        better = max(exchanged, key=least, default=best)
-        if not least(better) > 1.01 * least(best):
-            break
+        leaving = [j for j in best if j not in given]
+        exchanged = [
+            tuple(sorted((set(best) - {out}) | {into})) for out in leaving for into in free
+        ]
+        better = max(exchanged, key=lambda columns: _least(matrices, columns), default=best)
+        if not _least(matrices, better) > 1.01 * _least(matrices, best):
+            return best
         best = better
-    return tuple(j for j in range(num_speeds) if j not in best)
+
+
+def _least(matrices: Array, columns: tuple[int, ...]) -> float:
+    """The least singular value of these columns, over all samples."""
+    return float(np.linalg.svd(matrices[:, :, list(columns)], compute_uv=False)[:, -1].min())

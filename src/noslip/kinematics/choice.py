@@ -24,6 +24,7 @@ from noslip.kinematics.rims import Rim
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
+from noslip.model.forces import Motor
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import block_diagonal, stack
@@ -194,7 +195,7 @@ def _independent_speeds(
     model, speeds, index = traced.model, traced.speeds, traced.index
     unit_rows = ca.SX.eye(len(speeds))
     if independent is None and not model.independent_speeds:
-        chosen = independent_columns(traced.probe, kept, traced.samples)
+        chosen = independent_columns(traced.probe, kept, traced.samples, _passive(traced))
         independent = tuple(speeds[k].name for k in chosen)
     if independent is not None:
         columns = [index[name] for name in independent]
@@ -208,6 +209,14 @@ def _independent_speeds(
             quantities.append(speeds[index[speed.name]])
             rows.append(unit_rows[index[speed.name], :])
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
+
+
+def _passive(traced: Traced) -> list[int]:
+    """Speeds that no motor drives and that are not those of a base, such as a caster's."""
+    driven = {force.speed for force in traced.model.forces if isinstance(force, Motor)}
+    places = range(len(traced.speeds))
+    inner = [k for node in traced.tree.nodes if node.parent >= 0 for k in places[node.speeds]]
+    return [k for k in inner if traced.speeds[k].name not in driven]
 
 
 def _whole_contacts(traced: Traced, kept: tuple[int, ...]) -> dict[int, ContactTrace]:

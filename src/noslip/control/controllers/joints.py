@@ -105,7 +105,7 @@ def independent_coordinates(system: System) -> list[int]:
             raise SimulationError(
                 f"independent speed '{speed.name}' is not the rate of one coordinate",
                 f"controller of model '{system.model.name}'",
-                "write the model in joint rates, or control the pose",
+                "name joint rates in the model's independent_speeds, or control the pose",
             )
         found.append(rows[0])
     return found
