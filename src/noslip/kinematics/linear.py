@@ -14,12 +14,15 @@ import casadi as ca
 
 from noslip.spatial import cross
 
+#: Orders of three that are turns of one another, and no exchange.
+TURNS = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+
 
 def block_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     """Solution X of K X = rhs, and all pivots: one is zero if K is singular.
 
-    The last pivot of a block has the sign of the block's determinant, which changes where the block
-    passes a singular place; the others are magnitudes.
+    The product of a block's pivots has the sign of its determinant, which changes where the block
+    passes a singular place.
 
     Parameters
     ----------
@@ -113,12 +116,54 @@ def _solve_three(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
 
     |R₁₁| = |k₁|, |R₂₂| = |k₁ × k₂| / |k₁|, ±R₃₃ = det K / |k₁ × k₂|
     """
+    shared = _shared_pivot(K)
+    if shared is not None:
+        return _solve_crossed(K, rhs, *shared)
     k = [K[:, j] for j in range(3)]
     across = [cross(k[1], k[2]), cross(k[2], k[0]), cross(k[0], k[1])]
     determinant = ca.dot(k[0], across[0])
     inverse = ca.vertcat(*[row.T for row in across]) / determinant
     first, second = ca.norm_2(k[0]), ca.norm_2(across[2])
     return ca.mtimes(inverse, rhs), [first, second / first, determinant / second]
+
+
+def _shared_pivot(K: ca.SX) -> tuple[tuple[int, int, int], tuple[int, int, int], int] | None:
+    """Order of rows and columns, and σ, in which a matrix is [[a, b, c], [0, d, e], [σd, 0, f]].
+
+    So are two columns x × r and y × r, of two components of an angular velocity.
+    """
+    zeros = [(i, j) for i in range(3) for j in range(3) if K[i, j].is_zero()]
+    for p, first in zeros:
+        for q, second in zeros:
+            if p == q or first == second:
+                continue
+            d, other = K[p, second], K[q, first]
+            for sense in (1, -1):
+                if not d.is_zero() and ca.is_equal(d, sense * other, 1):
+                    return (3 - p - q, p, q), (first, second, 3 - first - second), sense
+    return None
+
+
+def _solve_crossed(
+    K: ca.SX, rhs: ca.SX, rows: tuple[int, int, int], columns: tuple[int, int, int], sense: int
+) -> tuple[ca.SX, list[ca.SX]]:
+    """Solution of such a system. Its determinant is a multiple of d, which may divide therefore.
+
+    With m = (σd, −σb, −a) and the third column k: x₃ = m·rhs / m·k, then the last two rows give x₂
+    and x₁. |R₁₁| = |k₁|, ±R₂₂ = d |m| / |k₁|, ±R₃₃ = m·k / |m|, since |k₁ × k₂| = |d| |m|.
+    """
+    (a, b, _), (_, d, e), (_, _, f) = ([K[i, j] for j in columns] for i in rows)
+    m = ca.vertcat(sense * d, -sense * b, -a)
+    third = ca.dot(m, ca.vertcat(*[K[i, columns[2]] for i in rows]))
+    top, middle, bottom = (rhs[i, :] for i in rows)
+    z = (m[0] * top + m[1] * middle + m[2] * bottom) / third
+    X: list[ca.SX] = [ca.SX()] * 3
+    X[columns[0]] = sense * ((bottom - f * z) / d)
+    X[columns[1]] = (middle - e * z) / d
+    X[columns[2]] = z
+    norm, size = ca.norm_2(K[:, columns[0]]), ca.norm_2(m)
+    is_turned = (rows in TURNS) == (columns in TURNS)  # det K = −d (m·k) in this order
+    return ca.vertcat(*X), [norm, d * size / norm, (-third if is_turned else third) / size]
 
 
 def _reflected_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:

@@ -1,9 +1,12 @@
 """Traced linear equations against NumPy, where pivots vanish too."""
 
+from itertools import permutations
+
 import casadi as ca
 import numpy as np
 import pytest
 
+from noslip.kinematics import linear
 from noslip.kinematics.linear import block_solve, orthogonal_solve, symmetric_solve
 
 
@@ -61,6 +64,34 @@ def test_product_of_pivots_is_the_determinant_with_its_sign(n, rng):
         assert np.all(pivots[:-1] > 0.0)
         signs.add(float(np.sign(pivots[-1, 0])))
     assert signs == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize("sense", [-1, 1])
+@pytest.mark.parametrize("rows", list(permutations(range(3))))
+def test_columns_across_one_vector(rows, sense, rng):
+    """Two columns x × r and y × r share a component of r, in any order of rows and columns."""
+    entries = ca.SX.sym("k", 6)
+    a, b, c, d, e, f = ca.vertsplit(entries)
+    known = ca.vertcat(ca.horzcat(a, b, c), ca.horzcat(0, d, e), ca.horzcat(sense * d, 0, f))
+    B = rng.normal(size=(3, 2))
+    for columns in permutations(range(3)):
+        K = known[list(rows), list(columns)]
+        assert linear._shared_pivot(K) is not None
+        X, pivots = orthogonal_solve(K, ca.DM(B))
+        values = ca.Function("f", [entries], [X, ca.vertcat(*pivots), K])
+        for _ in range(3):
+            x, p, numbers = (np.array(n) for n in values(rng.normal(size=6)))
+            assert x == pytest.approx(np.linalg.solve(numbers, B), rel=1e-10)
+            assert np.prod(p) == pytest.approx(np.linalg.det(numbers), rel=1e-10)
+            sizes = np.linalg.norm(numbers, axis=0)
+            assert np.min(np.abs(sizes - p[0])) < 1e-13
+
+
+def test_a_pivot_that_is_not_shared_is_not_taken():
+    """Else one of the two may vanish where nothing is singular."""
+    K = ca.SX.sym("K", 3, 3)
+    K[1, 0] = K[2, 1] = 0
+    assert linear._shared_pivot(K) is None
 
 
 def test_pivot_of_a_singular_matrix_vanishes():
