@@ -213,6 +213,6 @@ class Subject:
             [symbols.t, symbols.q, symbols.params],
             [ca.vertcat(*[h.value for h in kin.health])],
         )
-        values = [float(np.min(np.abs(health(t, q, kin.probe.params)))) for t, q in found]
+        values = [float(np.min(np.abs(health(t, q, kin.probe.params).full()))) for t, q in found]
         best = sorted(range(len(found)), key=lambda k: -values[k])[:NUM_STATES]
         return [found[k] for k in sorted(best)]
