@@ -38,10 +38,10 @@ def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
         g = ca.vertcat(*[g for k in rows if (g := kin.rows[k].position) is not None])
         X = ca.mtimes(ca.diag(1 / _weights(kin)), G.T)
         y, _ = symmetric_solve(ca.mtimes(G, X), g)
-        q = q - ca.mtimes(kin.N, ca.mtimes(X, y))
+        q = _shortened(kin, q - ca.mtimes(kin.N, ca.mtimes(X, y)))
         for entry in ca.vertsplit(g):
             residual = ca.fmax(residual, ca.fabs(entry))
-    q, residual = ca.substitute([_normalized(kin, q), residual], [symbols.q], [unit])
+    q, residual = ca.substitute([q, residual], [symbols.q], [unit])
     for k in kin.probe.quaternions:
         residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
     E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
@@ -61,6 +61,20 @@ def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:
         norm = ca.norm_2(q[k : k + 4])
         for j in range(k, k + 4):
             parts[j] = q[j] / norm
+    return ca.vertcat(*parts) if parts else q
+
+
+def _shortened(kin: Kinematics, q: ca.SX) -> ca.SX:
+    """Coordinates with quaternions a little longer than 1 brought back to that.
+
+    By 1/√x = 3/2 − x/2 + …: a step across unit quaternions makes them longer by its square, so
+    that the rest is of its fourth power. A root would take longer than all the rest of the step.
+    """
+    parts = list(ca.vertsplit(q)) if q.shape[0] else []
+    for k in kin.probe.quaternions:
+        share = 1.5 - 0.5 * ca.sumsqr(q[k : k + 4])
+        for j in range(k, k + 4):
+            parts[j] = q[j] * share
     return ca.vertcat(*parts) if parts else q
 
 
