@@ -1,8 +1,9 @@
 """The operations of a program arranged for a processor that works on several of them at once.
 
 A traced sum adds its terms one after the other, in the order in which they were written, and each
-addition waits for the one before. :func:`arrange` makes three changes, none of which adds work:
+addition waits for the one before. :func:`arrange` makes four changes, none of which adds work:
 
+    p + q cos x                values of one angle are written as such (`angles`)
     a b + a c → a (b + c)      common factors are multiplied once (`regroup`)
     (a + b) + (c + d)          terms are added in the order in which they are known (`regroup`)
     order                      what the longest chain of operations waits for comes first
@@ -16,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
+from noslip.engines.angles import shorten
 from noslip.engines.cycles import CYCLES, FUSED, SUMS
 from noslip.engines.program import Operation, Program
 from noslip.engines.regroup import regroup
@@ -27,11 +29,10 @@ def arrange(program: Program, *, order: bool = True) -> Program:
     Parameters
     ----------
     program : as it was traced.
-    order : whether operations are also ordered by need. A long program is better left in the order
-        in which it was traced, where a value is used soon after it is made.
+    order : whether operations are also shortened and ordered by need. A long program is better left
+        in the order in which it was traced, where a value is used soon after it is made.
     """
-    regrouped = regroup(program)
-    return by_need(regrouped) if order else regrouped
+    return by_need(regroup(shorten(program))) if order else regroup(program)
 
 
 def by_need(program: Program) -> Program:

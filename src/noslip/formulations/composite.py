@@ -74,11 +74,11 @@ class _OnParent(NamedTuple):
 
 
 def joint_inertias(tree: Tree) -> dict[int, ca.SX]:
-    """Node → Hᵀ M H of a body that carries nothing, on a joint with one speed.
+    """Node → Hᵀ M H of a body that carries nothing but lumped wheels, on a joint with one speed.
 
     It is the same in all axes; in those of the body it is a constant.
     """
-    carriers = {node.parent for node in tree.nodes}
+    carriers = {node.parent for node in tree.nodes if not _is_spin(node)}
     found = {}
     for k, node in enumerate(tree.nodes):
         if k not in carriers and node.H.shape[1] == 1:
