@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -21,8 +22,8 @@ class Health:
     ----------
     name : what it watches.
     kind : ``basis`` (another choice of independent speeds helps) or ``contact`` (nothing does).
-    value : traced, about 1 in magnitude at ordinary configurations. That of a basis changes its
-        sign where it passes zero, so that no step leaps over such a place unseen.
+    value : traced, about 1 in magnitude at ordinary configurations. Those of a basis change their
+        signs where they pass zero, so that no step leaps over such a place unseen.
     floor : nearer to zero another choice of independent speeds is taken.
     limit : nearer than that, or than the floor where there is no other choice to take, the run
         stops.
@@ -50,18 +51,18 @@ def find_health(
     if moving:
         values = ca.Function("p", [symbols.t, symbols.q, symbols.params], [stack(moving)])
         numbers = np.array([np.array(values(t, q, probe.params)).ravel() for t, q in samples])
-        least = _least(moving, np.nanmedian(np.abs(numbers), axis=0))
-        result.append(
-            Health(
-                name="independent speeds",
-                kind="basis",
-                value=least,
-                floor=0.2,
-                limit=1e-3,
-                sentence="the constraints lose rank here, so that no independent speeds determine "
-                "the motion",
+        for value in _apart(moving, np.nanmedian(np.abs(numbers), axis=0)):
+            result.append(
+                Health(
+                    name="independent speeds",
+                    kind="basis",
+                    value=value,
+                    floor=0.2,
+                    limit=1e-3,
+                    sentence="the constraints lose rank here, so that no independent speeds "
+                    "determine the motion",
+                )
             )
-        )
     for trace in contacts:
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
@@ -78,14 +79,15 @@ def find_health(
     return tuple(result)
 
 
-def _least(pivots: list[ca.SX], usual: Array) -> ca.SX:
-    """The least magnitude of pivots over their usual ones, with the sign of their product."""
-    least, sign = ca.SX(np.inf), ca.SX(1)
-    for pivot, scale in zip(pivots, usual, strict=True):
-        is_magnitude = _is_magnitude(pivot)
-        least = ca.fmin(least, (pivot if is_magnitude else ca.fabs(pivot)) / float(scale))
-        sign = sign if is_magnitude else sign * pivot
-    return least if sign.is_constant() else ca.copysign(least, sign)
+def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:
+    """Pivots over their usual magnitudes: all that have a sign, and the least of the others.
+
+    Of two that change their signs in one step the product would not tell.
+    """
+    scaled = [pivot / float(scale) for pivot, scale in zip(pivots, usual, strict=True)]
+    magnitudes = [value for value in scaled if _is_magnitude(value)]
+    signed = [value for value in scaled if not _is_magnitude(value)]
+    return signed + ([functools.reduce(ca.fmin, magnitudes)] if magnitudes else [])
 
 
 def _is_magnitude(value: ca.SX) -> bool:

@@ -46,18 +46,21 @@ def test_a_row_that_became_independent_is_refused_whatever_was_accepted_before(c
     _check(cart, offset=0.0, r=0.2)
 
 
-def blade_on_slides():
-    """A blade that rides circles, in speeds along x that tell nothing where it points along y."""
-    b = ns.ModelBuilder("blade on slides", gravity=(0.0, 0.0, 0.0))
-    b.body("link", mass=0.0, moment=0.0)
-    b.body("plate", mass=0.0, moment=0.0)
-    b.body("blade", mass=1.4, moment=0.12)
-    b.joint("x", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="link")
-    b.joint("y", ns.Prismatic(axis=(0.0, 1.0, 0.0)), parent="link", child="plate")
-    b.joint("yaw", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="plate", child="blade")
-    b.contact(ns.KnifeEdge(name="edge", body="blade", direction=(1.0, 0.0, 0.0)))
-    b.independent_speed("x.speed")
-    b.independent_speed("yaw.rate")
+def blades_on_slides(count=1):
+    """Blades that ride circles, in speeds along x that tell nothing where they point along y."""
+    b = ns.ModelBuilder("blades on slides", gravity=(0.0, 0.0, 0.0))
+    for k in [""] if count == 1 else range(1, count + 1):
+        b.body(f"link{k}", mass=0.0, moment=0.0)
+        b.body(f"plate{k}", mass=0.0, moment=0.0)
+        b.body(f"blade{k}", mass=1.4, moment=0.12)
+        x, y = ns.Prismatic(axis=(1.0, 0.0, 0.0)), ns.Prismatic(axis=(0.0, 1.0, 0.0))
+        b.joint(f"x{k}", x, parent="world", child=f"link{k}")
+        b.joint(f"y{k}", y, parent=f"link{k}", child=f"plate{k}")
+        yaw = ns.Revolute(axis=(0.0, 0.0, 1.0))
+        b.joint(f"yaw{k}", yaw, parent=f"plate{k}", child=f"blade{k}")
+        b.contact(ns.KnifeEdge(name=f"edge{k}", body=f"blade{k}", direction=(1.0, 0.0, 0.0)))
+        b.independent_speed(f"x{k}.speed")
+        b.independent_speed(f"yaw{k}.rate")
     return ns.compile(ns.derive(b.build()))
 
 
@@ -68,7 +71,7 @@ def test_long_steps_do_not_leap_over_a_singular_place(rate, duration, tolerance)
     # which a step may be off along x, are 30 along the blade where the speeds change, 13 times
     off = 13 * 30 * tolerance
     start = {"yaw.angle": 0.5, "yaw.rate": rate, "x.speed": 0.8}
-    system, held = blade_on_slides(), {"rtol": tolerance, "atol": tolerance}
+    system, held = blades_on_slides(), {"rtol": tolerance, "atol": tolerance}
     for samples in (41, [duration]):
         run = ns.simulate(system, duration=duration, start=start, samples=samples, **held)
         forward = np.hypot(run["x.speed"], run["y.speed"])
@@ -76,3 +79,17 @@ def test_long_steps_do_not_leap_over_a_singular_place(rate, duration, tolerance)
     batch = ns.simulate_batch(system, duration=duration, starts=start, **held)
     forward = np.hypot(batch.final["x.speed"], batch.final["y.speed"])
     assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-4])
+def test_nor_where_two_places_are_passed_at_once(tolerance):
+    # two blades abreast: the product of what vanishes there keeps its sign
+    start = {"yaw1.angle": 0.5, "yaw1.rate": 20.0, "x1.speed": 0.8}
+    start |= {name.replace("1", "2"): value for name, value in start.items()}
+    system, held = blades_on_slides(2), {"rtol": tolerance, "atol": tolerance}
+    run = ns.simulate(system, duration=2.0, start=start, samples=41, **held)
+    batch = ns.simulate_batch(system, duration=2.0, starts=start, **held)
+    for found in (run.__getitem__, batch.final.__getitem__):
+        for k in (1, 2):
+            forward = np.hypot(found(f"x{k}.speed"), found(f"y{k}.speed"))
+            assert forward == pytest.approx(0.8 / np.cos(0.5), rel=30 * tolerance)
