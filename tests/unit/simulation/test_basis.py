@@ -89,7 +89,21 @@ def test_nor_where_two_places_are_passed_at_once(tolerance):
     system, held = blades_on_slides(2), {"rtol": tolerance, "atol": tolerance}
     run = ns.simulate(system, duration=2.0, start=start, samples=41, **held)
     batch = ns.simulate_batch(system, duration=2.0, starts=start, **held)
-    for found in (run.__getitem__, batch.final.__getitem__):
+    for column in (run, batch.final):
         for k in (1, 2):
-            forward = np.hypot(found(f"x{k}.speed"), found(f"y{k}.speed"))
+            forward = np.hypot(column[f"x{k}.speed"], column[f"y{k}.speed"])
             assert forward == pytest.approx(0.8 / np.cos(0.5), rel=30 * tolerance)
+
+
+@pytest.mark.parametrize("angle", [0.2, 0.02])
+def test_fixed_steps_do_not_leap_over_a_singular_place(angle):
+    # steps that turn the blade by an angle: those of 0.2 rad leapt, to 17 times the speed
+    start = {"yaw.angle": 0.5, "yaw.rate": 20.0, "x.speed": 0.8}
+    system, held = blades_on_slides(), {"method": "rk4", "step": angle / 20.0, "duration": 2.0}
+    run = ns.simulate(system, start=start, samples=41, **held)
+    batch = ns.simulate_batch(system, starts=start, **held)
+    assert run.steps == batch.steps[0] == pytest.approx(40.0 / angle)
+    for column in (run, batch.final):
+        forward = np.hypot(column["x.speed"], column["y.speed"])
+        assert forward == pytest.approx(0.8 / np.cos(0.5), rel=30.0 * angle**4)
+    assert np.array_equal(run.t, np.linspace(0.0, 2.0, 41))

@@ -62,7 +62,9 @@ class TestEndings:
         assert (below.code, below.time) == (rules.FINISHED, 3.0)
         above = run(sinking, [1.0], 3.0, **common)
         assert (above.code, above.index) == (rules.SINGULAR, 1)
-        assert above.time < (1.5 if method == rules.RK4 else 0.951)
+        # a fixed step that would end beyond is not taken, a shorter one comes near
+        low, high = (0.7, 0.7) if method == rules.RK4 else (0.9, 0.951)
+        assert low <= above.time <= high
 
     def test_health_that_is_nan_counts_as_below(self):
         result = run(sinking, [0.0], 3.0, parameters=[np.nan], health_floors=np.zeros(2))

@@ -21,6 +21,7 @@ from noslip.simulation.batches.setup import (
     TIME,
     UNHEALTHY,
     VERDICT,
+    WHICH,
     T,
     rates_at,
     real,
@@ -137,7 +138,10 @@ def project_ends(s):
 
 @native
 def check_health(s):
-    """Note health values below their floors; a step that ends far below is tried shorter."""
+    """Note health values below their floors; a step that ends far below is tried shorter.
+
+    A fixed one is not taken.
+    """
     verdict, unhealthy, healthy = word(s, VERDICT), word(s, UNHEALTHY), word(s, HEALTHY)
     for j in range(s.lanes):
         healthy[j] = -1
@@ -146,8 +150,11 @@ def check_health(s):
     if s.num_health > 0:
         call(s.is_healthy, (s.health, s.near_floors, word_at(s, HEALTHY), s.num_health, 0))
     for j in range(s.lanes):
-        if verdict[j] == ACCEPTED and healthy[j] == 0 and is_long(s, j):
-            verdict[j] = RETRY
+        if verdict[j] == ACCEPTED and healthy[j] == 0:
+            if s.method == RK4:
+                verdict[j], word(s, WHICH)[j] = rules.SINGULAR, unhealthy[j]
+            elif is_long(s, j):
+                verdict[j] = RETRY
 
 
 @native

@@ -207,6 +207,9 @@ def integrate(setup):
         # Make its end the new state.
         if code == PROJECTION_FAILED or code == NON_FINITE:
             break
+        if code == SINGULAR:
+            s.index = unhealthy
+            break
         t, s.steps, rates = t_new, s.steps + 1, rates_at(s, row)
         make_node(s, s.steps, t)
         copy(s.next, s.y, s.ny)

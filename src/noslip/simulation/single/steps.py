@@ -18,6 +18,7 @@ from noslip.simulation.rules import (
     PROJECTION_FAILED,
     RETRY,
     RK4,
+    SINGULAR,
     TOO_FAR,
 )
 from noslip.simulation.single.projection import project
@@ -113,10 +114,12 @@ def close_step(s, t, h, last, is_dense):
             if not all_finite(rates_at(s, row), s.ny):
                 return RETRY, row, -1
     # Speeds that follow from others through a nearly singular matrix lose accuracy; a step that
-    # ends far below a floor is tried shorter, so that the run ends where they can be trusted.
-    is_long = s.method == DOP853 and h > APPROACH * (s.end_time - s.begin)
-    if is_long and first_unhealthy(s, NEAR_FLOOR) >= 0:
-        return RETRY, row, -1
+    # ends far below a floor is tried shorter, so that the run ends where they can be trusted. A
+    # fixed one is not taken.
+    is_long = s.method == RK4 or h > APPROACH * (s.end_time - s.begin)
+    too_far = first_unhealthy(s, NEAR_FLOOR) if is_long else -1
+    if too_far >= 0:
+        return SINGULAR if s.method == RK4 else RETRY, row, too_far
     unhealthy = first_unhealthy(s, 1.0)
     if s.events != 0:
         call_at(s.events, last, s.next, s.inputs, s.event_parameters, s.at_end)
