@@ -35,9 +35,7 @@ def block_diagonal(blocks: Sequence[ca.SX]) -> ca.SX:
 
 def cross(a: Traced, b: Traced) -> ca.SX:
     """a × b."""
-    return ca.vertcat(
-        a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-    )
+    return ca.cross(ca.SX(a), ca.SX(b))
 
 
 def skew(a: Traced) -> ca.SX:
