@@ -131,7 +131,7 @@ def _chosen(program: Program, polynomials: dict[int, _Polynomial]) -> set[int]:
         polynomial = polynomials[value]
         if polynomial.angle in cosines and _is_safe(polynomial):
             new = _size(_tree(polynomial))
-            if 0 < new < cost[value]:
+            if new < cost[value]:
                 cost[value] = new
                 chosen.add(value)
         if value in used:

@@ -67,6 +67,13 @@ def test_a_square_of_the_sine_beside_others_is_one_of_the_cosine(rng):
     agree(program, shorter, rng, 10.0)
 
 
+def test_what_no_longer_depends_on_the_angle_is_a_number(rng):
+    program = program_of(x[1] * (3 * c * c + 3 * s * s), c * x[1], s * x[2])
+    shorter = shorten(program)
+    assert shorter.count() == {"mul": 3, "sin": 1, "cos": 1}
+    agree(program, shorter, rng, 12.0)
+
+
 def test_cosine_that_comes_after_its_first_use(rng):
     """The new form may need a cosine that the program makes only later."""
     value = (s * 2) * (s * 3) + 10 * (1 + s * s)
