@@ -123,6 +123,8 @@ def test_play_moves_the_body_and_scrubbing_shows_a_moment(page, address):
         assert np.min(np.linalg.norm(path - place[:2], axis=1)) < 0.02
     first = studio.picture()
     studio.press("Pause")
+    # times that were on their way when it was pressed are shown by then
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
     studio.type("t [s]", 4)
     page.wait_for_function(f"({_near})", arg=[float(run["skate.x"][200]), 1e-4], timeout=PATIENCE)
     assert run.t[200] == 4.0
