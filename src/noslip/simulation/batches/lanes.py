@@ -181,9 +181,6 @@ def start(s):
         select[j] = -1 if is_first else 0
     if is_any:
         _first_steps(s)
-    for j in range(lanes):
-        if word(s, INDEX)[j] >= 0 and finite[j] != 0 and unhealthy[j] < 0:
-            h[j] = max(h[j], real(s, SMALLEST)[j])
 
 
 @native

@@ -122,7 +122,9 @@ def _ending(s, j):
         return rules.CANCELLED
     if word(s, STEPS)[j] >= s.max_steps:
         return rules.MAX_STEPS
-    if real(s, H)[j] < real(s, SMALLEST)[j]:
+    # a step that short is tried once, unless a longer one was tried in vain
+    is_short = real(s, H)[j] < real(s, SMALLEST)[j] and word(s, MAY_GROW)[j] == 0
+    if is_short or s.max_step < real(s, SMALLEST)[j]:
         return rules.STEP_TOO_SMALL if math.isfinite(real(s, ERROR)[j]) else rules.NON_FINITE
     return UNSETTLED
 
@@ -166,7 +168,7 @@ def _end(s):
 def _plan_steps(s):
     """Choose the step each lane tries; it ends on the next stop if that is near."""
     for j in range(s.lanes):
-        t, h = real(s, T)[j], min(real(s, H)[j], s.max_step)
+        t, h = real(s, T)[j], min(max(real(s, H)[j], real(s, SMALLEST)[j]), s.max_step)
         if word(s, INDEX)[j] < 0:
             real(s, H_TRY)[j], real(s, LAST)[j], word(s, DENSE)[j] = 0.0, t, 0
             continue

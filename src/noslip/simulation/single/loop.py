@@ -175,16 +175,18 @@ def integrate(setup):
             if s.steps == 0:
                 take_sides(s)
             is_stale, is_finite, unhealthy = False, all_finite(s.K, s.ny), first_unhealthy(s, 1.0)
-            if is_finite and unhealthy < 0:
-                h = max(h if h > 0.0 else first_step(s, t, min(max_step, stop - t)), smallest)
+            if is_finite and unhealthy < 0 and h <= 0.0:
+                h = first_step(s, t, min(max_step, stop - t))
         if s.steps == 0 or not is_smooth:
             record_samples_at(s, t)
-        code = _ending(s, t, unhealthy, is_finite, h < smallest, error)
+        # a step that short is tried once, unless a longer one was tried in vain
+        is_stuck = (h < smallest and not may_grow) or max_step < smallest
+        code = _ending(s, t, unhealthy, is_finite, is_stuck, error)
         if code != ACCEPTED:
             break
 
         # Try a step; if its error is small enough, look at its end.
-        h = min(h, max_step)
+        h = min(max(h, smallest), max_step)
         t_new, last, lands = _aim(s, t, h, max_step, stop)
         h_try = t_new - t
         error = try_step(s, t, h_try, last)
