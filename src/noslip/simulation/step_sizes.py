@@ -7,15 +7,16 @@ would have to be for each of them to have an error of 1,
 
 the density of steps. The next step is made for a density that is the largest of
 
-    (2)  d max(1, d/d₁)            this one; where it rose since the step before, for as much again
+    (2)  d √max(1, d/d₁)           this one; where it rose since the step before, half as far again
     (3)  d̄ + SHARE (d − d̄)        the mean, which forgets a share of what was before
 
 Errors are estimates that change their signs, and are small now and then by accident. Without (3)
-the steps after such ones are too long and tried in vain. But where two steps in a row need less
-than half of the mean, what it remembers is past.
+the steps after such ones are too long and tried in vain. But where two steps in a row need much
+less than the mean, what it remembers is past. Nor is a density that leaps taken to rise on.
 
-For the same error at the end of a run this takes 14 % fewer evaluations on the bicycle, 9 % on the
-AGV and 1 % on rolling disks than a choice by (1) alone.
+For the same error this takes 4 % fewer evaluations than a choice by (1) alone in the mean over 85
+motions, 6 % with samples: 7 % and 13 % on bicycles, 2 % and 6 % on AGVs, 2 % and 5 % on disks, and
+on none of them more than 5 % more.
 
 Both loops compile this with their own flags.
 """
@@ -30,8 +31,11 @@ SAFETY = 0.8
 SHARE = 0.25
 #: The next step is at most so many times as long.
 GROWTH = 6.0
-#: Errors outside of these are not remembered: after the former a step grows as far as it may, and
-#: of a short one they are rounding; after the latter a step was far too long.
+#: The mean is past where it is so many times what two steps in a row need.
+PAST = 1.3
+#: Errors outside of these tell less. After the former a step grows as far as it may, and of a short
+#: one they are rounding: d is at most what it would be there. After the latter a step was far too
+#: long, and nothing is remembered.
 LEAST_ERROR, LARGEST_ERROR = (SAFETY / GROWTH) ** 8, 1e3
 #: A step that a stop cut to less than this share tells nothing of the next: its error is rounding.
 SHORT = 0.5
@@ -51,12 +55,14 @@ def next_step(h, error, may_grow, before, mean):
         return h / 3.0, before, mean
     largest = GROWTH if may_grow else 1.0
     if error <= LEAST_ERROR:
-        return largest * h, before, mean
+        most = SAFETY / (GROWTH * h)
+        return largest * h, min(before, most), min(mean, most)
     density = math.sqrt(math.sqrt(math.sqrt(error))) / h  # (1)
     if mean == 0.0:
         before, mean = density, density
-    mean = max(density * max(1.0, density / before), mean + SHARE * (density - mean))  # (2), (3)
+    rising = density * math.sqrt(max(1.0, density / before))  # (2)
+    mean = max(rising, mean + SHARE * (density - mean))  # (3)
     recent = max(density, before)
-    if 2.0 * recent < mean:
+    if PAST * recent < mean:
         mean = recent
     return h * min(largest, max(1.0 / 3.0, SAFETY / (h * mean))), density, mean

@@ -80,6 +80,32 @@ def test_the_last_steps_after_a_fast_start(system_of, duration, tolerance):
     assert off < off_single + 1.5
 
 
+@pytest.mark.parametrize("tolerance", [1e-5, 1e-7, 1e-9])
+@pytest.mark.parametrize("torque", ["2*tanh(60*sin(3*t))", "0.5*tanh(30*swing.rate)"])
+def test_samples_where_forces_change_fast(system_of, torque, tolerance):
+    """Polynomials that have the right slope at one place were off by a hundred tolerances."""
+    system, names = system_of("pendulum"), ("swing.angle", "swing.rate")
+    common = {"duration": 2.0, "samples": 801, "inputs": {"torque": torque}}
+    held, starts = {"rtol": tolerance, "atol": tolerance}, np.linspace(0.3, 1.5, 40)
+    kept = {"starts": {"swing.angle": starts}, "columns": names, "keep": ["samples"]}
+    batch, exact = (ns.simulate_batch(system, **common, **kept, **each) for each in (held, TIGHT))
+    compared = 0
+    for k, start in enumerate(starts):
+        run = ns.simulate(system, start={"swing.angle": start}, **common, **held)
+        if run.steps != batch.steps[k]:
+            continue
+        expected = np.stack([exact.samples[name][k] for name in names])
+        scale = tolerance * (1.0 + np.abs(expected))
+        single = np.stack([batch.samples[name][k] for name in names])
+        off, off_single = (
+            np.abs((found - expected) / scale).max()
+            for found in (np.stack([run[name] for name in names]), single)
+        )
+        assert off < off_single + 15.0
+        compared += 1
+    assert compared > 30
+
+
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-9])
 @pytest.mark.parametrize("name", STARTS)
 def test_a_sample_does_not_depend_on_the_others_asked_for(system_of, name, tolerance):
@@ -108,17 +134,17 @@ def test_inputs_work_and_positions_at_samples(system_of):
 
 
 def test_evaluations_of_a_bicycle(system_of):
-    """Samples take an evaluation a step, and a few where the polynomial is rough."""
+    """Samples take two evaluations for three steps, and a few where the polynomial is rough."""
     tolerance = 10 ** (-22 / 3)
     common = {"start": BICYCLE, "duration": 10.0, "rtol": tolerance, "atol": tolerance}
     system = system_of("whipple-bicycle")
     sampled = ns.simulate(system, **common, samples=101)
     ends = ns.simulate(system, **common, samples=[10.0])
     assert sampled.steps == ends.steps
-    assert ends.nfev < 740
-    assert sampled.nfev < 800
-    assert ends.rejections == 0
-    assert sampled.nfev < ends.nfev + 2 * ends.steps
+    assert ends.nfev < 700
+    assert sampled.nfev < 750
+    assert ends.rejections <= 1
+    assert sampled.nfev < ends.nfev + ends.steps
 
 
 def test_all_samples_are_there_where_the_speeds_change_on_the_way(system_of):

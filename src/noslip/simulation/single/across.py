@@ -2,9 +2,11 @@
 
 Of a motion without breaks the states and rates at eight consecutive ends of steps determine a
 polynomial of degree 15, see `hermite.py`. One evaluation, in the middle one of the seven steps,
-tells how far it is off in that step and in the two beside it, and makes up for most of that. So
-three steps report together, when three more are done. The first and the last steps of a run, and
-those for which that is not good enough, report one by one, each with an evaluation of its own.
+tells how far it is off in that step and in the two beside it, and makes up for most of that. A
+second one, halfway, tells whether it does: where forces change fast, a polynomial that is far off
+may have the right slope at one place. So three steps report together, when three more are done. The
+first and the last steps of a run, and those for which that is not good enough, report one by one,
+each with evaluations of its own.
 
 Places are fractions θ of the step with the evaluation, from its start.
 """
@@ -28,8 +30,11 @@ from noslip.simulation.weighted import weighted_nodes
 LEFT_SHARE = 0.7
 # Of steps beside that of the evaluation, and of the last ones of a run, it tells less.
 BESIDE_SHARE = 3.0 * LEFT_SHARE
+# Halfway w' is small, and the slope tells of a C that changes within the step. Of one that changes
+# its sign there the error is this share of the slope.
+HALFWAY_SHARE = 0.25
 # Neighboring steps of a motion without breaks differ by less than this factor.
-UNEVEN = 2.5
+UNEVEN = 2.0
 
 _weigh = weighted_nodes(NUM_NODES)
 
@@ -64,11 +69,22 @@ def state_across(s, h, theta, out):
 
 
 @fused
+def _is_large(s, vector, share, following):
+    """Whether a share of a vector misses the tolerance, in the norm in which steps must meet it."""
+    values, y, end, absolute = reals(vector), reals(s.y), reals(following), reals(s.absolute)
+    total = 0.0
+    for i in range(s.ny):
+        scale = absolute[i] + s.relative * max(abs(y[i]), abs(end[i]))
+        total += (share * values[i] / scale) ** 2
+    return not total <= s.ny
+
+
+@fused
 def across_is_rough(s, k, t, h, is_beside):
     """Whether the polynomial through all nodes misses the tolerance in step k, or beside it.
 
     Leaves what `state_across` needs. How far it is off is known from how far it misses the
-    differential equation at one place, as with dense output.
+    differential equation at two places.
     """
     x, width = _stencil(s, 0), s.width
     for j in range(NUM_NODES):
@@ -91,14 +107,21 @@ def across_is_rough(s, k, t, h, is_beside):
         before, after = (time_of(s, k - 1) - t) / h, (time_of(s, k + 2) - t) / h
         largest = max(hermite.largest(x, before, 0.0), hermite.largest(x, 1.0, after))
         share = max(share, largest * BESIDE_SHARE)
-    share /= steepest
-    rates, y, end, absolute = reals(row), reals(s.y), reals(following), reals(s.absolute)
-    total = 0.0
-    for i in range(s.ny):
+    rates = reals(row)
+    for i in range(width):
         defect[i] -= h * rates[i]
-        scale = absolute[i] + s.relative * max(abs(y[i]), abs(end[i]))
-        total += (share * defect[i] / scale) ** 2
-    return not total <= s.ny
+    if _is_large(s, s.F, share / steepest, following):
+        return True
+    # what the correction leaves halfway
+    left = reals(s.stage)
+    state_across(s, h, 0.5, s.point)
+    evaluate(s, t + 0.5 * h, s.point, row)
+    slope = hermite.node_product(x, 0.5)[1] / steepest
+    for i in range(width):
+        left[i] = -slope * defect[i] - h * rates[i]
+    hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), 0.5, _stencil(s, 3), _stencil(s, 4))
+    _add_nodes(s, h, s.stage)
+    return _is_large(s, s.stage, HALFWAY_SHARE, following)
 
 
 @fused
