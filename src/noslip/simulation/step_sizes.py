@@ -15,8 +15,7 @@ the steps after such ones are too long and tried in vain. But where two steps in
 less than the mean, what it remembers is past. Nor is a density that leaps taken to rise on.
 
 For the same error this takes 4 % fewer evaluations than a choice by (1) alone in the mean over 85
-motions, 6 % with samples: 7 % and 13 % on bicycles, 2 % and 6 % on AGVs, 2 % and 5 % on disks, and
-on none of them more than 5 % more.
+motions, 7 % on bicycles, 2 % on AGVs and on disks, and on none of them more than 5 % more.
 
 Both loops compile this with their own flags.
 """
