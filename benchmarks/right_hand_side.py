@@ -43,7 +43,7 @@ def generic_rows(system: ns.System) -> Rows:
         t, np.hstack([q, rest]), np.zeros((len(q), len(system.inputs))), parameters
     )
     health = rates[:, system.num_states :]
-    is_healthy = np.all(health >= HEALTHY, axis=1)
+    is_healthy = np.all(np.abs(health) >= HEALTHY, axis=1)
     t, q = t[is_healthy], q[is_healthy]
     repeat = -(-NUM_ROWS // len(q))
     x = rng.normal(size=(NUM_ROWS, system.num_states))
