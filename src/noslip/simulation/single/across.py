@@ -80,26 +80,32 @@ def _is_large(s, vector, share, following):
 
 
 @fused
+def _add_defect(s, t, h, at, out):
+    """Add to out how far h times the slope misses the differential equation at a place."""
+    row, result = rates_at(s, PROJECTED_ROW), reals(out)
+    state_across(s, h, at, s.point)
+    evaluate(s, t + at * h, s.point, row)
+    rates = reals(row)
+    for i in range(s.width):
+        result[i] -= h * rates[i]
+    x, c, d = _stencil(s, 0), _stencil(s, 1), _stencil(s, 2)
+    hermite.slope_weights(x, c, d, at, _stencil(s, 3), _stencil(s, 4))
+    _add_nodes(s, h, out)
+
+
+@fused
 def across_is_rough(s, k, t, h, is_beside):
     """Whether the polynomial through all nodes misses the tolerance in step k, or beside it.
 
     Leaves what `state_across` needs. How far it is off is known from how far it misses the
     differential equation at two places.
     """
-    x, width = _stencil(s, 0), s.width
+    x, defect, left = _stencil(s, 0), reals(s.F), reals(s.stage)
     for j in range(NUM_NODES):
         x[j] = (reals(s.nodes)[j * s.node_size] - t) / h
     hermite.node_constants(x, _stencil(s, 1), _stencil(s, 2))
     at, steepest, largest = hermite.look(x)
     reals(s.stencil)[5 * NUM_NODES] = 1.0 / steepest
-    # the state there without a defect, the rates, and the slope
-    defect, row = reals(s.F), rates_at(s, PROJECTED_ROW)
-    for i in range(width):
-        defect[i] = 0.0
-    state_across(s, h, at, s.point)
-    evaluate(s, t + at * h, s.point, row)
-    hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), at, _stencil(s, 3), _stencil(s, 4))
-    _add_nodes(s, h, s.F)
     following = s.nodes + 8 * (((k + 1) & (s.num_nodes - 1)) * s.node_size + LANES)
     is_last = k + NUM_NODES // 2 > s.steps + 1
     share = largest * (BESIDE_SHARE if is_last else LEFT_SHARE)
@@ -107,20 +113,16 @@ def across_is_rough(s, k, t, h, is_beside):
         before, after = (time_of(s, k - 1) - t) / h, (time_of(s, k + 2) - t) / h
         largest = max(hermite.largest(x, before, 0.0), hermite.largest(x, 1.0, after))
         share = max(share, largest * BESIDE_SHARE)
-    rates = reals(row)
-    for i in range(width):
-        defect[i] -= h * rates[i]
+    # without a correction where it tells most, then what the correction leaves halfway
+    for i in range(s.width):
+        defect[i] = 0.0
+    _add_defect(s, t, h, at, s.F)
     if _is_large(s, s.F, share / steepest, following):
         return True
-    # what the correction leaves halfway
-    left = reals(s.stage)
-    state_across(s, h, 0.5, s.point)
-    evaluate(s, t + 0.5 * h, s.point, row)
     slope = hermite.node_product(x, 0.5)[1] / steepest
-    for i in range(width):
-        left[i] = -slope * defect[i] - h * rates[i]
-    hermite.slope_weights(x, _stencil(s, 1), _stencil(s, 2), 0.5, _stencil(s, 3), _stencil(s, 4))
-    _add_nodes(s, h, s.stage)
+    for i in range(s.width):
+        left[i] = -slope * defect[i]
+    _add_defect(s, t, h, 0.5, s.stage)
     return _is_large(s, s.stage, HALFWAY_SHARE, following)
 
 
@@ -168,66 +170,44 @@ def _record_across(s, t, h, t_end):
     return ACCEPTED
 
 
-@fused
-def _report(s, k, t_new):
-    """Record the samples within step k, whose node is entered: a verdict.
-
-    They are states of the polynomial through all nodes; where that is too far off, or there are not
-    enough nodes or too uneven ones, what the step finds by itself.
-    """
-    t = reals(s.node)[0]
-    h = t_new - t
-    if s.steps < NUM_NODES - 1 or not _are_even(s) or across_is_rough(s, k, t, h, False):
-        return _report_itself(s, t, h, t_new)
-    return _record_across(s, t, h, t_new)
-
-
-@fused
-def _report_three(s, k):
-    """Let step k and those beside it report together; False if they have to do so one by one."""
-    if s.steps < NUM_NODES - 1 or not is_wanted(s, time_of(s, k + 2)) or not _are_even(s):
-        return False
-    enter_node(s, k)
-    t = reals(s.node)[0]
-    h = time_of(s, k + 1) - t
-    if across_is_rough(s, k, t, h, True):
-        return False
-    for j in range(k - 1, k + 2):
-        t_new = time_of(s, j + 1)
-        s.code = _record_across(s, t, h, t_new)
-        if s.code != ACCEPTED:
-            enter_node(s, j)
-            return True
-        enter_node(s, j + 1)
-        record_samples_at(s, t_new)
-        enter_node(s, k)
-        s.reported += 1
-    return True
-
-
 @unit
 def report_steps(here):
     """Let the steps before the limit of a setup report that did not yet; leaves a verdict in code.
 
-    Their samples are recorded, and those at their ends. Where one is not finite or not projected,
-    the start of its step is entered, else the newest node.
+    Their samples are recorded, and those at their ends. They are states of the polynomial through
+    all nodes; where that is too far off, or there are not enough nodes or too uneven ones, what a
+    step finds by itself. Where one is not finite or not projected, the start of its step is
+    entered, else the newest node.
     """
     s = setup_at(here)
     s.code = ACCEPTED
+    alone = 0  # the steps before this one report one by one
     while s.reported < s.limit:
-        k = s.reported
-        # the middle one of the steps between the nodes is the next
-        if k + 1 + NUM_NODES // 2 == s.steps and _report_three(s, k + 1):
-            if s.code != ACCEPTED:
-                return
-            continue
-        t_new = time_of(s, k + 1)
-        if is_wanted(s, t_new):
-            enter_node(s, k)
-            s.code = _report(s, k, t_new)
-            if s.code != ACCEPTED:
-                return
-        enter_node(s, k + 1)
-        record_samples_at(s, t_new)
-        s.reported += 1
+        first = s.reported
+        # three steps together, where the second is in the middle of the nodes
+        is_three = first >= alone and first + 1 + NUM_NODES // 2 == s.steps
+        middle, after = (first + 1, first + 3) if is_three else (first, first + 1)
+        enter_node(s, middle)
+        t = reals(s.node)[0]
+        h, is_across = time_of(s, middle + 1) - t, False
+        if is_wanted(s, time_of(s, after)):
+            is_across = s.steps >= NUM_NODES - 1 and _are_even(s)
+            is_across = is_across and not across_is_rough(s, middle, t, h, is_three)
+            if is_three and not is_across:
+                alone = after
+                continue
+        for k in range(first, after):
+            t_new = time_of(s, k + 1)
+            if is_wanted(s, t_new):
+                if is_across:
+                    s.code = _record_across(s, t, h, t_new)
+                else:
+                    s.code = _report_itself(s, t, h, t_new)
+                if s.code != ACCEPTED:
+                    enter_node(s, k)
+                    return
+            enter_node(s, k + 1)
+            record_samples_at(s, t_new)
+            enter_node(s, middle)
+            s.reported += 1
     enter_node(s, s.steps)

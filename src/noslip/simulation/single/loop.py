@@ -203,7 +203,8 @@ def integrate(setup):
             if s.method == RK4:
                 code = NON_FINITE
                 break
-            h, may_grow = next_step(s, h_try, error, False), False
+            may_grow = False
+            h = next_step(s, h_try, error, may_grow)
             continue
 
         # Make its end the new state.
