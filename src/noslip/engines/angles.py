@@ -18,13 +18,15 @@ from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 from noslip.engines.program import Operation, Program
 
 #: Least magnitude at any angle of what is rewritten, beside the sum of its coefficients.
 LEAST = 0.05
-#: Cosines at which that is looked at.
-COSINES = np.cos(np.linspace(0.0, np.pi, 65))
+#: Angles at which that is looked at.
+TURNS = np.linspace(0.0, 2.0 * np.pi, 129)
+COSINES, SINES = np.cos(TURNS), np.sin(TURNS)
 
 #: Stands for the angle of a value that depends on none.
 NUMBER = -1
@@ -33,11 +35,12 @@ _Tree = tuple | str | float  # (kind, left, right), "c", "s" or a number
 
 
 class _Polynomial(NamedTuple):
-    """Coefficients of a value, and the angle they are for."""
+    """Coefficients of a value, the angle they are for, and whether it is a sum of products."""
 
     angle: int
     p: tuple[float, ...]
     q: tuple[float, ...] = ()
+    is_product: bool = False
 
 
 MINUS_ONE = _Polynomial(NUMBER, (-1.0,))
@@ -80,6 +83,7 @@ def _combined(kind: str, a: _Polynomial, b: _Polynomial = MINUS_ONE) -> _Polynom
     if len(angles) > 1:
         return None
     angle = next(iter(angles), NUMBER)
+    are_both = kind == "mul" and a.angle == b.angle != NUMBER
     if kind in ("add", "sub"):
         sign = 1.0 if kind == "add" else -1.0
         p, q = _sum(a.p, b.p, sign), _sum(a.q, b.q, sign)
@@ -87,7 +91,8 @@ def _combined(kind: str, a: _Polynomial, b: _Polynomial = MINUS_ONE) -> _Polynom
         squares = _product(a.q, b.q)
         p = _sum(_product(a.p, b.p), _sum(squares, (0.0, 0.0, *squares), -1.0), 1.0)
         q = _sum(_product(a.p, b.q), _product(a.q, b.p), 1.0)
-    return _Polynomial(angle, p, q) if len(p) <= 3 and len(q) <= 2 else None
+    is_product = are_both or a.is_product or b.is_product
+    return _Polynomial(angle, p, q, is_product) if len(p) <= 3 and len(q) <= 2 else None
 
 
 def _sum(a: tuple[float, ...], b: tuple[float, ...], sign: float) -> tuple[float, ...]:
@@ -140,12 +145,22 @@ def _chosen(program: Program, polynomials: dict[int, _Polynomial]) -> set[int]:
 
 
 def _is_safe(polynomial: _Polynomial) -> bool:
-    """Whether it keeps its digits: c itself is rounded, so that p₀ + p₁ c can have no more."""
-    p = polynomial.p
-    if len(p) < 3:
+    """Whether it keeps its digits.
+
+    c itself is rounded, so that p₀ + p₁ c can have no more. But (c − 1)² + s², a distance squared,
+    has more than 2 − 2 c where it vanishes with its derivative: such a sum is left.
+    """
+    _, p, q, is_product = polynomial
+    if not (is_product and p):
         return True
-    values = np.polynomial.polynomial.polyval(COSINES, p)
-    return not polynomial.q and bool(np.min(np.abs(values)) >= LEAST * np.sum(np.abs(p)))
+    least = LEAST * (np.sum(np.abs(p)) + np.sum(np.abs(q)))
+    of_c, beside_s = (polyval(COSINES, x or (0.0,)) for x in (p, q))
+    if len(p) == 3:
+        return not q and bool(np.min(np.abs(of_c)) >= least)
+    # f = p₀ + p₁ c + s (q₀ + q₁ c),  f' = −s (p₁ + q₁ s) + c (q₀ + q₁ c)
+    p_1, q_1 = ((*x, 0.0, 0.0)[1] for x in (p, q))
+    slope = COSINES * beside_s - SINES * (p_1 + q_1 * SINES)
+    return bool(np.min(np.abs(of_c + SINES * beside_s) + np.abs(slope)) >= least)
 
 
 def _tree(polynomial: _Polynomial) -> _Tree:

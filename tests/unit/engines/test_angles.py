@@ -60,6 +60,33 @@ def test_a_square_of_the_sine_keeps_its_digits():
     assert small == pytest.approx(4e-18, rel=1e-14)
 
 
+def test_a_squared_distance_keeps_its_digits():
+    """Of two points that come together as a body turns: 2 − 2 c has none left at 1e-8."""
+    program = program_of((c - 1) * (c - 1) + s * s, (s + (c - 1)) * (s + (c - 1)))
+    for angle in (1e-9, -1e-6, 1e-3):
+        expected = [4 * np.sin(angle / 2) ** 2, (np.sin(angle) - 2 * np.sin(angle / 2) ** 2) ** 2]
+        found = values(shorten(program), [angle, 0.0, 0.0])
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_spring_whose_ends_come_together_pulls_as_it_should():
+    """Moment −k (d − l) sin x / d with d = 2 sin(x/2), in code of numbers alone."""
+    b = ns.ModelBuilder(name="arm", gravity=(0.0, 0.0, 0.0))
+    b.body("arm", mass=2.0, inertia=(0.1, 0.2, 0.3))
+    b.joint("arm", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
+    end = (1.0, 0.0, 0.0)
+    b.force(
+        ns.Spring(
+            name="s", body="arm", point=end, other_point=end, stiffness=100.0, rest_length=0.5
+        )
+    )
+    system = ns.compile(ns.derive(b.build()))
+    for angle in (1e-3, 1e-6, 1e-9):
+        d = 2 * np.sin(angle / 2)
+        rates = system.rates(0.0, [angle, 0.0], [], system.parameters())
+        assert rates[1] == pytest.approx(-100 * (d - 0.5) * np.sin(angle) / d / 0.3, rel=1e-12)
+
+
 def test_a_square_of_the_sine_beside_others_is_one_of_the_cosine(rng):
     program = program_of(5 * c * c + 2 * s * s + 3)
     shorter = shorten(program)
