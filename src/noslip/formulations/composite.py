@@ -133,7 +133,7 @@ def motion_forces(
     Parameters
     ----------
     tree : in which wheels may be lumped with their carriers.
-    known : joint inertias.
+    known : joint inertias; none where no wheel is lumped, though one may have no mass of its own.
     world : acceleration of the world; −g for weights.
     """
     motion = twists(tree, v)
@@ -141,7 +141,7 @@ def motion_forces(
     wrenches = inertia_wrenches(tree, motion, rates)
     about_axes: dict[int, ca.SX] = {}
     for k, node in enumerate(tree.nodes):
-        if _is_spin(node):
+        if k in known and _is_spin(node):
             # (3)
             a, at = ca.mtimes(node.R_PD, node.H[0:3, 0]), node.speeds.start
             w, alpha = motion[node.parent][0], rates[node.parent][0]

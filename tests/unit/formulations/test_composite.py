@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from states import admissible_states, at, numeric
 
+import noslip as ns
 from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
 from noslip.formulations.forces import GRAVITY
 from noslip.formulations.tree import inverse_dynamics, lumped, mass_matrix
@@ -48,3 +49,25 @@ def test_solved_equations_are_those_of_the_blocks(equations, rng):
     f = numeric(equations, equations.accelerations, equations.block_solution.accelerations)
     for state in admissible_states(equations, rng, 2):
         assert agree(*at(f, state))
+
+
+def test_a_wheel_without_mass_at_the_end_of_a_long_chain():
+    """It has inertia alone, and is no wheel that was lumped with its carrier."""
+    b = ns.ModelBuilder(name="chain", gravity=(0.0, 0.0, -9.81))
+    carrier = "world"
+    for k in range(8):
+        b.body(f"link{k}", mass=1.0, inertia=(0.1, 0.2, 0.3), center_of_mass=(0.5, 0.0, 0.0))
+        axis = (0.0, 1.0, 0.0) if k % 2 else (0.0, 0.0, 1.0)
+        place = ns.Placement(position=(1.0, 0.0, 0.0))
+        b.joint(
+            f"hinge{k}",
+            ns.Revolute(axis=axis),
+            parent=carrier,
+            child=f"link{k}",
+            parent_frame=place,
+        )
+        carrier = f"link{k}"
+    b.body("wheel", mass=0.0, inertia=(0.06, 0.12, 0.06))
+    b.joint("wheel", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent=carrier, child="wheel")
+    forms = (ns.NaturalComplement(), ns.Multipliers())
+    assert ns.verify(b.build(), formulations=forms, states=3).holds
