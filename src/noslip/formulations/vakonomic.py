@@ -62,7 +62,7 @@ class Vakonomic(AbstractFormulation):
         rhs = blocks.reduced_forces + ca.mtimes(kin.S.T, F) - blocks.reduced_bias
         rhs = rhs + ca.mtimes(blocks.reduced_inputs, kin.symbols.u)
         etadot, _ = symmetric_solve(blocks.reduced_mass, rhs)
-        f = ca.substitute([reactions], [blocks.etadot], [etadot])[0]
+        f = ca.substitute([reactions], [blocks.etadot], [ca.densify(etadot)])[0]
         lam = ca.mtimes(kin.P.T, block_solve(kin.K.T, f)[0][:num]) if num else ca.SX(0, 1)
         return Equations(
             formulation=self,
