@@ -171,7 +171,6 @@ def _agreement(
         *("generalized reactions", "determinate reactions"),
     ]
     numbers: dict[str, list[list[Array]]] = {}
-    scales = []
     for name, eq in filled.items():
         reactions = ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
         lam = eq.multipliers[determinate] if determinate else ca.SX(0, 1)
@@ -183,22 +182,34 @@ def _agreement(
             lam,
         ]
         numbers[name] = [_numbers(kin, expressions, p) for p in points]
-    first = next(iter(filled.values()))
-    pushes = [
-        inverse_dynamics(kin, first.speed_rates),
-        first.forces.Q + ca.mtimes(first.forces.B, kin.symbols.u),
-    ]
-    for p in points:
-        scales.append(max(float(np.max(np.abs(x), initial=0.0)) for x in _numbers(kin, pushes, p)))
+    scales = [_scales(kin, next(iter(filled.values())), p) for p in points]
     for k, label in enumerate(labels):
         worst, pair = 0.0, ""
         for one, other in itertools.combinations(filled, 2):
             for j in range(len(points)):
-                scale = scales[j] if "reactions" in label else 0.0
+                scale = scales[j].get(label.split()[-1], 0.0)
                 d = _difference(numbers[one][j][k], numbers[other][j][k], scale)
                 if not d <= worst:
                     worst, pair = d, f"{one} / {other}"
         yield Finding(check=label, disagreement=worst, where=pair)
+
+
+def _scales(kin: Kinematics, eq: Equations, point: _State) -> dict[str, float]:
+    """Sizes beside which reactions and accelerations that are zero are zero.
+
+    Forces that act or are needed, and the kinetic energy, which the terms have that cancel where
+    nothing accelerates; and the accelerations that these would give to the largest mass.
+    """
+    pushes = [
+        inverse_dynamics(kin, eq.speed_rates),
+        eq.forces.Q + ca.mtimes(eq.forces.B, kin.symbols.u),
+        eq.kinetic_energy,
+    ]
+    *forces, mass = (
+        float(np.max(np.abs(x), initial=0.0))
+        for x in _numbers(kin, [*pushes, eq.reduced_mass], point)
+    )
+    return {"reactions": max(forces), "accelerations": max(forces) / mass if mass else 0.0}
 
 
 def _energy(kin: Kinematics, eq: Equations) -> ca.SX:
