@@ -340,7 +340,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Find
         yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=m.D)
     # the forces that inverse dynamics asks for give back the accelerations
     wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))
-    wanted = wanted[: kin.num_independent_speeds]
+    wanted = wanted[: kin.num_independent_speeds, :]
     needed = ca.mtimes(eq.reduced_mass, wanted) + eq.reduced_bias
     back = _numeric_back(kin, eq, needed, wanted, points)
     yield Finding(check="direct ∘ inverse dynamics", disagreement=back, where="")

@@ -52,16 +52,18 @@ class Footing:
     def tree_speeds(self, moved: ca.SX) -> ca.SX:
         """Tree speeds, or their rates, for columns of speeds at C: v = v_C + r × ω."""
         k = self.start
-        columns = range(moved.shape[1])
-        v = [moved[k + 3 : k + 6, j] + cross(self.arm, moved[k : k + 3, j]) for j in columns]
-        return ca.vertcat(moved[: k + 3, :], ca.horzcat(*v), moved[k + 6 :, :])
+        v = moved[k + 3 : k + 6, :]
+        for j in range(moved.shape[1]):
+            v[:, j] += cross(self.arm, moved[k : k + 3, j])
+        return ca.vertcat(moved[: k + 3, :], v, moved[k + 6 :, :])
 
     def moved_forces(self, forces: ca.SX) -> ca.SX:
         """Columns of forces on the speeds at C, with the power they have on the tree speeds."""
         k = self.start
-        columns = range(forces.shape[1])
-        n = [forces[k : k + 3, j] - cross(self.arm, forces[k + 3 : k + 6, j]) for j in columns]
-        return ca.vertcat(forces[:k, :], ca.horzcat(*n), forces[k + 3 :, :])
+        n = forces[k : k + 3, :]
+        for j in range(forces.shape[1]):
+            n[:, j] -= cross(self.arm, forces[k + 3 : k + 6, j])
+        return ca.vertcat(forces[:k, :], n, forces[k + 3 :, :])
 
     def moved_velocity(self, contact: str, v: ca.SX) -> ca.SX:
         """Velocity of a contact's material point, in the axes of B, for speeds v at C."""

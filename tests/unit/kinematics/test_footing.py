@@ -196,3 +196,25 @@ def test_a_wheel_on_a_fork_alone_is_no_footing():
     kin = trace(ns.load("whipple-bicycle"))
     assert kin.moved.footing.foot == "rear_wheel"
     assert trace(ns.load("agv")).moved is None
+
+
+def test_three_wheels_askew_hold_a_body():
+    """No freedom is left: the basis has no columns, but a row for every speed."""
+    b = ns.ModelBuilder(name="held", gravity=(0.0, 0.0, -9.81))
+    b.body("base", mass=3.0, inertia=FULL)
+    b.joint("base", ns.Free(), parent="world", child="base")
+    places = ((0.0, 0.0, 0.0), (0.6, 0.2, 0.1), (-0.5, 0.3, 0.1))
+    for k, place in enumerate(places):
+        b.body(f"wheel{k}", mass=1.5, inertia=(0.06, 0.12, 0.06))
+        b.joint(
+            f"wheel{k}",
+            ns.Revolute(axis=AXLE),
+            parent="base",
+            child=f"wheel{k}",
+            parent_frame=ns.Placement(position=place, angles=(0.1 * k, 0.2, 0.7 * k)),
+        )
+        b.contact(ns.Rolling(name=f"c{k}", body=f"wheel{k}", wheel=ns.Disk(radius=0.3, axis=AXLE)))
+    kin = ns.derive(b.build()).kinematics
+    assert kin.moved is not None
+    assert kin.S.shape == (9, 0)
+    assert ns.verify(kin.model).holds
