@@ -115,8 +115,8 @@ class BoltzmannHamel(AbstractFormulation):
             kinematics=kin,
             blocks=lambda: Blocks(
                 mass=ca.densify(mass[independent, independent]),
-                bias=fixed[independent],
-                forces=pushed[independent],
+                bias=fixed[independent, :],
+                forces=pushed[independent, :],
                 inputs=ca.densify(B[independent, :]),
             ),
             forces=forces,
