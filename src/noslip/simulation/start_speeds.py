@@ -74,7 +74,9 @@ def _fitted(
             labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
     C, d = np.concatenate(parts), np.concatenate(values)
     C_hat = C / scale
-    weight = 1.0 / np.maximum(np.sqrt(np.add.reduce(C_hat * C_hat, axis=1)), 1e-12)
+    size = np.sqrt(np.add.reduce(C_hat * C_hat, axis=1))
+    # a row of rounding alone, such as one of a plane loop that others repeat, asks for nothing
+    weight = 1.0 / np.where(size > 1e-12 * largest(size), size, max(1.0, largest(size)))
     C_hat *= weight[:, None]
     d_hat = d * weight
     # C = U Σ Vᵀ gives the least speeds that fit, and those that are free

@@ -24,6 +24,31 @@ class TestCompletion:
             "coupler.angle", "rocker.angle", "coupler.rate", "rocker.rate",
         }  # fmt: skip
 
+    def test_plane_loop_that_a_free_body_carries(self):
+        """Rows that others repeat are rounding alone there, and refuse no speeds."""
+        b = ns.ModelBuilder(name="bars", gravity=(0.0, 0.0, -9.81))
+        for name in ("base", "left", "top", "right"):
+            b.body(name, mass=1.0, inertia=(0.3, 0.4, 0.5))
+        b.joint("base", ns.Free(), parent="world", child="base")
+        pin = ns.Revolute(axis=(0.0, 1.0, 0.0))
+        places = {"left": ("base", (0.2, 0.0, 0.2)), "top": ("left", (0.0, 0.0, 0.4)),
+                  "right": ("base", (0.8, 0.0, 0.2))}  # fmt: skip
+        for name, (parent, place) in places.items():
+            place = ns.Placement(position=place)
+            b.joint(name, pin, parent=parent, child=name, parent_frame=place)
+        ends = (ns.Placement(position=(0.5, 0.0, 0.0)), ns.Placement(position=(0.0, 0.0, 0.5)))
+        b.joint(
+            "close", pin, parent="top", child="right", parent_frame=ends[0], child_frame=ends[1]
+        )
+        system = ns.compile(ns.derive(b.build()))
+        names = [c.name for c in (*system.coordinates, *system.independent_speeds)]
+        eta = [0.3 * (k + 1) for k in range(len(system.independent_speeds))]
+        for _, q in system.kinematics.probe.configurations(3):
+            given = [float(x) for x in (*q, *eta)]
+            start = ns.complete_start(system, dict(zip(names, given, strict=True)))
+            assert start.eta == pytest.approx(eta, abs=1e-14)
+            assert start.speed_residual < 1e-14
+
     @pytest.mark.parametrize("given", ["crank", "rocker", "coupler"])
     def test_any_speed_may_be_the_one_that_is_given(self, system_of, given):
         system = system_of("four-bar")
