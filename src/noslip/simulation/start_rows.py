@@ -74,6 +74,17 @@ class Layout:
 _LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary()
 
 
+def row_weights(C: Array) -> Array:
+    """What gives the rows (…, rows, columns) unit length.
+
+    A row of rounding alone, such as one of a plane loop that others repeat, stays as small as it
+    is: it asks for nothing.
+    """
+    size = np.sqrt(np.add.reduce(C * C, axis=-1))
+    largest = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)
+    return np.asarray(1.0 / np.where(size > 1e-12 * largest, size, np.maximum(1.0, largest)))
+
+
 def layout_of(system: System) -> Layout:
     """The layout of a system, made when it is first asked for."""
     layout = _LAYOUTS.get(system)

@@ -15,7 +15,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.small_matrices import largest, least_squares, singular_values
 from noslip.simulation.start_angles import Held, partly_rated, start_angles
-from noslip.simulation.start_rows import Layout, Rows
+from noslip.simulation.start_rows import Layout, Rows, row_weights
 
 
 def fit_speeds(
@@ -74,9 +74,7 @@ def _fitted(
             labels += [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
     C, d = np.concatenate(parts), np.concatenate(values)
     C_hat = C / scale
-    size = np.sqrt(np.add.reduce(C_hat * C_hat, axis=1))
-    # a row of rounding alone, such as one of a plane loop that others repeat, asks for nothing
-    weight = 1.0 / np.where(size > 1e-12 * largest(size), size, max(1.0, largest(size)))
+    weight = row_weights(C_hat)
     C_hat *= weight[:, None]
     d_hat = d * weight
     # C = U Σ Vᵀ gives the least speeds that fit, and those that are free

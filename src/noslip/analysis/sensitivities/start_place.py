@@ -18,7 +18,7 @@ from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.simulation.start import Start
-from noslip.simulation.start_rows import Layout, Rows, layout_of
+from noslip.simulation.start_rows import Layout, Rows, layout_of, row_weights
 
 #: Singular values below this share of the largest count as zero.
 RANK = 1e-10
@@ -113,7 +113,7 @@ class Place:
     def factors(self) -> tuple[Array, Array, Array]:
         """C/scale with rows of unit length: the lengths' inverses, its pseudoinverse, and Z."""
         C = self.C / self.layout.scale
-        weight = 1.0 / np.maximum(np.linalg.norm(C, axis=1), 1e-12)
+        weight = row_weights(C)
         U, singular, Vt = np.linalg.svd(C * weight[:, None], full_matrices=True)
         least = RANK * max(1.0, float(singular[0]) if singular.size else 1.0)
         rank = int((singular > least).sum())

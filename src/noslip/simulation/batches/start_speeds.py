@@ -17,7 +17,6 @@ from noslip.engines.system import System
 from noslip.simulation.batches.algebra import (
     angular_velocity,
     apply,
-    dot,
     each,
     largest,
     least_solution,
@@ -26,7 +25,7 @@ from noslip.simulation.batches.algebra import (
 )
 from noslip.simulation.batches.arrays import Array
 from noslip.simulation.start_angles import other_angles
-from noslip.simulation.start_rows import Layout, Orientation, Rows
+from noslip.simulation.start_rows import Layout, Orientation, Rows, row_weights
 from noslip.spatial import intrinsic_angles
 
 
@@ -35,7 +34,7 @@ def fit_speeds(
 ) -> tuple[Array, Array]:
     """Tree speeds with A v + a = 0 and the given values; where they fit."""
     C, d = _speed_rows(layout, given, q, rows)
-    weight = 1.0 / np.maximum(np.sqrt(dot(C / layout.scale, C / layout.scale)), 1e-12)
+    weight = row_weights(C / layout.scale)
     C_hat, d_hat = C / layout.scale * weight[:, :, None], d * weight
     # of the rows, those that the others do not imply
     kept = [*system.kinematics.kept, *range(rows.A.shape[1], C.shape[1])]
