@@ -40,7 +40,9 @@ LONGEST_PART = 1500  # operations of each function of a longer one: they compile
 
 # The text of each operation: {v} is the value it makes; {a}, {b}, {c} are its operands. Numbers are
 # of type {real}, truths of type {truth}: one, or one for each lane.
-_ARITHMETIC = "{{v}} = {} reassoc nsz arcp contract {{real}} {{a}}, {{b}}"
+# Sums are grouped by `arrange`: where LLVM may regroup them too (reassoc), it takes up products
+# into wrong sums now and then.
+_ARITHMETIC = "{{v}} = {} nsz arcp contract {{real}} {{a}}, {{b}}"
 _COMPARISON = (
     "{{v}}t = fcmp {} {{real}} {{a}}, {{b}}\n  {{v}} = uitofp {{truth}} {{v}}t to {{real}}"
 )

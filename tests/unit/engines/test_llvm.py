@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from noslip.engines import llvm
 from noslip.engines.interpreter import interpret, interpret_rows
 from noslip.engines.llvm import NativeFunction, compile_native, print_llvm, require_symbols
-from noslip.engines.program import CASADI_KINDS, Program, trace_program
+from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
 from noslip.errors import CompileError
 
 # Two C libraries may differ in the last digits of one operation.
@@ -310,3 +310,30 @@ def test_missing_library_function_is_refused() -> None:
     assert caught.value.what == "the C library has no function no_such_function"
     assert caught.value.where == "linking of native code"
     assert caught.value.fix == "write the expression without it"
+
+
+#: A part of a loop on wheels, with the cosines and sines of a fixed turn and their negatives. Where
+#: LLVM may regroup sums, it takes a product up into two of them and the result is another.
+TURNED_TWICE = """mul 9 27, mul 8 26, add 34 35, mul 28 10, sub 37 36, add 38 7, mul 11 39,
+    mul 40 18, sub 19 41, mul 40 6, add 12 43, add 42 17, add 44 5, add 45 16, sub 13 46, mul 14 48,
+    add 49 4, div 50 3, mul 15 51, add 47 52, mul 20 53, add 21 54, div 55 2, mul 22 56, sub 23 57,
+    add 58 1, div 59 0, mul 9 32, mul 8 31, add 61 62, mul 30 10, sub 63 64, add 11 65, mul 33 66,
+    mul 67 24, add 25 68, mul 29 60, sub 69 70"""
+
+
+def test_sums_of_products_with_opposite_factors(rng):
+    words = [line.split() for line in TURNED_TWICE.split(",")]
+    program = Program(
+        name="f",
+        input_sizes=(0, 26, 0, 0),
+        constants=(0.975, -0.199, 0.098, 0.5, -0.098, -0.975, 0.199, 0.09),
+        operations=tuple(Operation(kind, (int(a), int(b))) for kind, a, b in words),
+        outputs=(71,),
+    )
+    # as it is, without another arrangement
+    engine = llvm.machine_code(print_llvm([program]))
+    function = NativeFunction.of("f", engine, "program0", program.input_sizes, 1)
+    for _ in range(20):
+        x = rng.uniform(0.5, 1.5, size=26)
+        expected = interpret(program, [], x, [], [])
+        assert function([], x, [], []) == pytest.approx(expected, rel=1e-9, abs=1e-9)
