@@ -9,7 +9,7 @@ distance between the rows of p, so that with 0 all rows share one vector of para
 
     void rows(int64 n, const double* t, ..., const double* p, int64 p_stride, double* out)
 
-Sums may be regrouped, products and sums fused, quotients taken by reciprocals; nan and ∞ are kept.
+Products and sums may be fused, quotients taken by reciprocals; nan and ∞ are kept.
 Programs repeat nothing and are arranged beforehand (`engines.arrange`), so LLVM is asked to combine
 instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
 7 %, up or down. One function compiles slower than in proportion to its length, so a long program is
