@@ -23,6 +23,7 @@ from noslip.formulations.certificate import Certificate, Finding
 from noslip.formulations.complement import NaturalComplement
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.forces import GRAVITY, SPRING
+from noslip.formulations.freedoms import count_freedoms
 from noslip.formulations.gibbs_appell import GibbsAppell
 from noslip.formulations.multipliers import Multipliers
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
@@ -103,6 +104,7 @@ def verify(
         )
     findings = [
         *_agreement(kin, filled, points),
+        _freedoms(kin, points),
         *_kinematic_checks(kin, points),
         *_laws(kin, next(iter(filled.values())), points),
     ]
@@ -221,6 +223,16 @@ def _energy(kin: Kinematics, eq: Equations) -> ca.SX:
 
 def _rows_named(kin: Kinematics, names: tuple[str, ...]) -> list[int]:
     return [k for k, row in enumerate(kin.rows) if row.name in names]
+
+
+def _freedoms(kin: Kinematics, points: list[_State]) -> Finding:
+    """The number of independent speeds against freedoms counted by moving the mechanism."""
+    counted = count_freedoms(kin, [(float(p.values[0][0]), p.values[1]) for p in points])
+    found = kin.num_independent_speeds
+    where = "" if counted == found else f"{found} in the equations, {counted} by moving"
+    return Finding(
+        check="degrees of freedom", disagreement=float(abs(counted - found)), where=where
+    )
 
 
 def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[Finding]:

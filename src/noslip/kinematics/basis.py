@@ -7,16 +7,18 @@ radians compare. Nothing decided here depends on the values of the speeds.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.errors import ModelError
+from noslip.kinematics.row_sizes import TermSizes
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Symbols, parameter_reader
 from noslip.kinematics.tree import Tree
@@ -29,6 +31,11 @@ Array = NDArray[np.float64]
 
 #: A row whose part across the rows before it is smaller than this (relative) is redundant.
 DEPENDENT = 1e-7
+#: A row smaller than this beside its own terms before they cancel holds by itself: it is what
+#: rounding, and configurations that satisfy g = 0 to some 1e-13, leave of them.
+SELF_SATISFIED = 1e-11
+#: Size of a row of a joint or contact below which it may be one of rounding.
+DOUBTFUL = 1e-6
 #: Number of generic configurations, and of a mechanism that is long.
 SAMPLES = 8
 LONG_SAMPLES = 2
@@ -47,6 +54,7 @@ class Probe:
     constraint: Callable[[float, Array, Array, Array], tuple[Any, Any]]  # (t, q, w, params) → A, a
     position: ca.Function  # (t, q, params) → g of the holonomic rows
     kinematic_map: ca.Function  # (q) → N
+    term_sizes: TermSizes  # (t, q, v, params) → (nc,)
     params: Array
     holonomic: tuple[int, ...]
     is_angular: tuple[bool, ...]
@@ -54,6 +62,14 @@ class Probe:
     coordinate_range: Array  # (nq, 2)
     quaternions: tuple[int, ...]
     num_speed_inputs: int
+    by_hand: tuple[int, ...]  # rows that are written as expressions
+    #: Independent rows on the branch of configurations that is meant, None if there is one branch.
+    rank: int | None = None
+
+    @property
+    def scale(self) -> Array:
+        """(nv,) a length of the model for angular speeds, else 1."""
+        return np.where(np.array(self.is_angular, dtype=bool), self.length, 1.0)
 
     @property
     def is_long(self) -> bool:
@@ -64,8 +80,17 @@ class Probe:
         """A with angular columns in m/s of the model's length, and a."""
         w = np.zeros(self.num_speed_inputs) if w is None else w
         A, a = self.constraint(t, q, w, self.params)
-        scale = np.where(np.array(self.is_angular, dtype=bool), self.length, 1.0)
-        return np.array(A) / scale[None, :], np.array(a).ravel()
+        return np.array(A) / self.scale[None, :], np.array(a).ravel()
+
+    def sizes(self, samples: list[tuple[float, Array]]) -> Array:
+        """(samples, nc) sizes of the rows' terms before they cancel, as of the rows of `matrix`."""
+        rng, size = np.random.default_rng(4), len(self.is_angular)
+        return np.array(
+            [
+                self.term_sizes(t, q, rng.normal(size=size) / self.scale, self.params)
+                for t, q in samples
+            ]
+        )
 
     def matrices(self, t: Array, q: Array, params: Array) -> Array:
         """A (n, nc, nv) at times (n,) and configurations (n, nq), together if that is cheap."""
@@ -104,6 +129,30 @@ class Probe:
             q = q + np.array(self.kinematic_map(q)) @ step
         return q if np.max(np.abs(g)) < 1e-10 else None
 
+    def is_on(self, q: Array, t: float) -> bool:
+        """Whether a configuration is on the branch that is meant."""
+        return self.rank is None or self.rank_at(q, t) == self.rank
+
+    def rank_at(self, q: Array, t: float) -> int:
+        """Number of independent rows at a configuration."""
+        A = self.matrix(q, t)[0]
+        floors = _floors(self, [(t, q)], np.linalg.norm(A, axis=1)[None, :])
+        basis: list[Array] = []
+        for row, floor in zip(A, floors[0], strict=True):
+            _extend(basis, row, floor)
+        return len(basis)
+
+    def stays(self, q: Array, t: float, rank: int) -> bool:
+        """Whether the rank is that of all configurations near by, not of one singular place."""
+        rng = np.random.default_rng(6)
+        for _ in range(2):
+            step = 0.03 * self.length * rng.normal(size=len(self.is_angular))
+            moved = q + np.array(self.kinematic_map(q)) @ (step / self.scale)
+            near = self.on_manifold(moved, t)
+            if near is None or self.rank_at(near, t) != rank:
+                return False
+        return True
+
     def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
         rng = np.random.default_rng(20)
@@ -117,7 +166,7 @@ class Probe:
                 q[k : k + 4] = rng.normal(size=4)
             t = float(rng.random())
             on = self.on_manifold(q, t)
-            if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])):
+            if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])) and self.is_on(on, t):
                 found.append((t, on))
             if len(found) == count:
                 break
@@ -133,6 +182,7 @@ def make_probe(
     rows: tuple[RowTrace, ...],
     N: ca.SX,
     velocities: ca.SX,
+    term_sizes: TermSizes,
 ) -> Probe:
     """Numeric access to what was traced."""
     values = np.array([p.value for p in model.parameters], dtype=float)
@@ -154,6 +204,7 @@ def make_probe(
         constraint=_constraint(symbols, velocities),
         position=ca.Function("g", [t, q, params], [g]),
         kinematic_map=ca.Function("N", [q], [ca.densify(N)]),
+        term_sizes=term_sizes,
         params=values,
         holonomic=holonomic,
         is_angular=tuple(speed.unit == "rad/s" for speed in speeds),
@@ -161,6 +212,7 @@ def make_probe(
         coordinate_range=np.array([[c.lower, c.upper] for c in coordinates]).reshape(-1, 2),
         quaternions=quaternions,
         num_speed_inputs=len(model.speed_inputs),
+        by_hand=tuple(k for k, row in enumerate(rows) if row.origin == "row"),
     )
 
 
@@ -194,16 +246,27 @@ def _constraint(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redundancy:
-    """A row that follows from others: its index, and the names of the rows it follows from."""
+    """A row that follows from others: its index, and the names of the rows it follows from.
+
+    A row that holds by itself follows from none.
+    """
 
     row: int
     follows_from: tuple[str, ...]
 
 
+class IndependentRows(NamedTuple):
+    """Rows to keep in their order, those that follow from them, and the rank at each sample."""
+
+    kept: tuple[int, ...]
+    redundant: tuple[Redundancy, ...]
+    ranks: tuple[int, ...]
+
+
 def independent_rows(
     probe: Probe, rows: Sequence[RowTrace], samples: list[tuple[float, Array]]
-) -> tuple[tuple[int, ...], tuple[Redundancy, ...]]:
-    """Rows to keep, in their order, and the redundant ones with what they follow from.
+) -> IndependentRows:
+    """Rows that are independent at some sample, and the redundant ones with what they follow from.
 
     Raises
     ------
@@ -212,31 +275,70 @@ def independent_rows(
     rng = np.random.default_rng(3)
     w = rng.normal(size=probe.num_speed_inputs)
     numbers = [probe.matrix(q, t, w) for t, q in samples]
-    scales = [np.linalg.norm(A, axis=1) for A, _ in numbers]
-    largest = max((float(s.max()) for s in scales if s.size), default=0.0) or 1.0
+    sizes = [np.linalg.norm(A, axis=1) for A, _ in numbers]
+    scales = np.array(sizes).reshape(len(samples), len(rows))
+    floors = _floors(probe, samples, scales)
     kept: list[int] = []
     redundant: list[Redundancy] = []
     bases: list[list[Array]] = [[] for _ in samples]
     for k, row in enumerate(rows):
-        parts = []
-        for (A, _), basis in zip(numbers, bases, strict=True):
-            rest = A[k].copy()
-            for _ in range(2):
-                for b in basis:
-                    rest -= b * (b @ rest)
-            parts.append(rest)
-        weights = [
-            np.linalg.norm(rest) / max(scale[k], DEPENDENT * largest)
-            for rest, scale in zip(parts, scales, strict=True)
+        # a list, so that every sample's basis is extended
+        adds = [
+            _extend(basis, A[k], floor[k])
+            for (A, _), basis, floor in zip(numbers, bases, floors, strict=True)
         ]
-        if max(weights, default=1.0) > DEPENDENT:
+        if any(adds) or not adds:
             kept.append(k)
-            for rest, basis, weight in zip(parts, bases, weights, strict=True):
-                if weight > DEPENDENT:
-                    basis.append(rest / np.linalg.norm(rest))
         else:
             redundant.append(_redundancy(k, row, rows, kept, numbers))
-    return tuple(kept), tuple(redundant)
+    return IndependentRows(tuple(kept), tuple(redundant), tuple(len(basis) for basis in bases))
+
+
+def _extend(basis: list[Array], row: Array, floor: float) -> bool:
+    """Add what a row has across an orthonormal basis, unless that is rounding."""
+    rest = row.copy()
+    for _ in range(2):
+        for b in basis:
+            rest -= b * (b @ rest)
+    size = float(np.linalg.norm(rest))
+    if size <= max(DEPENDENT * float(np.linalg.norm(row)), floor):
+        return False
+    basis.append(rest / size)
+    return True
+
+
+def moving_branch(
+    probe: Probe, samples: list[tuple[float, Array]], ranks: Sequence[int]
+) -> tuple[Probe, list[tuple[float, Array]]]:
+    """The branch of configurations with the most freedom, where they have different ones.
+
+    Two wheels tied by a side rod roll where the rod stays parallel, and lock each other on the
+    branch where they turn against each other: a mechanism is meant to move.
+    """
+    least = min(ranks, default=0)
+    if least == max(ranks, default=0):
+        return probe, samples
+    branch = [
+        (t, q)
+        for (t, q), rank in zip(samples, ranks, strict=True)
+        if rank == least and probe.stays(q, t, least)
+    ]
+    if not branch:
+        return probe, samples
+    return dataclasses.replace(probe, rank=least), branch
+
+
+def _floors(probe: Probe, samples: list[tuple[float, Array]], scales: Array) -> Array:
+    """(samples, nc) what rows of sizes (samples, nc) must exceed, or they hold by themselves.
+
+    Rows of joints and contacts are made of unit vectors and lengths: a coefficient of usual size
+    needs no proof that it is one. Rows written by hand have any size.
+    """
+    is_doubtful = scales < DOUBTFUL
+    is_doubtful[:, list(probe.by_hand)] = True
+    if not is_doubtful.any():
+        return np.zeros(scales.shape)
+    return np.where(is_doubtful, SELF_SATISFIED * probe.sizes(samples), 0.0)
 
 
 def _redundancy(
@@ -252,8 +354,9 @@ def _redundancy(
             combination = np.zeros(0)
         else:
             combination = np.linalg.lstsq(A[kept].T, A[k], rcond=1e-10)[0]
-        for j, c in zip(kept, combination, strict=True):
-            if abs(c) > 1e-6:
+        shares = np.abs(combination) * np.linalg.norm(A[kept], axis=1)
+        for j, share in zip(kept, shares, strict=True):
+            if share > 1e-6 * np.linalg.norm(A[k]):
                 names[rows[j].name] = None
         contradiction = abs(a[k] - (combination @ a[kept] if kept else 0.0))
         if contradiction > 1e-8 * max(1.0, float(np.max(np.abs(a)))):

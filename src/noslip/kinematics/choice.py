@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from noslip.kinematics.basis import (
     Redundancy,
     independent_columns,
     independent_rows,
+    moving_branch,
 )
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.elimination import find_elimination
@@ -61,11 +63,6 @@ class Traced:
         """Places of the tree speeds by name."""
         return {speed.name: k for k, speed in enumerate(self.speeds)}
 
-    @property
-    def scale(self) -> Array:
-        """(nv,) a length of the model for angular speeds, else 1."""
-        return np.where(np.array(self.probe.is_angular, dtype=bool), self.probe.length, 1.0)
-
     def numbers(self, expression: ca.SX) -> Array:
         """(samples, rows, columns) values of an expression of t, q and parameters."""
         s = self.symbols
@@ -84,6 +81,7 @@ class Choice:
     solved, P : the kept rows as they are solved, P times the kept ones.
     solved_of : the same of other traces of the contacts and rows.
     solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
+    probe, samples : the rows in numbers, and configurations on the branch that is meant.
     footing : where the mechanism rolls on its base; `solve` then gives speeds at that point.
     rates : solved row → its rate at constant v, where it is known in closed form.
     """
@@ -96,6 +94,8 @@ class Choice:
     P: ca.SX
     solved_of: Callable[[tuple[ContactTrace, ...], tuple[RowTrace, ...]], ca.SX]
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
+    probe: Probe
+    samples: list[tuple[float, Array]]
     footing: Footing | None = None
     rates: Mapping[int, ca.SX] = field(default_factory=dict)
 
@@ -112,7 +112,11 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
         choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice
-    kept, redundant = independent_rows(traced.probe, traced.rows, traced.samples)
+    kept, redundant, ranks = independent_rows(traced.probe, traced.rows, traced.samples)
+    probe, samples = moving_branch(traced.probe, traced.samples, ranks)
+    if probe is not traced.probe:
+        traced = dataclasses.replace(traced, probe=probe, samples=samples)
+        kept, redundant, _ = independent_rows(probe, traced.rows, samples)
     names, E = _independent_speeds(traced, independent, kept)
     _check_determined(traced, E, kept, names)
     whole = _whole_contacts(traced, kept)
@@ -133,6 +137,8 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
         P=P,
         solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept, whole, rims)[0],
         solve=lambda of_rows, of_eta: block_solve(K, ca.vertcat(of_rows, of_eta)),
+        probe=probe,
+        samples=samples,
         footing=footing,
         rates={
             k + i: rim.rate[i]
@@ -156,7 +162,7 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
         index,
         [i.speed for i in model.speed_inputs],
         lambda entries: traced.numbers(entries)[:, :, 0],
-        traced.scale,
+        traced.probe.scale,
         {index[name] for name in named} if named else None,
     )
     if elimination is None:
@@ -185,6 +191,8 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
         P=ca.SX.eye(len(kept)),
         solved_of=solved_of,
         solve=solve,
+        probe=traced.probe,
+        samples=traced.samples,
     )
 
 
@@ -284,7 +292,7 @@ def _check_determined(
     worst = []
     for (t, q), rows in zip(traced.samples, traced.numbers(E), strict=True):
         scaled, _ = traced.probe.matrix(q, t)
-        K = np.vstack([scaled[list(kept)], rows / traced.scale[None, :]])
+        K = np.vstack([scaled[list(kept)], rows / traced.probe.scale[None, :]])
         K = K / np.maximum(np.linalg.norm(K, axis=1, keepdims=True), 1e-300)
         worst.append(float(np.linalg.svd(K, compute_uv=False)[-1]) if K.size else 1.0)
     if max(worst, default=1.0) < 1e-9:

@@ -23,7 +23,8 @@ of P r is P ṙ.) A mechanism that rolls on its base is solved for speeds at tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -35,6 +36,7 @@ from noslip.kinematics.choice import Choice, Traced, choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.footing import Moved
 from noslip.kinematics.health import Health, find_health
+from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
@@ -122,6 +124,11 @@ class Kinematics:
         return ca.mtimes(self.A, self.v) + self.a
 
     @property
+    def self_satisfied(self) -> list[int]:
+        """Rows that hold by themselves: what A has of them is rounding."""
+        return [r.row for r in self.redundant if not r.follows_from]
+
+    @property
     def is_long(self) -> bool:
         """Whether matrices of all rows and speeds are too large to be formed without need."""
         return self.probe.is_long
@@ -200,23 +207,21 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         wdot=ca.SX.sym("wdot", len(model.speed_inputs)),
         params=ca.SX.sym("p", len(model.parameters)),
     )
-    parameters = parameter_reader(model, symbols.params)
-    reader = parameters.extended(
-        {
-            "t": symbols.t,
-            **named(coordinates, symbols.q),
-            **named(speeds, symbols.v),
-            **{i.name: symbols.u[k] for k, i in enumerate(model.inputs)},
-        }
+    reader, tree, N, motion, contacts, rows = _motions(
+        model, symbols, coordinates, speeds, parameter_reader(model, symbols.params)
     )
-    tree = build_tree(model, symbols.q, parameters)
-    N = block_diagonal([n.joint.type.kinematic_map(symbols.q[n.coordinates]) for n in tree.nodes])
-    motion = tree_module.twists(tree, symbols.v)
-    contacts = tuple(trace_contact(c, tree, motion, parameters) for c in model.contacts)
-    speed_index = {speed.name: k for k, speed in enumerate(speeds)}
-    rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))
     velocities = stack([row.velocity for row in rows])
-    probe = make_probe(model, symbols, tree, coordinates, speeds, rows, N, velocities)
+
+    @cache
+    def sizes() -> TermSizes:
+        literals = Literals()
+        parameters = parameter_reader(model, symbols.params, literals)
+        again = _motions(model, symbols, coordinates, speeds, parameters).rows
+        return term_sizes(symbols, stack([row.velocity for row in again]), literals)
+
+    probe = make_probe(
+        model, symbols, tree, coordinates, speeds, rows, N, velocities, lambda *at: sizes()(*at)
+    )
     samples = probe.configurations(LONG_SAMPLES if probe.is_long else SAMPLES)
     if not samples:
         raise _cannot_close(model, rows)
@@ -263,7 +268,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         kept=choice.kept,
         redundant=choice.redundant,
         length=probe.length,
-        probe=probe,
+        probe=choice.probe,
         reader=reader,
         N=N,
         E=choice.E,
@@ -274,9 +279,45 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         s=tree_speeds(s),
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
-        health=find_health(symbols, probe, pivots, rolling, samples),
+        health=find_health(symbols, probe, pivots, rolling, choice.samples),
         moved=Moved(footing=footing, S=S, v=v, vdot0=vdot0) if footing else None,
     )
+
+
+class _Motions(NamedTuple):
+    """What a model's geometry says of motion: N, twists, contacts and rows, before any choice."""
+
+    reader: Reader
+    tree: Tree
+    N: ca.SX
+    twists: list[Pair]
+    contacts: tuple[ContactTrace, ...]
+    rows: tuple[RowTrace, ...]
+
+
+def _motions(
+    model: Model,
+    symbols: Symbols,
+    coordinates: tuple[Quantity, ...],
+    speeds: tuple[Quantity, ...],
+    parameters: Reader,
+) -> _Motions:
+    """Trace them; `parameters` reads numbers and expressions of parameters."""
+    reader = parameters.extended(
+        {
+            "t": symbols.t,
+            **named(coordinates, symbols.q),
+            **named(speeds, symbols.v),
+            **{i.name: symbols.u[k] for k, i in enumerate(model.inputs)},
+        }
+    )
+    tree = build_tree(model, symbols.q, parameters)
+    N = block_diagonal([n.joint.type.kinematic_map(symbols.q[n.coordinates]) for n in tree.nodes])
+    motion = tree_module.twists(tree, symbols.v)
+    contacts = tuple(trace_contact(c, tree, motion, parameters) for c in model.contacts)
+    speed_index = {speed.name: k for k, speed in enumerate(speeds)}
+    rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))
+    return _Motions(reader, tree, N, motion, contacts, rows)
 
 
 def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> ca.SX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -27,16 +27,26 @@ class Symbols:
 
 
 class Reader:
-    """Reads scalars of the model (numbers or text) as traced scalars of named symbols."""
+    """Reads scalars of the model (numbers or text) as traced scalars of named symbols.
 
-    def __init__(self, values: dict[str, Traced]) -> None:
+    Parameters
+    ----------
+    values : what each name stands for.
+    literal : how a number is traced; as a constant by default.
+    """
+
+    def __init__(
+        self, values: dict[str, Traced], literal: Callable[[float], Traced] = float
+    ) -> None:
         self._values = values
+        self._literal = literal
 
     def scalar(self, scalar: Scalar) -> ca.SX:
         """Traced scalar of a number or an expression."""
         if isinstance(scalar, str):
-            return ca.SX(expressions.evaluate(expressions.parse(scalar), self._values, ca))
-        return ca.SX(float(scalar))
+            tree = expressions.parse(scalar)
+            return ca.SX(expressions.evaluate(tree, self._values, ca, self._literal))
+        return ca.SX(self._literal(float(scalar)))
 
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced column of numbers or expressions."""
@@ -44,7 +54,7 @@ class Reader:
 
     def extended(self, values: dict[str, Traced]) -> Reader:
         """A reader that knows more names."""
-        return Reader({**self._values, **values})
+        return Reader({**self._values, **values}, self._literal)
 
 
 def named(quantities: Iterable[Quantity], symbols: ca.SX) -> dict[str, ca.SX]:
@@ -52,6 +62,8 @@ def named(quantities: Iterable[Quantity], symbols: ca.SX) -> dict[str, ca.SX]:
     return {quantity.name: symbols[k] for k, quantity in enumerate(quantities)}
 
 
-def parameter_reader(model: Model, params: ca.SX) -> Reader:
+def parameter_reader(
+    model: Model, params: ca.SX, literal: Callable[[float], Traced] = float
+) -> Reader:
     """A reader that knows the model's parameters."""
-    return Reader({p.name: params[k] for k, p in enumerate(model.parameters)})
+    return Reader({p.name: params[k] for k, p in enumerate(model.parameters)}, literal)

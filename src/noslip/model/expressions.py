@@ -143,7 +143,12 @@ def names_of(text: str) -> frozenset[str]:
     return frozenset(names_in(parse(text)))
 
 
-def evaluate(expression: Expression, values: Mapping[str, Any], algebra: Any) -> Any:
+def evaluate(
+    expression: Expression,
+    values: Mapping[str, Any],
+    algebra: Any,
+    literal: Callable[[float], Any] = float,
+) -> Any:
     """The value of an expression in any algebra.
 
     Parameters
@@ -154,12 +159,14 @@ def evaluate(expression: Expression, values: Mapping[str, Any], algebra: Any) ->
         What each name stands for: a number, a traced scalar, a symbol.
     algebra : module or class
         What has the functions: ``casadi``, ``sympy``, or :class:`NUMBERS`.
+    literal : function
+        What a number stands for; itself by default.
     """
 
     def leaf(node: Number | Name) -> Any:
         if isinstance(node, Number):
-            return node.value
-        return values[node.name] if node.name in values else CONSTANTS[node.name]
+            return literal(node.value)
+        return values[node.name] if node.name in values else literal(CONSTANTS[node.name])
 
     return fold(expression, leaf, lambda function, arguments: apply(function, arguments, algebra))
 

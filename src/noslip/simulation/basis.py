@@ -52,7 +52,7 @@ def check_redundant_rows(
         return
     probe = dataclasses.replace(kin.probe, params=values)
     samples = probe.configurations(4)
-    kept, _ = independent_rows(probe, kin.rows, samples)
+    kept = independent_rows(probe, kin.rows, samples).kept
     for redundant in kin.redundant:
         if redundant.row in kept:
             name = kin.rows[redundant.row].name

@@ -20,7 +20,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.simulation.small_matrices import largest
 from noslip.simulation.start_closing import close
 from noslip.simulation.start_rows import Layout, layout_of
-from noslip.simulation.start_speeds import fit_speeds
+from noslip.simulation.start_speeds import check_carried, fit_speeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +69,8 @@ def complete_start(
 
     Raises
     ------
-    SimulationError : for unknown names, or if the given values contradict the constraints.
+    SimulationError : for unknown names, if the given values contradict the constraints, or if the
+        mechanism has more freedom at this configuration than its equations.
     """
     layout = layout_of(system)
     params = system.parameters() if parameters is None else parameters
@@ -81,6 +82,8 @@ def complete_start(
         w = speed_inputs(q)
         rows = layout.rows(time, q, w, params)
     v, eta = fit_speeds(system, layout, given, q, rows)
+    mu = np.array([float(given.get(name, 0.0)) for name in layout.costates])
+    check_carried(system, layout, rows, time, v, w, params, (q, eta, mu))
 
     named = zip(layout.states, (*q.tolist(), *v.tolist()), strict=True)
     return Start(
@@ -88,7 +91,7 @@ def complete_start(
         q=q,
         v=v,
         eta=eta,
-        mu=np.array([float(given.get(name, 0.0)) for name in layout.costates]),
+        mu=mu,
         position_residual=largest(rows.g),
         speed_residual=largest(rows.A @ v + rows.a),
         completed={n: x for n, x in named if n not in given and abs(x) > 1e-15},

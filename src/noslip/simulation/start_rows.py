@@ -34,7 +34,10 @@ class Orientation:
 
 
 class Rows(NamedTuple):
-    """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v at a configuration."""
+    """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v at a configuration.
+
+    Rows that hold by themselves are zero in A, where rounding would ask for speeds.
+    """
 
     A: Array
     a: Array
@@ -55,6 +58,8 @@ class Layout:
     states: tuple[str, ...]  # coordinates, then speeds
     orientations: tuple[Orientation, ...]
     rest: Array  # (nq,)
+    state: Array  # (nx,) zeros
+    inputs: Array  # (nu + 2 nw,) zeros
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
     holonomic: NDArray[np.int64]  # rows of A that have a g
@@ -77,8 +82,7 @@ _LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary(
 def row_weights(C: Array) -> Array:
     """What gives the rows (…, rows, columns) unit length.
 
-    A row of rounding alone, such as one of a plane loop that others repeat, stays as small as it
-    is: it asks for nothing.
+    A row of rounding alone at this configuration stays as small as it is: it asks for nothing.
     """
     size = np.sqrt(np.add.reduce(C * C, axis=-1))
     largest = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)
@@ -111,7 +115,9 @@ def _make_layout(system: System) -> Layout:
         states=(*coordinates, *speeds),
         orientations=orientations,
         rest=np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float),
-        scale=np.where(np.array(kin.probe.is_angular, dtype=bool), kin.length, 1.0),
+        state=np.zeros(system.num_states),
+        inputs=np.zeros(len(system.inputs)),
+        scale=kin.probe.scale,
         unit=np.eye(kin.num_speeds),
         holonomic=np.array(kin.probe.holonomic, dtype=int),
         kinematics=kin,
@@ -143,6 +149,7 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
     """The rows in numbers, column by column, where their matrix is too large to be compiled."""
     probe = kin.probe
     A, a = (np.array(matrix) for matrix in probe.constraint(t, q, w, params))
+    A[kin.self_satisfied] = 0.0
     return Rows(
         A=A,
         a=a.ravel(),
@@ -159,7 +166,9 @@ def _rows(
     kin, symbols = system.kinematics, system.kinematics.symbols
     parts: list[ca.SX] = []
     matrices, at = [], 0
-    for matrix, is_vector in ((kin.A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
+    A = ca.densify(kin.A)
+    A[kin.self_satisfied, :] = 0
+    for matrix, is_vector in ((A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
         rows, columns = matrix.shape
         parts.append(ca.vec(ca.densify(matrix).T))
         shape = (rows,) if is_vector else (rows, columns)

@@ -6,6 +6,7 @@ least v that fits; of what it leaves free, Z y, those y are taken that make E (v
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,6 +17,10 @@ from noslip.errors import SimulationError
 from noslip.simulation.small_matrices import largest, least_squares, singular_values
 from noslip.simulation.start_angles import Held, partly_rated, start_angles
 from noslip.simulation.start_rows import Layout, Rows, row_weights
+from noslip.words import counted
+
+#: Relative error of coordinate rates up to which independent speeds carry a start.
+CARRIED = 1e-7
 
 
 def fit_speeds(
@@ -100,3 +105,64 @@ def _fitted(
             "leave out a speed that the constraints determine; the rest is completed for you",
         )
     return v, E @ v
+
+
+def check_carried(
+    system: System,
+    layout: Layout,
+    rows: Rows,
+    t: float,
+    v: Array,
+    w: Array,
+    params: Array,
+    state: tuple[Array, ...],
+) -> None:
+    """Refuse a start at which the mechanism has other freedoms than its equations.
+
+    Rows were chosen where the mechanism usually is. At a singular configuration, or on another
+    branch of its configurations, the same rows may repeat each other: S η + s is then not the
+    completed v. (Where only the independent speeds fail, a run changes them.) On a branch where
+    rows are independent that the chosen ones imply elsewhere, it cannot move as the equations say.
+
+    Parameters
+    ----------
+    v, w, state : tree speeds, speed inputs, and [q; η; μ] as its parts.
+    """
+    kin = system.kinematics
+    if kin.probe.rank is not None and not dataclasses.replace(kin.probe, params=params).is_on(
+        state[0], t
+    ):
+        raise SimulationError(
+            "the mechanism has other degrees of freedom at this configuration than elsewhere, "
+            f"where it has {kin.num_independent_speeds}: its configurations form several branches",
+            f"start of model '{system.model.name}'",
+            "start on the other branch, or leave out the constraints that lock it there",
+        )
+    if not v.any():
+        return
+    x, u = layout.state.copy(), layout.inputs
+    np.concatenate(state, out=x[: len(x) - system.does_work])
+    if w.size:
+        u = u.copy()
+        u[len(system.model.inputs) :][: len(w)] = w
+    rate = rows.N @ v
+    off = largest(system.rates(t, x, u, params)[: len(rate)] - rate)
+    if off <= CARRIED * max(1.0, largest(rate)):
+        return
+    kept = list(kin.kept)
+    A = rows.A[kept] / layout.scale
+    A *= row_weights(A)[:, None]
+    U, singular, _ = np.linalg.svd(A)
+    if not singular.size or singular[-1] > 1e-9:
+        return
+    repeated = [
+        f"'{kin.rows[k].name}'" for k, x in zip(kept, U[:, -1], strict=True) if abs(x) > 1e-6
+    ]
+    freedoms = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
+    raise SimulationError(
+        f"the rows {', '.join(repeated)} repeat each other at this configuration, as they do not "
+        "elsewhere: the mechanism can move here in a way that its equations do not have, with "
+        f"{freedoms}",
+        f"start of model '{system.model.name}'",
+        "leave out one of these constraints, or start without speed or at another place",
+    )

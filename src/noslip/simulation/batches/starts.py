@@ -17,15 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.engines.system import System
 from noslip.errors import NoslipError
-from noslip.simulation.batches.algebra import apply, quaternions
+from noslip.simulation.batches.algebra import apply, largest, quaternions
 from noslip.simulation.batches.arrays import Array
 from noslip.simulation.batches.start_closing import close, normalized, rows_at
 from noslip.simulation.batches.start_speeds import fit_speeds, given_values
 from noslip.simulation.start import complete_start
 from noslip.simulation.start_rows import Layout, layout_of
+from noslip.simulation.start_speeds import CARRIED
 
 BLOCK = 1024  # trajectories completed together
 
@@ -126,10 +128,25 @@ def _complete(
     mu = np.zeros((n, len(layout.costates)))
     for k, name in enumerate(layout.costates):
         mu[:, k] = given.get(name, 0.0)
-    for k in np.flatnonzero(~(is_closed & is_fit)).tolist():
+    is_carried = (system.kinematics.probe.rank is None) & _carried(
+        system, t, Starts(q, eta, mu), w, params, apply(rows.N, v)
+    )
+    for k in np.flatnonzero(~(is_closed & is_fit & is_carried)).tolist():
         start = alone(k)
         q[k], eta[k] = start.q[0], start.eta[0]
     return Starts(q, eta, mu)
+
+
+def _carried(
+    system: System, t: Array, starts: Starts, w: Array, params: Array, rate: Array
+) -> NDArray[np.bool_]:
+    """(n,) whether S η + s gives the coordinate rates (n, nq) of the completed speeds."""
+    n, num_u = len(t), len(system.model.inputs)
+    work = np.zeros((n, int(system.does_work)))
+    x = np.concatenate([starts.q, starts.eta, starts.mu, work], axis=1)
+    u = np.concatenate([np.zeros((n, num_u)), w, np.zeros_like(w)], axis=1)
+    off = largest(system.rates.map(t, x, u, params)[:, : rate.shape[1]] - rate)
+    return np.asarray(off <= CARRIED * np.maximum(1.0, largest(rate)))
 
 
 def _alone(

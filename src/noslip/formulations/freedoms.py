@@ -1,0 +1,102 @@
+"""Degrees of freedom counted by moving the mechanism, apart from the rows that were chosen.
+
+At a configuration, each tree speed is given in turn, and what that does to each row is compared
+with the row's own scale: a motion by one length of the model that breaks no row by more than a
+billionth of it is free. Rows of joints and contacts are distances, slips and angles, whose scale is
+that length. A row written by hand has the scale of the terms it is written with,
+
+    (1)  |x ± y| → |x| + |y|        d(x ± y) → dx + dy
+         |x y|   → |x| |y|          d(x y)   → |x| dy + |y| dx        d f(x) → |f'(x)| dx
+
+found by walking through its text, all sizes positive. Nothing here knows of rounding errors, of
+rows that were left out, or of the basis S.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.kinematics.kinematics import Kinematics
+from noslip.model import expressions
+from noslip.model.rows import PositionRow
+
+Array = NDArray[np.float64]
+
+#: Share of a row's scale by which a free motion may break it.
+BROKEN = 1e-9
+#: Step of the difference quotient that f' in (1) is taken from: only its size matters.
+STEP = 1e-6
+
+
+def count_freedoms(kin: Kinematics, samples: Sequence[tuple[float, Array]]) -> int:
+    """nv less the number of independent motions that break a row, at the most telling sample."""
+    scales = np.array([_scales(kin, t, q) for t, q in samples])
+    broken = 0
+    for (t, q), scale in zip(samples, scales, strict=True):
+        A = kin.probe.matrix(q, t)[0] / np.where(scale > 0.0, scale, 1.0)[:, None]
+        broken = max(broken, int(np.count_nonzero(np.linalg.svd(A, compute_uv=False) > BROKEN)))
+    return kin.num_speeds - broken
+
+
+def _scales(kin: Kinematics, t: float, q: Array) -> Array:
+    """(nc,) scales of the rows, as of the matrix with speeds in m/s."""
+    scales = np.ones(len(kin.rows))
+    first = len(kin.rows) - len(kin.model.rows)  # rows written by hand come last
+    if not kin.model.rows:
+        return scales
+    v = 1.0 / kin.probe.scale
+    rates = np.abs(np.array(kin.probe.kinematic_map(q))) @ v
+    fixed = {p.name: x for p, x in zip(kin.model.parameters, kin.probe.params, strict=True)}
+    leaves = {name: _Term(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
+    leaves |= {s.name: _Term(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
+    for k, row in enumerate(kin.model.rows):
+        moved = rates if isinstance(row, PositionRow) else np.zeros(len(q))
+        places = zip(kin.coordinates, q, moved, strict=True)
+        found = _term(row.expression, leaves | {c.name: _Term(x, abs(x), d) for c, x, d in places})
+        scales[first + k] = found.change if math.isfinite(found.change) else 1.0
+    return scales
+
+
+class _Term(NamedTuple):
+    """A value, and the sizes of it and of its change before terms cancel."""
+
+    value: float
+    size: float
+    change: float
+
+
+def _term(scalar: float | str, leaves: dict[str, _Term]) -> _Term:
+    """An expression by (1)."""
+
+    def leaf(node: expressions.Number | expressions.Name) -> _Term:
+        if isinstance(node, expressions.Number):
+            return _Term(node.value, abs(node.value), 0.0)
+        if node.name in leaves:
+            return leaves[node.name]
+        value = expressions.CONSTANTS[node.name]
+        return _Term(value, abs(value), 0.0)
+
+    return expressions.fold(expressions.parse(str(scalar)), leaf, _applied)
+
+
+def _applied(function: str, terms: list[_Term]) -> _Term:
+    values = [term.value for term in terms]
+    value = expressions.apply_to_numbers(function, values)
+    if function in ("+", "-"):
+        x, y = terms
+        return _Term(value, x.size + y.size, x.change + y.change)
+    if function == "*":
+        x, y = terms
+        return _Term(value, x.size * y.size, x.size * y.change + y.size * x.change)
+    change = 0.0
+    for k, term in enumerate(terms):
+        if term.change:
+            above, below = ([*values[:k], values[k] + h, *values[k + 1 :]] for h in (STEP, -STEP))
+            difference = [expressions.apply_to_numbers(function, side) for side in (above, below)]
+            change += abs(difference[0] - difference[1]) / (2 * STEP) * term.change
+    return _Term(value, abs(value), change)

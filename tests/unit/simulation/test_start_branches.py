@@ -1,0 +1,94 @@
+"""Starts where a mechanism has other freedoms than elsewhere are carried or refused, not dropped.
+
+Two wheels of a carriage are tied by a side rod, as on a locomotive. Where the rod stays parallel
+to the frame, one wheel repeats the rolling of the other and the carriage moves; on the branch where
+the wheels turn against each other it cannot move at all.
+"""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import noslip as ns
+
+CRANK, RADIUS = 0.3, 0.5
+
+
+def linkage(rolls: bool) -> ns.System:
+    """Two wheels with a side rod, on a carriage that rolls or on fixed axles."""
+    b = ns.ModelBuilder(name="side-rod", gravity=(0.0, 0.0, 0.0))
+    b.body("frame", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    raised, slide = ns.Placement(position=(0.0, 0.0, RADIUS)), ns.Prismatic(axis=(1, 0, 0))
+    joint = slide if rolls else ns.Fixed()
+    b.joint("x", joint, parent="world", child="frame", parent_frame=raised)
+    hinge, wheel = ns.Revolute(axis=(0, 1, 0)), ns.Disk(radius=RADIUS, axis=(0, 1, 0))
+    for k in (0, 1):
+        name, at = f"w{k}", ns.Placement(position=(1.0 * k, 0.0, 0.0))
+        b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+        b.joint(name, hinge, parent="frame", child=name, parent_frame=at)
+        if rolls:
+            b.contact(ns.Rolling(name=f"c{k}", body=name, wheel=wheel, lateral=False, normal=False))
+    b.body("rod", mass=0.5, inertia=(0.1, 0.1, 0.1))
+    pin, end = ns.Placement(position=(CRANK, 0.0, 0.0)), ns.Placement(position=(1.0, 0.0, 0.0))
+    b.joint("pin0", hinge, parent="w0", child="rod", parent_frame=pin)
+    b.joint("pin1", hinge, parent="w1", child="rod", parent_frame=pin, child_frame=end)
+    return ns.compile(ns.derive(b.build()))
+
+
+@pytest.fixture(scope="module")
+def carriage():
+    return linkage(rolls=True)
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    return linkage(rolls=False)
+
+
+def single(system, start):
+    return ns.simulate(system, duration=0.3, start=start, rtol=1e-11, atol=1e-11)
+
+
+def batch(system, start):
+    starts = {name: np.full(3, x) for name, x in start.items()}
+    return ns.simulate_batch(system, duration=0.3, starts=starts)
+
+
+def crossed(angle):
+    """Angle of the second wheel on the branch where the wheels turn against each other."""
+
+    def gap(other):
+        along = 1 + CRANK * (np.cos(other) - np.cos(angle))
+        return np.hypot(along, CRANK * (np.sin(other) - np.sin(angle))) - 1.0
+
+    return brentq(gap, -1.5, 0.4, xtol=1e-15, rtol=1e-14)
+
+
+def test_the_carriage_moves_on_the_branch_where_it_can(carriage):
+    run = single(carriage, {"w0.angle": 0.5, "w1.angle": 0.5, "w0.rate": -1.0})
+    # 2K/ω²: all that moves with the frame, the wheels' spin, and the rod on its circle
+    theta = run["w0.angle"]
+    rod = (RADIUS - CRANK * np.sin(theta)) ** 2 + (CRANK * np.cos(theta)) ** 2
+    inertia = 3 * RADIUS**2 + 2 * 0.1 + 0.5 * rod
+    assert run["w0.rate"] == pytest.approx(-np.sqrt(inertia[0] / inertia), abs=1e-10)
+    assert run["w1.angle"] == pytest.approx(theta, abs=1e-10)
+    assert run["x.position"] == pytest.approx(RADIUS * (theta - theta[0]), abs=1e-10)
+
+
+@pytest.mark.parametrize("ask", [single, batch, ns.evaluate])
+def test_a_start_on_the_locked_branch_is_refused(carriage, ask):
+    with pytest.raises(ns.SimulationError, match="other degrees of freedom"):
+        ask(carriage, {"w0.angle": 0.5, "w1.angle": crossed(0.5)})
+
+
+@pytest.mark.parametrize("ask", [single, batch, ns.evaluate])
+def test_speeds_that_the_equations_do_not_have_are_refused(four_bar, ask):
+    # all in line, where the branches cross: the wheels may go on either way
+    with pytest.raises(ns.SimulationError, match=r"rows .*'pin1.shift_.* repeat"):
+        ask(four_bar, {"w0.rate": -1.0})
+
+
+def test_both_branches_of_a_linkage_with_the_same_freedom_run(four_bar):
+    for other in (0.5, crossed(0.5)):
+        run = single(four_bar, {"w0.angle": 0.5, "w1.angle": other, "w0.rate": -1.0})
+        assert run["kinetic_energy"] == pytest.approx(run["kinetic_energy"][0], rel=1e-9)
