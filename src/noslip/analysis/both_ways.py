@@ -202,10 +202,10 @@ def inverse_kinematics(
     start = complete_start(
         system, configuration, time=time, speed_inputs=lambda q: w, parameters=params
     )
-    parts = [s.v[[known.index(name) for name in joints]]]
+    parts = [s.v[[known.index(name) for name in joints], :]]
     if body:
         twist = frame_twist(system, body, point, axes, s.v)
-        parts.insert(0, twist[[COMPONENTS.index(c) for c in components]])
+        parts.insert(0, twist[[COMPONENTS.index(c) for c in components], :])
     chosen = ca.vertcat(*parts)
     rows = ca.jacobian(chosen, s.v)
     moving = kin.at_speeds(ca.jtimes(chosen, s.q, ca.mtimes(kin.N, s.v)))

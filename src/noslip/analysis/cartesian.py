@@ -181,6 +181,12 @@ def _check(system: System, body: str, components: Sequence[str], axes: str) -> N
     if axes not in ("world", "body"):
         raise SimulationError(f"there are no axes '{axes}'", where, "use 'world' or 'body'")
     freedom = len(system.independent_speeds)
+    if not freedom:
+        raise SimulationError(
+            "the mechanism has no degrees of freedom, so no frame of it can be moved",
+            where,
+            "give a body a joint that lets it move, or leave out a constraint",
+        )
     if len(components) != freedom:
         raise SimulationError(
             f"{len(components)} components are named for {freedom} degrees of freedom",
