@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.formulations.reactions import unknown_notes
 from noslip.kinematics.basis import independent_columns
 from noslip.numeric import is_truth
 from noslip.simulation.basis import check_redundant_rows
@@ -33,7 +34,10 @@ class Instant:
     multipliers : λ by row, N or N·m, acting on the mechanism.
     reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on
         the body in world axes (``x``, ``y``, ``z``) and the contact point.
+    joint_reactions : by joint: force on its child in world axes, moment about the joint's point,
+        and that point; NaN where they are not known.
     units : of coordinates, speeds (independent ones too) and multipliers, by name.
+    notes : what is not known, and why.
     """
 
     coordinates: dict[str, float]
@@ -51,6 +55,7 @@ class Instant:
     speed_residual: float
     position_residual: float
     units: dict[str, str]
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The instant for people, one table a quantity, each number with its unit."""
@@ -76,6 +81,7 @@ class Instant:
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
             "units": self.units,
+            "notes": list(self.notes),
         }
 
     def __repr__(self) -> str:
@@ -237,6 +243,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
         | {row.name: row.multiplier_unit for row in kin.rows},
+        notes=unknown_notes(kin),
     )
 
 
