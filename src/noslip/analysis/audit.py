@@ -101,7 +101,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
         unsupported=tuple(
             dataclasses.replace(u, moment=at_all(u.moment)) for u in forces.unsupported
         ),
-        notes=tuple(_notes(wheels, int(np.sum(~ok)))),
+        notes=tuple(_notes(wheels, forces.unknown, int(np.sum(~ok)))),
     )
 
 
@@ -115,8 +115,17 @@ def _demand_ranges(ranges: Array) -> Array:
     return np.stack([friction_demand(least), friction_demand(largest)], axis=-1)
 
 
-def _notes(wheels: tuple[WheelAudit, ...], left_out: int) -> Iterator[str]:
+def _notes(wheels: tuple[WheelAudit, ...], unknown: dict[str, str], left_out: int) -> Iterator[str]:
+    for why in dict.fromkeys(unknown.values()):
+        names = [f"'{name}'" for name, reason in unknown.items() if reason == why]
+        one = len(names) == 1
+        yield (
+            f"the {'load' if one else 'loads'} of {', '.join(names)} {'is' if one else 'are'} not "
+            f"known: {why}"
+        )
     for wheel in wheels:
+        if wheel.name in unknown:
+            continue
         if wheel.kind == "wheel" and not wheel.load_from:
             yield (
                 f"the load of '{wheel.name}' is not known: it has no normal row and stands under "

@@ -37,6 +37,7 @@ class ContactForces:
     contacts : c contacts, wheels and blades.
     load_from : contact → what its load is read from: ``row`` (its own normal row) or the name of a
         planar joint. Contacts whose load is not known are left out.
+    unknown : wheel under a planar joint whose wrench is not known → why.
     is_valid : (samples,) whether the forces could be computed there; the arrays below have only the
         n samples where they could.
     least : (n, c, 3) f₀, N; NaN where a load is not known.
@@ -46,6 +47,7 @@ class ContactForces:
 
     contacts: tuple[Contact, ...]
     load_from: dict[str, str]
+    unknown: dict[str, str]
     is_valid: NDArray[np.bool_]
     least: Array
     family: Array
@@ -61,7 +63,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     at = sampled_states(system, run)
     frames = system.contact_axes.map(*at).reshape(len(run.t), len(contacts), 4, 3)
     ok = _determines_motion(system, at)
-    for numbers in (frames, *(r.force for r in (*joints, *parts))):
+    for numbers in (frames, *(r.force for r in (*joints, *parts) if not r.note)):
         ok &= np.all(np.isfinite(numbers.reshape(len(ok), -1)), axis=1)
     frames, n = frames[ok], int(np.sum(ok))
     least = np.array([r.force[ok] for r in parts]).reshape(len(contacts), n, 3)
@@ -70,9 +72,15 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     rows = {row.name for row in kin.rows}
     load_from = {c.name: "row" for c in contacts if f"{c.name}.{NORMAL}" in rows}
     families, unsupported = [shared], []
+    unknown: dict[str, str] = {}
     for node, joint in zip(kin.tree.nodes, joints, strict=False):
         carried = [k for k, c in enumerate(contacts) if _is_between(kin, node.joint, c)]
         under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], at[3])]
+        if joint.note:
+            why = f"planar joint '{joint.name}' holds the wheels, and {joint.note}"
+            unknown |= {contacts[k].name: why for k in under}
+            load_from = {n: x for n, x in load_from.items() if n not in unknown}
+            continue
         if not under:
             continue
         base = Base(
@@ -98,6 +106,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     return ContactForces(
         contacts=contacts,
         load_from=load_from,
+        unknown=unknown,
         is_valid=ok,
         least=least,
         family=family.reshape(n, 3 * len(contacts), family.shape[-1]),

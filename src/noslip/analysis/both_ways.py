@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
+from noslip.analysis.instant import check_time, named_vector, speed_input_vectors
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
@@ -82,6 +83,7 @@ def direct_kinematics(
     accelerations_of: Mapping[str, float] | None = None,
     speed_inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> dict[str, BodyMotion]:
     """Pose, twist and twist rate of every body.
 
@@ -93,14 +95,16 @@ def direct_kinematics(
     speed_inputs : such as a steering rate, and their rates (``steering_rate_rate``), zero by
         default.
     parameters : values that differ from the nominal ones.
+    time : s; what depends on t, forces, motions and rows, is taken then.
     """
+    check_time(system, time)
     kin = system.kinematics
     s = kin.symbols
     params = system.parameters(parameters)
-    w, wdot = _speed_inputs(system, speed_inputs)
-    start = complete_start(system, state, speed_inputs=lambda q: w, parameters=params)
+    w, wdot = speed_input_vectors(system, speed_inputs)
+    start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
     names = [x.name for x in kin.independent_speeds]
-    etadot = _named(dict(accelerations_of or {}), names, "independent speed", system)
+    etadot = named_vector(dict(accelerations_of or {}), names, "independent speed", system)
     symbol = ca.SX.sym("etadot", len(names))
     motion = twists(kin.tree, kin.v)
     rates = accelerations(kin.tree, motion, kin.v, ca.mtimes(kin.S, symbol) + kin.vdot0)
@@ -138,6 +142,7 @@ def inverse_kinematics(
     joint_accelerations: Mapping[str, float] | None = None,
     speed_inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> InverseKinematics:
     """Independent and passive speeds and accelerations that move a frame, or joints, as asked.
 
@@ -154,6 +159,7 @@ def inverse_kinematics(
         zero by default.
     speed_inputs : such as a steering rate, and their rates, zero by default.
     parameters : values that differ from the nominal ones.
+    time : s; what depends on t, forces, motions and rows, is taken then.
 
     Returns
     -------
@@ -163,6 +169,7 @@ def inverse_kinematics(
     ------
     SimulationError : for unknown names, or if what is asked for leaves a freedom open.
     """
+    check_time(system, time)
     bodies = [b.name for b in system.model.bodies]
     where = f"inverse kinematics of model '{system.model.name}'"
     joints, rates = dict(joint_speeds or {}), dict(joint_accelerations or {})
@@ -191,12 +198,14 @@ def inverse_kinematics(
         )
     s = kin.symbols
     params = system.parameters(parameters)
-    w, wdot = _speed_inputs(system, speed_inputs)
-    start = complete_start(system, configuration, speed_inputs=lambda q: w, parameters=params)
-    parts = [s.v[[known.index(name) for name in joints]]]
+    w, wdot = speed_input_vectors(system, speed_inputs)
+    start = complete_start(
+        system, configuration, time=time, speed_inputs=lambda q: w, parameters=params
+    )
+    parts = [s.v[[known.index(name) for name in joints], :]]
     if body:
         twist = frame_twist(system, body, point, axes, s.v)
-        parts.insert(0, twist[[COMPONENTS.index(c) for c in components]])
+        parts.insert(0, twist[[COMPONENTS.index(c) for c in components], :])
     chosen = ca.vertcat(*parts)
     rows = ca.jacobian(chosen, s.v)
     moving = kin.at_speeds(ca.jtimes(chosen, s.q, ca.mtimes(kin.N, s.v)))
@@ -257,28 +266,33 @@ def inverse_dynamics(
     speed_inputs: Mapping[str, float] | None = None,
     weights: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> InverseDynamics:
     """Force inputs that produce given rates of the independent speeds.
 
     Parameters
     ----------
     system : compiled system.
-    state : coordinates and speeds, completed consistently.
+    state : coordinates and speeds, completed consistently; or a completed start, at its own time.
     accelerations_of : rate of every independent speed by name; those not named are zero.
     speed_inputs : such as a steering rate, and their rates, zero by default.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
+    time : s; what depends on t, forces, motions and rows, is taken then.
     """
+    check_time(system, time, state)
     kin = system.kinematics
     params = system.parameters(parameters)
-    w, wdot = _speed_inputs(system, speed_inputs)
+    w, wdot = speed_input_vectors(system, speed_inputs)
     if isinstance(state, Start):
         start = state
     else:
-        start = complete_start(system, state, speed_inputs=lambda q: w, parameters=params)
+        start = complete_start(
+            system, state, time=time, speed_inputs=lambda q: w, parameters=params
+        )
     names = [x.name for x in kin.independent_speeds]
     inputs = [i.name for i in system.model.inputs]
-    etadot = _named(dict(accelerations_of), names, "independent speed", system)
+    etadot = named_vector(dict(accelerations_of), names, "independent speed", system)
     weight = {name: 1.0 for name in inputs}
     for name, value in (weights or {}).items():
         if name not in weight:
@@ -304,21 +318,3 @@ def inverse_dynamics(
         inputs=dict(zip(inputs, found.tolist(), strict=True)),
         unreachable=needed - (B @ found if nu else 0.0),
     )
-
-
-def _speed_inputs(system: System, given: Mapping[str, float] | None) -> tuple[Array, Array]:
-    """w and ẇ by name, zero if not given."""
-    names = [i.name for i in system.model.speed_inputs]
-    both = _named(dict(given or {}), [*names, *(f"{n}_rate" for n in names)], "speed input", system)
-    return both[: len(names)], both[len(names) :]
-
-
-def _named(given: dict[str, float], names: list[str], what: str, system: System) -> Array:
-    for name in given:
-        if name not in names:
-            raise SimulationError(
-                f"there is no {what} '{name}'",
-                f"model '{system.model.name}'",
-                nearest(name, names),
-            )
-    return np.array([float(given.get(name, 0.0)) for name in names])

@@ -70,6 +70,7 @@ def canonical_form(
     gravity: str,
     about: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> CanonicalForm:
     """M, C₁, K₀ and K₂ of (1).
 
@@ -80,6 +81,7 @@ def canonical_form(
     gravity : name of the parameter g.
     about : coordinates of the straight motion; the joints' rest positions by default.
     parameters : values that differ from the nominal ones.
+    time : s, as in :func:`linearize`.
 
     Raises
     ------
@@ -96,6 +98,7 @@ def canonical_form(
             system,
             {**(about or {}), speed: v},
             parameters={**(parameters or {}), gravity: weight},
+            time=time,
         )
         return *_second_order(line, where), line
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from noslip.analysis.instant import check_time, speed_input_vectors
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.forces import GRAVITY
@@ -67,7 +68,9 @@ def cartesian_model(
     components: Sequence[str] = COMPONENTS,
     axes: str = "world",
     inputs: Mapping[str, float] | None = None,
+    speed_inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> CartesianModel:
     """M_x, V_x, G_x and F_x at a point of a body.
 
@@ -80,17 +83,21 @@ def cartesian_model(
     components : which components of the frame's twist are controlled.
     axes : ``"world"``, or ``"body"`` for components along the body's own axes.
     inputs : values of the force inputs, for F_x.
+    speed_inputs : such as a steering rate, and their rates, zero by default.
     parameters : values that differ from the nominal ones.
+    time : s; what depends on t, forces, motions and rows, is taken then.
 
     Raises
     ------
     SimulationError : for unknown names, a Jacobian that is not square, or one near singularity.
     """
+    check_time(system, time)
     _check(system, body, components, axes)
     kin, eq = system.kinematics, system.equations
     symbols = kin.symbols
     params = system.parameters(parameters)
-    start = complete_start(system, state, parameters=params)
+    w, wdot = speed_input_vectors(system, speed_inputs)
+    start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
     given = dict(inputs or {})
     u = np.array([float(given.pop(i.name, 0.0)) for i in system.model.inputs])
     if given:
@@ -122,8 +129,7 @@ def cartesian_model(
             eq.accelerations,
         ],
     )
-    none = np.zeros(len(system.model.speed_inputs))
-    found = numbers(start.time, start.q, start.eta, u, none, none, params)
+    found = numbers(start.time, start.q, start.eta, u, w, wdot, params)
     Jn, rate_term, velocity, D, bias, G, tau, etadot = (np.array(x) for x in found)
     condition = float(np.linalg.cond(Jn)) if np.all(np.isfinite(Jn)) else float("inf")
     if not condition < SINGULAR:
@@ -175,6 +181,12 @@ def _check(system: System, body: str, components: Sequence[str], axes: str) -> N
     if axes not in ("world", "body"):
         raise SimulationError(f"there are no axes '{axes}'", where, "use 'world' or 'body'")
     freedom = len(system.independent_speeds)
+    if not freedom:
+        raise SimulationError(
+            "the mechanism has no degrees of freedom, so no frame of it can be moved",
+            where,
+            "give a body a joint that lets it move, or leave out a constraint",
+        )
     if len(components) != freedom:
         raise SimulationError(
             f"{len(components)} components are named for {freedom} degrees of freedom",

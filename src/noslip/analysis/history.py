@@ -12,7 +12,7 @@ ones are found, where there are fewer what is missing is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -27,9 +27,10 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.simulation import rules
+from noslip.simulation.checks import check_run, sample_times
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.start import complete_start
+from noslip.simulation.start import Start, complete_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,9 +93,10 @@ def kinematic_history(
     *,
     duration: float,
     start: Mapping[str, float] | None = None,
-    samples: int = 601,
+    samples: int | Sequence[float] | Array = 601,
     parameters: Mapping[str, float] | None = None,
     tolerance: float = 1e-11,
+    start_time: float = 0.0,
 ) -> KinematicHistory:
     """All coordinates, speeds, accelerations and bodies along a prescribed motion.
 
@@ -104,18 +106,34 @@ def kinematic_history(
     motion : which coordinates move, and how.
     duration : s.
     start : coordinates that the motion leaves open, at the start.
-    samples : number of times.
+    samples : number of equally spaced times, or the times themselves.
     parameters : values that differ from the nominal ones.
     tolerance : of the integration of what the motion leaves open.
+    start_time : s; a motion along a path, which carries its place on it, begins at t = 0.
 
     Raises
     ------
     SimulationError : if the motion does not determine all speeds.
     """
+    check_run(
+        "kinematic_history",
+        system,
+        duration=duration,
+        samples=samples,
+        method="dop853",
+        rtol=tolerance,
+        atol=tolerance,
+        step=0.0,
+        max_step=np.inf,
+        max_steps=10_000_000,
+        start_time=start_time,
+    )
+    times = sample_times(samples, start_time, duration, system)
     reference = trace_reference(system, motion, is_driven=False)
+    reference.motion.check_start(start_time, system.model.name)
     values = system.parameters(parameters)
-    times = np.linspace(0.0, duration, samples)
-    states = _states(system, reference, dict(start or {}), times, values, tolerance)
+    span = start_time, start_time + duration
+    states = _states(system, reference, dict(start or {}), times, span, values, tolerance)
     arguments = _arguments(system, reference)
     given = [times[None, :], states.T, values, reference.motion.parameter_values]
     columns = _columns(system, reference)
@@ -145,18 +163,36 @@ def dynamics_history(
     weights: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> DynamicsHistory:
-    """Force inputs that produce a motion, and what none of them can.
+    """Force inputs that produce a motion, and what none of them can, each at its own time.
 
     Parameters
     ----------
     system : compiled system.
-    history : the motion.
+    history : the motion, with its times.
     weights : input name → weight of its square in the norm that is least, 1 by default.
     parameters : values that differ from the nominal ones.
     """
     inputs, missing = [], []
-    for k in range(len(history.t)):
-        state = {n: float(x[k]) for n, x in (history.coordinates | history.speeds).items()}
+    q, v = (
+        np.column_stack([columns[x.name] for x in names])
+        for columns, names in (
+            (history.coordinates, system.coordinates),
+            (history.speeds, system.speeds),
+        )
+    )
+    eta = system.kinematics.independent_values(history.t, q, v, system.parameters(parameters))
+    for k, t in enumerate(history.t):
+        # the whole state is known: nothing is to be completed
+        state = Start(
+            time=float(t),
+            q=q[k],
+            v=v[k],
+            eta=eta[k],
+            mu=np.zeros(len(system.costates)),
+            position_residual=0.0,
+            speed_residual=0.0,
+            completed={},
+        )
         found = inverse_dynamics(
             system,
             state,
@@ -181,15 +217,16 @@ def _states(
     reference: Reference,
     start: dict[str, float],
     times: Array,
+    span: tuple[float, float],
     values: Array,
     tolerance: float,
 ) -> Array:
     """(n, nz) states of the motion and the reference configuration, integrated over its kinks."""
     trace, arguments = reference.motion, _arguments(system, reference)
     outputs = ca.Function("y", [arguments[0], trace.states, *arguments[2:]], [trace.outputs])
-    y = np.array(outputs(times[0], trace.start, values, trace.parameter_values)).ravel()
+    y = np.array(outputs(span[0], trace.start, values, trace.parameter_values)).ravel()
     on_motion = {system.coordinates[k].name: float(x) for k, x in zip(trace.at, y, strict=True)}
-    begin = complete_start(system, {**on_motion, **start}, parameters=values)
+    begin = complete_start(system, {**on_motion, **start}, time=span[0], parameters=values)
     t, states, *params = arguments
     program = trace_program(
         "motion",
@@ -202,12 +239,14 @@ def _states(
         IntegrationPlan(
             rates=rates.address,
             parameters=np.concatenate([values, trace.parameter_values]),
-            start_time=times[0],
-            end_time=times[-1],
+            start_time=span[0],
+            end_time=span[1],
             start_state=z,
             sample_times=times,
             # steps end on every sample: within a long one the angle of a caster is less exact
-            knots=np.unique([*times[1:], *(k for k in trace.knots if 0 < k < times[-1])]),
+            knots=np.array(
+                sorted({float(t) for t in (*times, *trace.knots) if span[0] < t < span[1]})
+            ),
             relative_tolerance=tolerance,
             absolute_tolerance=np.full(len(z), tolerance),
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.formulations.reactions import unknown_notes
 from noslip.kinematics.basis import independent_columns
 from noslip.numeric import is_truth
 from noslip.simulation.basis import check_redundant_rows
@@ -33,7 +34,10 @@ class Instant:
     multipliers : λ by row, N or N·m, acting on the mechanism.
     reactions : by contact, loop, motion or row: multipliers by part, and for contacts the force on
         the body in world axes (``x``, ``y``, ``z``) and the contact point.
+    joint_reactions : by joint: force on its child in world axes, moment about the joint's point,
+        and that point; NaN where they are not known.
     units : of coordinates, speeds (independent ones too) and multipliers, by name.
+    notes : what is not known, and why.
     """
 
     coordinates: dict[str, float]
@@ -51,6 +55,7 @@ class Instant:
     speed_residual: float
     position_residual: float
     units: dict[str, str]
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The instant for people, one table a quantity, each number with its unit."""
@@ -76,6 +81,7 @@ class Instant:
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
             "units": self.units,
+            "notes": list(self.notes),
         }
 
     def __repr__(self) -> str:
@@ -103,20 +109,14 @@ def evaluate(
     inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
         or expressions of t, coordinates and speeds; the rate of one for a speed input follows.
     parameters : values that differ from the nominal ones.
-    time : s.
+    time : s; what depends on t, forces, motions and rows, is taken then.
     """
     if not isinstance(system, System) or not isinstance(state, Mapping):
         raise TypeError(
             f"evaluate takes a System and a state by name, got {type(system).__name__} and "
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
-    is_number = isinstance(time, int | float | np.number) and not isinstance(time, bool)
-    if not is_number or not np.isfinite(time):
-        raise SimulationError(
-            f"the time is {time} s",
-            f"evaluate of model '{system.model.name}'",
-            "give a number in s",
-        )
+    check_time(system, time)
     check_named(inputs=inputs, parameters=parameters)
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
@@ -134,6 +134,28 @@ def evaluate(
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
     return instant(system, start, u, params)
+
+
+def check_time(system: System, time: float, state: object = None) -> None:
+    """Refuse a time that is no number, or not that of a completed start.
+
+    Parameters
+    ----------
+    system : whose model the message names.
+    time : s.
+    state : a :class:`Start` has a time of its own, and 0 stands for it.
+    """
+    is_number = isinstance(time, int | float | np.number) and not isinstance(time, bool)
+    if not is_number or not np.isfinite(time):
+        raise SimulationError(
+            f"the time is {time!r:.60} s", f"model '{system.model.name}'", "give a number in s"
+        )
+    if isinstance(state, Start) and time not in (0.0, state.time):
+        raise SimulationError(
+            f"the time is {time:g} s, but the start that is given is of t = {state.time:g} s",
+            f"model '{system.model.name}'",
+            "leave out the time, or give the state by names and values",
+        )
 
 
 def _expressions(
@@ -221,6 +243,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
         | {row.name: row.multiplier_unit for row in kin.rows},
+        notes=unknown_notes(kin),
     )
 
 
@@ -270,6 +293,27 @@ def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
             )
         u[names.index(name)] = _number(system, name, value)
     return u
+
+
+def speed_input_vectors(system: System, given: Mapping[str, float] | None) -> tuple[Array, Array]:
+    """w and ẇ by name, zero if not given."""
+    names = [i.name for i in system.model.speed_inputs]
+    both = named_vector(
+        dict(given or {}), [*names, *(f"{n}_rate" for n in names)], "speed input", system
+    )
+    return both[: len(names)], both[len(names) :]
+
+
+def named_vector(given: dict[str, float], names: list[str], what: str, system: System) -> Array:
+    """Values in the order of names, zero if not given; other names are refused."""
+    for name in given:
+        if name not in names:
+            raise SimulationError(
+                f"there is no {what} '{name}'",
+                f"model '{system.model.name}'",
+                nearest(name, names),
+            )
+    return np.array([float(given.get(name, 0.0)) for name in names])
 
 
 def _number(system: System, name: str, value: object) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,16 @@ def instant_text(instant: Instant) -> str:
         named = {part: units.get(f"{owner}.{part}", units.get(owner, "")) for part in parts}
         lines += _table(f"reaction of '{owner}'", parts, {**_units_of(parts), **_known(named)})
     for owner, parts in instant.joint_reactions.items():
-        lines += _table(f"joint '{owner}' on its child", parts, _units_of(parts))
-    if any("normal" not in parts for parts in instant.reactions.values()):
+        known = {part: value for part, value in parts.items() if not math.isnan(value)}
+        title = f"joint '{owner}' on its child"
+        lines += _table(title if known == parts else f"{title}: not known", known, _units_of(known))
+    contacts = [parts for parts in instant.reactions.values() if "point_x" in parts]
+    if any("normal" not in parts for parts in contacts):
         lines.append(
             "contacts without a normal row carry no weight here: the joint that holds their "
             "height does; `noslip run` tells the loads of the wheels"
         )
+    lines += [f"note: {note}" for note in instant.notes]
     lines.append(
         f"constraint residual {instant.speed_residual:.1e} (speeds, m/s or rad/s) "
         f"{instant.position_residual:.1e} (positions, m or rad)"

@@ -127,17 +127,20 @@ class FollowMotion(AbstractInputLaw):
                 )
         return worst
 
-    def start(self, system: System, q: Array, parameters: Array) -> tuple[dict[str, float], Array]:
-        """Prescribed coordinates at t = 0, and the independent speeds there in configuration q."""
+    def start(
+        self, system: System, q: Array, parameters: Array, time: float = 0.0
+    ) -> tuple[dict[str, float], Array]:
+        """Prescribed coordinates at a time, and the independent speeds there in configuration q."""
         reference = self._reference(system)
         motion = reference.motion
+        motion.check_start(time, system.model.name)
         symbols = system.kinematics.symbols
         both = ca.Function(
             "start",
             [symbols.t, reference.states, symbols.params, motion.parameters],
             [motion.outputs, reference.eta],
         )
-        y, eta = both(0.0, np.concatenate([motion.start, q]), parameters, motion.parameter_values)
+        y, eta = both(time, np.concatenate([motion.start, q]), parameters, motion.parameter_values)
         names = [system.coordinates[k].name for k in motion.at]
         return dict(zip(names, np.array(y).ravel().tolist(), strict=True)), np.array(eta).ravel()
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noslip.analysis.instant import input_vector
+from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.modes import Mode, modes_of, modes_text
 from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
 from noslip.engines.system import Array, System
@@ -147,6 +147,7 @@ def linearize(
     *,
     inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> Linearization:
     """Small motions of a system about an equilibrium or a steady motion.
 
@@ -158,6 +159,7 @@ def linearize(
         of :func:`noslip.steady`. At rest by default.
     inputs : values of force and speed inputs that keep it, zero by default.
     parameters : values that differ from the nominal ones.
+    time : s, at which moving constraints are taken; a completed start has its own.
 
     Raises
     ------
@@ -173,18 +175,21 @@ def linearize(
             f"about is of type {type(about).__name__}: pass names and values, {{'speed': 5.0}}, "
             "or the start of a steady motion, motion.start"
         )
+    check_time(system, time, about)
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
     check_redundant_rows(system, params, parameters)
-    start = about if isinstance(about, Start) else _complete(system, about or {}, u, params)
+    start = about if isinstance(about, Start) else _complete(system, about or {}, u, params, time)
     point = point_at(system, start, u, params)
     return linearize_point(point, relevance(point))
 
 
-def _complete(system: System, about: Mapping[str, float], u: Array, params: Array) -> Start:
+def _complete(
+    system: System, about: Mapping[str, float], u: Array, params: Array, time: float
+) -> Start:
     num = len(system.model.inputs)
     w = u[num : num + len(system.model.speed_inputs)]
-    return complete_start(system, about, speed_inputs=lambda q: w, parameters=params)
+    return complete_start(system, about, time=time, speed_inputs=lambda q: w, parameters=params)
 
 
 def linearize_point(point: Point, relevant: Relevance) -> Linearization:

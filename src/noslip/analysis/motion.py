@@ -29,7 +29,7 @@ class MotionTrace:
     ----------
     at : indices of the prescribed coordinates.
     outputs : (k,) the prescribed coordinates y(t, m).
-    states, rates, start : m, ṁ and m at the start.
+    states, rates, start : m, ṁ and m at t = 0.
     names, units : of m, for columns.
     parameters, parameter_values : numbers of the task beyond the model's.
     knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
@@ -52,6 +52,16 @@ class MotionTrace:
         """Exact time derivative of an expression of t and m."""
         at = ca.vertcat(t, self.states)
         return ca.jtimes(expression, at, ca.vertcat(ca.SX(1), self.rates))
+
+    def check_start(self, time: float, model: str) -> None:
+        """Refuse to begin a motion with states of its own later than these are known."""
+        if self.states.shape[0] and time:
+            listed = ", ".join(f"'{name}'" for name in self.names)
+            raise SimulationError(
+                f"the motion is begun at t = {time:g} s, but its own {listed} are known at t = 0",
+                f"motion of model '{model}'",
+                "begin at t = 0, or give the coordinates as expressions of t",
+            )
 
 
 class AbstractMotion(abc.ABC):

@@ -9,6 +9,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.formulations.reactions import unknown_wrenches, why_unknown
 from noslip.kinematics.basis import independent_columns
 from noslip.simulation.trajectory import Trajectory
 
@@ -26,6 +27,7 @@ class Reaction:
     point : (n, 3) where it acts, in the world, m.
     force : (n, 3), N.
     moment : (n, 3), N·m; zero for contacts.
+    note : why force and moment are NaN, where they are not known; else empty.
     """
 
     name: str
@@ -35,10 +37,14 @@ class Reaction:
     point: Array
     force: Array
     moment: Array
+    note: str = ""
 
 
 def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[Reaction, ...]:
     """Wrenches of all joints and forces of all contacts along a motion.
+
+    Of joints between the world and a body whose speed is in a row written by hand no wrench is
+    known, since the row does not say where it acts; their `note` says so.
 
     Parameters
     ----------
@@ -70,6 +76,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
     }
     result: list[Reaction] = []
     joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
+    unknown = unknown_wrenches(kin)
     wrenches = sampled(system, run, "joint_wrenches").reshape(n, -1, 3, 3)
     for k, joint in enumerate(joints):
         point, force, moment = (wrenches[:, k, j] for j in range(3))
@@ -85,6 +92,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
                 point=point,
                 force=force,
                 moment=moment,
+                note=why_unknown(unknown[joint.name]) if joint.name in unknown else "",
             )
         )
     lam = sampled(system, run, "multipliers")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noslip.analysis.instant import check_time
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
 from noslip.engines.system import Array, System
@@ -194,7 +195,7 @@ def run_scenario(
 
 
 def start_on_motion(
-    system: System, law: FollowMotion, start: dict[str, float], values: Array
+    system: System, law: FollowMotion, start: dict[str, float], values: Array, *, time: float = 0.0
 ) -> Start:
     """The state at the start that is on the prescribed motion, in place and speed.
 
@@ -204,9 +205,11 @@ def start_on_motion(
     law : the motion to be on.
     start : coordinates that the motion leaves open.
     values : (np,) parameter vector.
+    time : s, of the start.
     """
+    check_time(system, time)
     guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
-    on_motion, _ = law.start(system, guess, values)
+    on_motion, _ = law.start(system, guess, values, time)
     wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
     if wrong:
         raise SimulationError(
@@ -214,8 +217,8 @@ def start_on_motion(
             f"motion of model '{system.model.name}'",
             "check its definitions and parameters: a root of a negative number, a zero divisor?",
         )
-    begin = complete_start(system, {**on_motion, **start}, parameters=values)
-    _, eta = law.start(system, begin.q, values)
+    begin = complete_start(system, {**on_motion, **start}, time=time, parameters=values)
+    _, eta = law.start(system, begin.q, values, time)
     names = [s.name for s in system.independent_speeds]
     free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]
     if free:
@@ -226,7 +229,7 @@ def start_on_motion(
         )
     speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
     places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
-    return complete_start(system, {**places, **speeds}, parameters=values)
+    return complete_start(system, {**places, **speeds}, time=time, parameters=values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.analysis.angles import angles_of
-from noslip.analysis.instant import input_vector
+from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
 from noslip.analysis.steady_search import (
     TOLERANCE,
@@ -120,6 +120,7 @@ def steady(
     find: Sequence[str] = (),
     inputs: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
 ) -> SteadyMotion:
     """A steady motion that has the given values: an equilibrium, straight running, a turn.
 
@@ -133,6 +134,7 @@ def steady(
     find : force inputs to be found that keep the motion, such as ``["steer_torque"]``.
     inputs : values of the other inputs, zero by default.
     parameters : values that differ from the nominal ones.
+    time : s, at which moving constraints are taken; a start as guess has its own.
 
     Raises
     ------
@@ -149,11 +151,12 @@ def steady(
             f"guess is {_kind(guess)}: pass names and values, {{'speed': 5.0}}, or the start of "
             "another steady motion, guess=motion.start"
         )
+    check_time(system, time, guess)
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
     searched = _input_places(system, find, inputs or {})
     check_redundant_rows(system, params, parameters)
-    point = _first_guess(system, given, guess, u, params)
+    point = _first_guess(system, given, guess, u, params, time)
     problem = Problem(
         relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
     )
@@ -192,6 +195,7 @@ def _first_guess(
     guess: Mapping[str, float] | Start | None,
     u: Array,
     params: Array,
+    time: float,
 ) -> Point:
     """Where to begin: given and guessed values, the others as they follow or at rest."""
     kin = system.kinematics
@@ -201,9 +205,9 @@ def _first_guess(
         q, v = guess.q.copy(), guess.v
         _place(system, q, values)
     else:
-        q, v = _configuration(system, values, params), np.zeros(kin.num_speeds)
+        q, v = _configuration(system, values, params, time), np.zeros(kin.num_speeds)
     start = Start(
-        time=guess.time if isinstance(guess, Start) else 0.0,
+        time=guess.time if isinstance(guess, Start) else time,
         q=q,
         v=v,
         eta=np.zeros(0),
@@ -216,7 +220,9 @@ def _first_guess(
     return least_speeds(point, find_wanted(point, values))
 
 
-def _configuration(system: System, values: Mapping[str, float], params: Array) -> Array:
+def _configuration(
+    system: System, values: Mapping[str, float], params: Array, time: float
+) -> Array:
     """Coordinates with these values that satisfy the holonomic rows; nearly, if they cannot."""
     speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
     places = {
@@ -225,7 +231,7 @@ def _configuration(system: System, values: Mapping[str, float], params: Array) -
         if name not in speeds and not name.endswith("_rate")
     }
     try:
-        return complete_start(system, places, parameters=params).q
+        return complete_start(system, places, time=time, parameters=params).q
     except SimulationError:
         nodes = system.kinematics.tree.nodes
         q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)

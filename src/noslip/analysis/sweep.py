@@ -104,6 +104,7 @@ def sweep_eigenvalues(
     search: bool = False,
     find: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
+    time: float = 0.0,
 ) -> EigenvalueSweep:
     """Eigenvalues of the linearization at each value, and where stability changes.
 
@@ -113,7 +114,7 @@ def sweep_eigenvalues(
     name : what is changed: a speed, a coordinate or an angle of the steady motion, an input, or a
         parameter.
     values : increasing.
-    about, inputs, parameters : as in :func:`linearize`.
+    about, inputs, parameters, time : as in :func:`linearize`.
     search : find a steady motion that has the values of `about` and of `name`, each from the one
         before, with :func:`steady`; by default they must be all that a steady motion needs.
     find : inputs to be found, as in :func:`steady`.
@@ -145,8 +146,16 @@ def sweep_eigenvalues(
         values_of = {**(parameters or {}), **numbers}
         given = {**(inputs or {}), **forces}
         if not search:
-            return linearize(system, where, inputs=given, parameters=values_of)
-        motion = steady(system, where, guess=before, find=find, inputs=given, parameters=values_of)
+            return linearize(system, where, inputs=given, parameters=values_of, time=time)
+        motion = steady(
+            system,
+            where,
+            guess=before,
+            find=find,
+            inputs=given,
+            parameters=values_of,
+            time=time,
+        )
         before = motion.start
         return linearize(system, motion.start, inputs=motion.inputs, parameters=values_of)
 

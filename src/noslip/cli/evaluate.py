@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noslip.cli.options import json_option, read_changes, set_option
+from noslip.cli.options import json_option, read_changes, set_option, time_option
 
 if TYPE_CHECKING:
     from noslip.model.model import Model
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model")
 @set_option
-@click.option("--time", "at", type=float, default=0.0, show_default=True, help="s")
+@time_option
 @json_option
-def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> None:
+def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -> None:
     """Accelerations, mass matrix, energies and reactions at a state.
 
     What is not set is completed consistently from the joints' rest positions.
@@ -42,7 +42,7 @@ def evaluate(model: str, changes: tuple[str, ...], at: float, as_json: bool) -> 
         {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
         inputs={n: x for n, x in values.items() if n in inputs},
         parameters={n: x for n, x in numbers.items() if n in parameters},
-        time=at,
+        time=time,
     )
     if as_json:
         click.echo(json_text(instant.to_json()))

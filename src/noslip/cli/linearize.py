@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noslip.cli.options import json_option, read_changes, set_option
+from noslip.cli.options import json_option, read_changes, set_option, time_option
 from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ COUNT, MOST = 101, 100_000
     type=click.Path(path_type=Path),
     help="Figure of a sweep: .png, .svg or .pdf; in runs/ by default.",
 )
+@time_option
 @json_option
 def linearize(
     model: str,
@@ -57,6 +58,7 @@ def linearize(
     find: tuple[str, ...],
     sweeps: tuple[str, ...],
     output: Path | None,
+    time: float,
     as_json: bool,
 ) -> None:
     """Linearize a model about an equilibrium or a steady motion.
@@ -79,7 +81,7 @@ def linearize(
     values = constants(loaded, changes)
     if not sweeps:
         system = System(equations=derive_equations(loaded))
-        result: Linearization | EigenvalueSweep = _linearize(system, values, search, find)
+        result: Linearization | EigenvalueSweep = _linearize(system, values, search, find, time)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
     name, points = _range(sweeps[0])
@@ -99,6 +101,7 @@ def linearize(
             search=search,
             find=find,
             progress=progress,
+            time=time,
         )
         if target is not None:
             _draw(swept, target)
@@ -121,7 +124,7 @@ def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> 
 
 
 def _linearize(
-    system: System, values: dict[str, float], search: bool, find: tuple[str, ...]
+    system: System, values: dict[str, float], search: bool, find: tuple[str, ...], time: float
 ) -> Linearization:
     from noslip.analysis.linearize import linearize as linearize_system
     from noslip.analysis.steady import steady
@@ -129,8 +132,8 @@ def _linearize(
 
     about, inputs, parameters = split_changes(system, values)
     if not search:
-        return linearize_system(system, about, inputs=inputs, parameters=parameters)
-    motion = steady(system, about, find=find, inputs=inputs, parameters=parameters)
+        return linearize_system(system, about, inputs=inputs, parameters=parameters, time=time)
+    motion = steady(system, about, find=find, inputs=inputs, parameters=parameters, time=time)
     return linearize_system(system, motion.start, inputs=motion.inputs, parameters=parameters)
 
 

@@ -33,6 +33,13 @@ friction_option = click.option(
     type=click.FloatRange(min=0.0),
     help="Friction coefficient of the ground: says whether and where a wheel would slip.",
 )
+time_option = click.option(
+    "--time",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="s; what depends on t, forces, motions and rows, is taken then.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 force_option = click.option("--force", is_flag=True, help="Replace a file that is already there.")
 

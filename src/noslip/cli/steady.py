@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from noslip.cli.linearize import constants
-from noslip.cli.options import json_option, set_option
+from noslip.cli.options import json_option, set_option, time_option
 
 
 @click.command()
@@ -24,12 +24,14 @@ from noslip.cli.options import json_option, set_option
     metavar="INPUT",
     help="An input to be found that keeps the motion. Repeatable.",
 )
+@time_option
 @json_option
 def steady(
     model: str,
     changes: tuple[str, ...],
     guesses: tuple[str, ...],
     find: tuple[str, ...],
+    time: float,
     as_json: bool,
 ) -> None:
     """Find a steady motion: an equilibrium, straight running, a turn.
@@ -53,5 +55,6 @@ def steady(
         find=find,
         inputs=inputs,
         parameters=parameters,
+        time=time,
     )
     click.echo(json_text(motion.to_json()) if as_json else motion.text())

@@ -163,7 +163,8 @@ class Equations:
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
         kept, num = list(kin.kept), len(kin.kept)
         if not num:
-            return ca.SX(0, 1)
+            # rows that hold by themselves, if any: the least force for that is none
+            return ca.SX.zeros(len(kin.rows), 1)
         determined = ca.mtimes(kin.P.T, block_solve(kin.K.T, f)[0][:num])
         order = kept + [r.row for r in kin.redundant]
         if not kin.redundant:

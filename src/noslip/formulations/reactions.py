@@ -9,9 +9,25 @@ A wrench here is the one on the child, at the joint's point on the child, in wor
 gets the opposite. It holds all that the joint transmits: its constraint forces, and along its
 freedoms the forces of its motor, spring, damper or prescribed motion.
 
+Where each force acts that a row stands for, is known of all rows but those written by hand. That of
+a contact acts at its point. That of a prescribed motion or a speed input is the drive of its joint,
+which works between parent and child there, as a motor does: it is part of what the joint transmits.
+A `VelocityRow` or `PositionRow` says which speeds it ties, not on which bodies and where its force
+acts: a row between two gears may stand for their teeth or for a shaft, a row on the angle of a
+pendulum for a motor or for a rail in the world. Let W_j be the wrench of such a row on all bodies
+beyond joint j. The multiplier fixes its power on the joint's own speeds v_j alone, whose columns of
+the row are A_j:
+
+    (2)  H_jᵀ W_j = A_jᵀ λ
+
+It acts on the bodies whose joints have speeds in the row and on bodies that carry these, so that
+W_j = 0 unless one of them is beyond j. From there down to the world W_j is open, and with it (1),
+but for a joint with six freedoms, where (2) determines it.
+
 A joint that closes a loop has multipliers instead: under a small turn θ and shift s of the child,
 its rows g change by ∂g/∂θ θ + ∂g/∂s s, so that its moment is (∂g/∂θ)ᵀλ and its force (∂g/∂s)ᵀλ, in
-the axes of the parent's joint frame.
+the axes of the parent's joint frame. Other rows have no part in it but through λ, which needs no
+points of action.
 """
 
 from __future__ import annotations
@@ -22,10 +38,13 @@ import casadi as ca
 
 from noslip.formulations.base import Equations
 from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Pair, accelerations, frame_pose, inertia_wrenches, joint_axis
 from noslip.model.contacts import KnifeEdge
 from noslip.model.joints import Joint
 from noslip.spatial import EYE3, cross, skew, vector
+
+_UNKNOWN = vector([float("nan")] * 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,13 +55,57 @@ class JointWrench:
     ----------
     joint : its name.
     point : where the wrench is taken, m.
-    force, moment : N and N·m.
+    force, moment : N and N·m; NaN where they are not known (`unknown_wrenches`).
     """
 
     joint: str
     point: ca.SX
     force: ca.SX
     moment: ca.SX
+
+
+def unknown_wrenches(kin: Kinematics) -> dict[str, tuple[str, ...]]:
+    """Joints whose wrench depends on where rows written by hand act, with these rows; see (2)."""
+    nodes = kin.tree.nodes
+    found: dict[int, list[str]] = {}
+    for k in _rows_by_hand(kin):
+        columns = ca.sparsify(kin.A[k, :]).sparsity().get_col()
+        beyond = set()
+        for j, node in enumerate(nodes):
+            if any(node.speeds.start <= column < node.speeds.stop for column in columns):
+                while j >= 0:
+                    beyond.add(j)
+                    j = nodes[j].parent
+        for j in beyond:
+            if nodes[j].H.shape[1] < 6:
+                found.setdefault(j, []).append(kin.rows[k].name)
+    return {nodes[j].joint.name: tuple(found[j]) for j in sorted(found)}
+
+
+def why_unknown(rows: tuple[str, ...]) -> str:
+    """Why a wrench is not known, in words."""
+    listed = ", ".join(f"'{name}'" for name in rows)
+    if len(rows) == 1:
+        return f"row {listed} does not say on which bodies and where its force acts"
+    return f"rows {listed} do not say on which bodies and where their forces act"
+
+
+def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
+    """Which wrenches of joints are not known and why, a sentence a reason."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for joint, rows in unknown_wrenches(kin).items():
+        groups.setdefault(rows, []).append(f"'{joint}'")
+    return tuple(
+        f"{'the wrench of joint' if len(joints) == 1 else 'the wrenches of joints'} "
+        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} not known: {why_unknown(rows)}"
+        for rows, joints in groups.items()
+    )
+
+
+def _rows_by_hand(kin: Kinematics) -> list[int]:
+    """Places of the rows written by hand that push at all."""
+    silent = {r.row for r in kin.redundant if not r.follows_from}
+    return [k for k, row in enumerate(kin.rows) if row.origin == "row" and k not in silent]
 
 
 def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
@@ -58,6 +121,8 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
     carried: list[Pair] = [
         (n - n_out, f - f_out) for (n, f), (n_out, f_out) in zip(needed, outside, strict=True)
     ]
+    unknown = unknown_wrenches(kin)
+    by_hand = _rows_by_hand(kin)
     result: list[JointWrench] = []
     for k in reversed(range(len(kin.tree.nodes))):
         node = kin.tree.nodes[k]
@@ -71,6 +136,14 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
             )
         _, p_BM = frame_pose(node.joint.child_frame, kin.reader)
         r = ca.mtimes(node.R_DB, p_BM)
+        if node.joint.name in unknown:
+            n, f = _UNKNOWN, _UNKNOWN
+        elif by_hand and node.H.shape[1] == 6:
+            # (2): what the rows do, the joint does not transmit
+            speeds = list(range(node.speeds.start, node.speeds.stop))
+            efforts = ca.mtimes(kin.A[by_hand, speeds].T, lam[by_hand, :])
+            rows, _ = block_solve(node.H.T, ca.densify(efforts))
+            n, f = n - rows[:3], f - rows[3:]
         result.append(
             JointWrench(
                 joint=node.joint.name,

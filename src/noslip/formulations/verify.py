@@ -323,10 +323,14 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Find
     A_dot = ca.reshape(ca.mtimes(ca.jacobian(ca.vec(A), at), along), A.shape)
     rates = ca.mtimes(A, vdot) + ca.mtimes(A_dot, v) + ca.mtimes(ca.jacobian(a, at), along)
     yield _zero("A v̇ + Ȧ v + ȧ = 0", kin, [rates], points)
-    # powers are compared with what the forces of the motion could do at these speeds
-    needed_forces = inverse_dynamics(kin, vdot)
-    pushing = eq.forces.Q + ca.mtimes(eq.forces.B, s.u)
-    scale = ca.norm_2(v) * (ca.norm_2(needed_forces) + ca.norm_2(ca.densify(pushing)))
+    # powers are compared with what the forces of the motion could do at these speeds; the velocity
+    # terms are all there is where nothing acts and they cancel those of the accelerations
+    acting = [
+        inverse_dynamics(kin, vdot),
+        inverse_dynamics(kin, ca.SX.zeros(kin.num_speeds)),
+        ca.densify(eq.forces.Q + ca.mtimes(eq.forces.B, s.u)),
+    ]
+    scale = ca.norm_2(v) * sum((ca.norm_2(force) for force in acting), ca.SX(0))
     # constraint power = −λᵀa
     reactions = ca.substitute([eq.generalized_reactions], [eq.etadot], [eq.accelerations])[0]
     power = ca.dot(v, ca.densify(reactions))

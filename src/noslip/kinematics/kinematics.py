@@ -153,7 +153,8 @@ class Kinematics:
 
     def independent_rows(self, t: float, q: Array, params: Array) -> Array:
         """E (nf×nv) in numbers: η = E v."""
-        return np.array(self._speed_rows(t, q, params)).reshape(-1, self.num_speeds)
+        shape = self.num_independent_speeds, self.num_speeds
+        return np.array(self._speed_rows(t, q, params)).reshape(shape)
 
     def independent_values(self, t: Array, q: Array, v: Array, params: Array) -> Array:
         """η (n, nf) at times (n,), coordinates (n, nq) and tree speeds (n, nv)."""

@@ -1,4 +1,7 @@
-"""General constraint rows given as expressions."""
+"""General constraint rows given as expressions.
+
+A row says which speeds or coordinates it ties, not on which bodies and where its force acts.
+"""
 
 from __future__ import annotations
 

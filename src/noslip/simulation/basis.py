@@ -59,7 +59,10 @@ def check_redundant_rows(
             others = ", ".join(f"'{n}'" for n in redundant.follows_from)
             raise SimulationError(
                 f"row '{name}' followed from {others} with the nominal parameters, but does not "
-                "with these: the mechanism has lost a degree of freedom",
+                "with these: the mechanism has lost a degree of freedom"
+                if others
+                else f"row '{name}' held by itself with the nominal parameters, but does not with "
+                "these: the mechanism has lost a degree of freedom",
                 f"parameters of model '{system.model.name}'",
                 "restore the geometry (for example wheels on one axle), or write these values into "
                 "the model and derive it again",

@@ -1,5 +1,6 @@
 """Loads, contact forces and friction demand of wheels against statics and Newton's laws by hand."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -239,3 +240,52 @@ def rate_of(values, t):
     rate = np.zeros_like(values)
     rate[2:-2] = values[:-4] - 8 * values[1:-3] + 8 * values[3:-1] - values[4:]
     return rate / (12 * (t[1] - t[0]))
+
+
+def with_flywheel(system, row, parent="cart"):
+    """A model with a flywheel, which a row written by hand may gear to a wheel."""
+    model = system.model
+    wheel = ns.Body(name="flywheel", mass=2.0, inertia=(0.1, 0.2, 0.1))
+    hinge = ns.Joint(
+        name="flywheel", type=ns.Revolute(axis=(0.0, 1.0, 0.0)), parent=parent, child="flywheel"
+    )
+    model = dataclasses.replace(
+        model,
+        bodies=(*model.bodies, wheel),
+        joints=(*model.joints, hinge),
+        rows=(ns.VelocityRow(name="gear", expression=row, unit="rad/s"),),
+    )
+    return ns.compile(ns.derive(model))
+
+
+def test_loads_that_depend_on_where_a_row_acts_are_not_told(tmp_path):
+    """A planar joint holds what the wheels carry, and the row may act from the ground on it."""
+    geared = with_flywheel(cart(), "flywheel.rate - 5*right.rate")
+    run = ns.simulate(
+        geared, duration=0.2, start={"cart.vx": 0.4}, inputs={"torque_left": 0.3}, samples=5
+    )
+    found = audit(geared, run, friction=0.5)
+    assert found.verdict == "unknown" and not found.loaded
+    for name in ("right", "left", "caster"):
+        assert np.all(np.isnan(found[name].normal)) and found[name].load_from == ""
+    (note,) = found.notes
+    assert note.startswith("the loads of 'right', 'left', 'caster' are not known: planar joint")
+    assert "row 'gear' does not say" in note and note in found.text()
+    # what rows of its own give is known: the lateral and longitudinal forces
+    assert np.all(np.isfinite(found["left"].longitudinal))
+    assert np.max(np.abs(found["left"].longitudinal)) > 0.1
+    assert "row 'gear' does not say" in json.dumps(found.to_json(), allow_nan=False)
+    ns.write_report(geared, run, tmp_path / "report.html")
+    assert "row &#x27;gear&#x27; does not say" in (tmp_path / "report.html").read_text()
+
+
+def test_loads_that_a_row_cannot_change_are_told():
+    """Wheels with normal rows of their own, and a row that is beside the cart."""
+    geared = with_flywheel(cart(base="free"), "flywheel.rate - 5*right.rate")
+    beside = with_flywheel(cart(), "flywheel.rate", parent="world")
+    weights = {"free": (M + 2.0) * G, "planar": M * G}
+    for base, system in (("free", geared), ("planar", beside)):
+        found = audit(system, still(system), friction=0.5)
+        assert found.notes == () and found.verdict == "holds"
+        loads = sum(wheel.normal for wheel in found.wheels)
+        assert loads == pytest.approx(weights[base], rel=1e-9)

@@ -11,9 +11,9 @@ from noslip.formulations.tree import inverse_dynamics, mass_matrix, row_rates
 from noslip.formulations.vakonomic import curl_force
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import Drafted, glyphs
-from noslip.show.equations.derivations.document import Draft, Matrix, Motion, Scalars, words
+from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, words
 from noslip.show.equations.derivations.hamel import turning_term
-from noslip.show.equations.derivations.rows import column, matrix
+from noslip.show.equations.derivations.rows import column, matrix, motion_rows
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import formula
@@ -46,7 +46,7 @@ def _blocks(subject: Subject) -> _Blocks:
     if subject.mu.shape[0]:
         # −Nᵀ curl of the covector field Aᵀμ, and the slope of what moves the rows
         mu = subject.mu
-        slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(kin.a[list(kin.kept)], mu), kin.symbols.q))
+        slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(kin.a[list(kin.kept), :], mu), kin.symbols.q))
         shown = slope - turning_term(kin, ca.mtimes(A.T, mu), subject.v)
         F = column(subject, Glyph("F"), shown, curl_force(kin, mu), speeds)
     return _Blocks(
@@ -146,7 +146,7 @@ def _motion(subject: Subject, blocks: _Blocks) -> Drafted:
     for k, entry in enumerate(notation.multipliers):
         left = [blocks.A.term(k, j, factor) for j, factor in enumerate(vdot)]
         rows.append((tuple(left), (blocks.b.term(k),), entry.name))
-    drafts: list[Draft] = [Motion(tuple(rows))]
+    drafts = motion_rows(rows)
     if blocks.F is not None:
         drafts.append(words("together with ", formula("μ̇ = − λ"), "."))
     return "Equations of motion", drafts

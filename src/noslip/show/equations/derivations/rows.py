@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from noslip.show.equations.derivations.common import Drafted, glyphs
-from noslip.show.equations.derivations.document import Matrix, Motion, Term
+from noslip.show.equations.derivations.document import Draft, Matrix, Motion, Term, words
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Node
@@ -81,4 +81,13 @@ def reduced_motion(
         left = [mass.term(i, j, symbol(e.glyph.rate)) for j, e in enumerate(entries)]
         right = [force.term(i) for force in forces]
         rows.append(((*left, bias[i]), tuple(right), entry.name))
-    return "Equations of motion", [Motion(tuple(rows))]
+    return "Equations of motion", motion_rows(rows)
+
+
+def motion_rows(
+    rows: list[tuple[tuple[Term, ...], tuple[Term, ...], str]],
+) -> list[Draft]:
+    """Rows of equations, or words where nothing is left to solve for."""
+    if not rows:
+        return [words("No degree of freedom is left, so there is nothing to solve for.")]
+    return [Motion(tuple(rows))]
