@@ -193,10 +193,10 @@ def inverse_kinematics(
     params = system.parameters(parameters)
     w, wdot = _speed_inputs(system, speed_inputs)
     start = complete_start(system, configuration, speed_inputs=lambda q: w, parameters=params)
-    parts = [s.v[[known.index(name) for name in joints]]]
+    parts = [s.v[[known.index(name) for name in joints], :]]
     if body:
         twist = frame_twist(system, body, point, axes, s.v)
-        parts.insert(0, twist[[COMPONENTS.index(c) for c in components]])
+        parts.insert(0, twist[[COMPONENTS.index(c) for c in components], :])
     chosen = ca.vertcat(*parts)
     rows = ca.jacobian(chosen, s.v)
     moving = kin.at_speeds(ca.jtimes(chosen, s.q, ca.mtimes(kin.N, s.v)))

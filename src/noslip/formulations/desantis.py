@@ -138,7 +138,7 @@ def projected_basis(kin: Kinematics) -> tuple[ca.SX, ca.SX]:
     """J_nh = Π B with E J_nh = 1, and s with A s = −a, E s = 0, by the projector of (2)."""
     A, E = ca.densify(kin.A[list(kin.kept), :]), ca.densify(kin.E)
     gram = ca.mtimes(A, A.T)
-    solved, _ = symmetric_solve(gram, ca.horzcat(ca.mtimes(A, E.T), kin.a[list(kin.kept)]))
+    solved, _ = symmetric_solve(gram, ca.horzcat(ca.mtimes(A, E.T), kin.a[list(kin.kept), :]))
     num = kin.num_independent_speeds
     projected = E.T - ca.mtimes(A.T, solved[:, :num])
     basis, _ = symmetric_solve(ca.mtimes(E, projected), projected.T)

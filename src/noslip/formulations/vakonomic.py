@@ -87,7 +87,7 @@ def curl_force(kin: Kinematics, mu: ca.SX) -> ca.SX:
     symbols, N = kin.symbols, kin.N
     if not kin.kept:
         return ca.SX.zeros(kin.num_speeds)
-    A, a = kin.A[list(kin.kept), :], kin.a[list(kin.kept)]
+    A, a = kin.A[list(kin.kept), :], kin.a[list(kin.kept), :]
     q_dot = ca.SX.sym("q_dot", kin.num_coordinates)
     # b = (N⁺)ᵀ Aᵀ μ with N⁺ = (NᵀN)⁻¹Nᵀ
     gram = ca.densify(ca.mtimes(N.T, N))

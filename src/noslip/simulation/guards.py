@@ -30,7 +30,9 @@ class Guard(NamedTuple):
 
 
 def conditioning(pivots: list[ca.SX]) -> ca.SX:
-    """The smallest of some pivots over the largest in magnitude, traced."""
+    """The smallest of some pivots over the largest in magnitude, traced; 1 if there are none."""
+    if not pivots:
+        return ca.SX(1)
     smallest = largest = ca.fabs(pivots[0])
     for pivot in pivots[1:]:
         magnitude = ca.fabs(pivot)
