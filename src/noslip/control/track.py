@@ -104,36 +104,27 @@ def track(
             reverse=reverse,
             steering=steering,
             wheelbase=wheelbase,
+            hinge=hinge,
+            hitch=hitch,
+            trailer=trailer,
+            inputs=inputs,
+            reference=reference,
             parameters=parameters,
         )
-    motion: PathMotion | TrailerMotion = PathMotion(
-        path=path,
-        timing=timing,
+    motion = motion_along(
+        system,
+        path,
+        timing,
         point=point,
         direction=direction,
         reverse=reverse,
         steering=steering,
         wheelbase=wheelbase,
         largest_steering=largest_steering,
+        hinge=hinge,
+        hitch=hitch,
+        trailer=trailer,
     )
-    if hinge and not steering:
-        raise SimulationError(
-            "the axle of a trailer is to follow the path, but nothing steers",
-            f"track of model '{system.model.name}'",
-            "name the steering of the base, with its wheelbase",
-        )
-    if hinge:
-        motion = TrailerMotion(
-            path=path,
-            timing=timing,
-            steering=steering,
-            hinge=hinge,
-            wheelbase=wheelbase,
-            hitch=hitch,
-            trailer=trailer,
-            reverse=reverse,
-            largest_steering=largest_steering,
-        )
     if isinstance(motion, PathMotion) and not steering and _is_open(controller):
         _check_turning(system, motion)
     lasts = timing.duration(path) if duration is None else duration
@@ -187,6 +178,52 @@ def track(
         heading=errors.heading,
         admissibility=miss,
         path_length=length(path),
+    )
+
+
+def motion_along(
+    system: System,
+    path: AbstractPath,
+    timing: AbstractTiming,
+    *,
+    point: Vector3,
+    direction: Vector3,
+    reverse: bool,
+    steering: str,
+    wheelbase: Scalar,
+    largest_steering: float = math.pi / 2,
+    hinge: str,
+    hitch: Scalar,
+    trailer: Scalar,
+) -> PathMotion | TrailerMotion:
+    """The motion of a vehicle, or of the axle of its trailer, along a path; as :func:`track`."""
+    if not hinge:
+        return PathMotion(
+            path=path,
+            timing=timing,
+            point=point,
+            direction=direction,
+            reverse=reverse,
+            steering=steering,
+            wheelbase=wheelbase,
+            largest_steering=largest_steering,
+        )
+    if not steering:
+        raise SimulationError(
+            "the axle of a trailer is to follow the path, but nothing steers",
+            f"track of model '{system.model.name}'",
+            "name the steering of the base, with its wheelbase",
+        )
+    return TrailerMotion(
+        path=path,
+        timing=timing,
+        steering=steering,
+        hinge=hinge,
+        wheelbase=wheelbase,
+        hitch=hitch,
+        trailer=trailer,
+        reverse=reverse,
+        largest_steering=largest_steering,
     )
 
 

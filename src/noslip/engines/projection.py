@@ -46,7 +46,7 @@ def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
         residual = ca.fmax(residual, ca.fabs(ca.norm_2(symbols.q[k : k + 4]) - 1))
     E_there = ca.substitute([kin.E], [symbols.q], [q])[0]
     eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
-    rest = state[kin.num_coordinates + kin.num_independent_speeds :]
+    rest = state[kin.num_coordinates + kin.num_independent_speeds :, :]
     return ca.vertcat(q, eta, rest, residual)
 
 

@@ -144,7 +144,7 @@ class Equations:
     @property
     def accelerations(self) -> ca.SX:
         """η̇ of the solved equations, (nf,)."""
-        return self.solution.accelerations
+        return ca.densify(self.solution.accelerations)
 
     @cached_property
     def speed_rates(self) -> ca.SX:

@@ -254,7 +254,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     # (2) the same matrix again, with the exact rate of each row at constant v
     rates = _row_rates(traced, choice, N, motion)
     rate = ca.substitute([rates], [symbols.v], [tree_speeds(v)])[0]
-    vdot0, _ = choice.solve(-rate[:num_rows], -rate[num_rows:])
+    vdot0, _ = choice.solve(-rate[:num_rows, :], -rate[num_rows:, :])
     rolling = footing.seen_from_base(contacts) if footing else contacts
     return Kinematics(
         model=model,
@@ -313,7 +313,8 @@ def _motions(
         }
     )
     tree = build_tree(model, symbols.q, parameters)
-    N = block_diagonal([n.joint.type.kinematic_map(symbols.q[n.coordinates]) for n in tree.nodes])
+    maps = [n.joint.type.kinematic_map(symbols.q[n.coordinates, :]) for n in tree.nodes]
+    N = block_diagonal(maps)
     motion = tree_module.twists(tree, symbols.v)
     contacts = tuple(trace_contact(c, tree, motion, parameters) for c in model.contacts)
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
@@ -348,7 +349,7 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
         rows = trace_rows(traced.model, tree, symbols, N, contacts, traced.reader, traced.index)
         solved = choice.solved_of(contacts, tuple(rows))
     others = [k for k in range(solved.shape[0]) if k not in choice.rates]
-    moving = ca.vertcat(solved[others], ca.mtimes(choice.E, symbols.v))
+    moving = ca.vertcat(solved[others, :], ca.mtimes(choice.E, symbols.v))
     if not moving.shape[0]:
         return ca.vertcat(ca.SX(0, 1), *[choice.rates[k] for k in range(len(choice.rates))])
     given, values, turning = ([n[k] for n in normals.values()] for k in range(3))
@@ -357,9 +358,9 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
     found = ca.jtimes(moving, at, along)
     if given:
         found = ca.substitute([found], [ca.vertcat(*given)], [ca.vertcat(*values)])[0]
-    by_row = dict(zip(others, ca.vertsplit(found[: len(others)]), strict=True)) if others else {}
+    by_row = dict(zip(others, ca.vertsplit(found[: len(others), :]), strict=True)) if others else {}
     by_row |= choice.rates
-    return ca.vertcat(*[by_row[k] for k in range(len(by_row))], found[len(others) :])
+    return ca.vertcat(*[by_row[k] for k in range(len(by_row))], found[len(others) :, :])
 
 
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:

@@ -93,6 +93,8 @@ def orthogonal_solve(K: ca.SX, rhs: ca.SX) -> tuple[ca.SX, list[ca.SX]]:
     The last has the sign of the determinant.
     """
     match K.shape[0]:
+        case 0:
+            return rhs, []
         case 1:
             return rhs / K[0, 0], [K[0, 0]]
         case 2:

@@ -101,7 +101,7 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
                 parent_index=index[joint.parent],
                 coordinates=slice(at_q, at_q + k_q),
                 speeds=slice(at_v, at_v + k_v),
-                q=q[at_q : at_q + k_q],
+                q=q[at_q : at_q + k_q, :],
                 reader=reader,
                 spins_freely=_spins_freely(model, bodies[joint.child], joint),
             )

@@ -190,7 +190,7 @@ def inputs_expression(
     num_u = len(system.model.inputs)
     if system.model.speed_inputs:
         given = ca.densify(ca.vertcat(*entries[num_u:]))
-        expression = ca.substitute([expression], [inputs[num_u:]], [given])[0]
+        expression = ca.substitute([expression], [inputs[num_u:, :]], [given])[0]
     return expression
 
 

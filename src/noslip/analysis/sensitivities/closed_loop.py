@@ -94,7 +94,7 @@ class ClosedLoop:
         """y after one step onto the constraints, and the residual before it."""
         projected = self.put_in(self.system.projection_expression)
         num = self.system.num_states
-        return ca.vertcat(projected[:num], self.y[num:]), projected[num]
+        return ca.vertcat(projected[:num, :], self.y[num:, :]), projected[num]
 
     def output(self, text: str, where: str, more: Mapping[str, ca.SX] | None = None) -> ca.SX:
         """An expression of columns, parameters, definitions, t and more symbols by name."""
@@ -147,14 +147,14 @@ def close_loop(
         base=system.equations.inputs,
         p=ca.vertcat(system.kinematics.symbols.params, *symbols.values(), extra),
         rates=ca.SX(0, 1),
-        inputs=ca.densify(made[:num]),
+        inputs=ca.densify(made[:num, :]),
         generator=generator,
         numbers=tuple(symbols),
         definitions=read,
     )
-    parts = [loop.put_in(system.rates_expression[: system.num_states])]
+    parts = [loop.put_in(system.rates_expression[: system.num_states, :])]
     if generator is not None:
-        parts.append(made[num:])
+        parts.append(made[num:, :])
     if running is not None:
         parts.append(loop.output(running, "running cost"))
     return dataclasses.replace(loop, rates=ca.densify(ca.vertcat(*parts)))

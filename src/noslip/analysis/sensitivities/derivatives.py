@@ -149,7 +149,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
         expression = ca.vertcat(*values)
     else:
         of = tuple(Quantity(name=f"rate of {s.name}", unit=f"({s.unit})/s") for s in states)
-        expression = system.rates_expression[: system.num_states]
+        expression = system.rates_expression[: system.num_states, :]
     # what is folded into the code is a constant
     expression = system.fold(expression)
     nonzeros: list[Any] = [expression]

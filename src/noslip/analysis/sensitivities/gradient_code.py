@@ -61,7 +61,7 @@ class GradientCode:
     def inputs(self) -> NativeFunction:
         """[u; w; ẇ] of (t, [x; z], b, p)."""
         loop = self.loop
-        return loop.compile("inputs", loop.inputs, x=loop.y[: loop.num_simulated])
+        return loop.compile("inputs", loop.inputs, x=loop.y[: loop.num_simulated, :])
 
     @cached_property
     def pull(self) -> NativeFunction:

@@ -123,8 +123,8 @@ def _speed_inputs(
 def _compile(loop: ClosedLoop) -> NativeFunction:
     """Native w' of (t, [x; z; their change], [b; b'], [p; p'])."""
     num_u, num_w = len(loop.system.model.inputs), len(loop.system.model.speed_inputs)
-    w = loop.inputs[num_u : num_u + num_w]
-    at = (loop.y[: loop.num_simulated], loop.base, loop.p)
+    w = loop.inputs[num_u : num_u + num_w, :]
+    at = (loop.y[: loop.num_simulated, :], loop.base, loop.p)
     along = [ca.SX.sym("along", x.shape[0]) for x in at]
     rates = ca.jtimes(w, ca.vertcat(*at), ca.vertcat(*along))
     arguments = [ca.vertcat(x, direction) for x, direction in zip(at, along, strict=True)]

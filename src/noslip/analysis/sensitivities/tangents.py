@@ -77,4 +77,4 @@ def reverse(loop: ClosedLoop, expression: ca.SX, weights: ca.SX) -> tuple[ca.SX,
     """(2) for a column of expressions."""
     product = ca.densify(ca.jtimes(expression, loop.arguments, weights, True))
     num_y, num_b = loop.y.shape[0], loop.base.shape[0]
-    return product[:num_y], product[num_y : num_y + num_b], product[num_y + num_b :]
+    return product[:num_y, :], product[num_y : num_y + num_b, :], product[num_y + num_b :, :]

@@ -168,7 +168,7 @@ class AccelerationResolved(AbstractController):
         turning = ca.jtimes(ydot, symbols.q, ca.mtimes(kin.N, symbols.v))
         known = kin.at_speeds(turning) + ca.mtimes(N_y, kin.vdot0)
         rates = kin.at_speeds(ydot)
-        wanted = yddot_r + self.kd * (ydot_r - rates) + self.kp * (y_r - symbols.q[at])  # (1)
+        wanted = yddot_r + self.kd * (ydot_r - rates) + self.kp * (y_r - symbols.q[at, :])  # (1)
         J = ca.densify(ca.mtimes(N_y, kin.S))
         if len(at) == kin.num_independent_speeds:
             etadot = orthogonal_solve(J, wanted - known)[0]  # (2)

@@ -38,7 +38,7 @@ class ComputedTorque(AbstractController):
         """u that makes the errors of the independent coordinates decay."""
         kin = system.kinematics
         at = independent_coordinates(system)
-        error = reference.q[at] - kin.symbols.q[at]
+        error = reference.q[at, :] - kin.symbols.q[at, :]
         wanted = reference.etadot + self.kd * (reference.eta - kin.eta) + self.kp * error
         return accelerate(system, wanted)
 
@@ -86,7 +86,7 @@ class ProportionalDerivative(AbstractController):
                 f"PD control of model '{system.model.name}'",
                 f"give {num} of each: {', '.join(s.name for s in kin.independent_speeds)}",
             )
-        error = reference.q[at] - kin.symbols.q[at]
+        error = reference.q[at, :] - kin.symbols.q[at, :]
         wanted = ca.DM(self.kp) * error + ca.DM(self.kd) * (reference.eta - kin.eta)
         if self.gravity:
             wanted = wanted - ca.mtimes(kin.S.T, eq.forces.shares["gravity"])

@@ -56,12 +56,12 @@ class LinearQuadratic(AbstractServo):
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u_r − K x."""
         num = len(system.model.inputs)
-        return reference.forces - self._feedback(system, reference)[:num]
+        return reference.forces - self._feedback(system, reference)[:num, :]
 
     def speed_input_rates(self, system: System, reference: Reference) -> ca.SX:
         """ẇ_r − K x."""
         num = len(system.model.inputs)
-        return reference.speed_input_rates - self._feedback(system, reference)[num:]
+        return reference.speed_input_rates - self._feedback(system, reference)[num:, :]
 
     def _feedback(self, system: System, reference: Reference) -> ca.SX:
         """K(t) x, places of planar bases in their own axes on the reference."""
@@ -113,7 +113,7 @@ class LinearQuadratic(AbstractServo):
         at = [names.index(name) for name in self.speeds]
         given = [ca.densify(x) for x in (reference.q, reference.eta, reference.speed_inputs)]
         symbols = [kin.symbols.q, kin.eta, kin.symbols.w]
-        return (kin.v - ca.substitute([kin.v], symbols, given)[0])[at]
+        return (kin.v - ca.substitute([kin.v], symbols, given)[0])[at, :]
 
 
 def linear_quadratic(

@@ -140,7 +140,7 @@ class Tracking(AbstractInputLaw):
         speeds = [i.name for i in system.inputs[len(names) :]]
         now = ca.vertcat(*[(continuous.inputs | ramps)[name] for name in speeds])
         if speeds:
-            update = ca.substitute([update], [system.equations.inputs[len(names) :]], [now])[0]
+            update = ca.substitute([update], [system.equations.inputs[len(names) :, :]], [now])[0]
         units = {i.name: i.unit for i in system.inputs}
         return dataclasses.replace(
             continuous,
@@ -188,12 +188,13 @@ class Tracking(AbstractInputLaw):
 
 def carried(system: System, reference: Reference) -> Reference:
     """The same reference with all coordinates integrated, as controllers compare with it."""
-    num, motion = len(system.coordinates), reference.motion
-    q = reference.states[-num:]
-    rates = ca.vertsplit(reference.rates[-num:])
+    motion = reference.motion
+    own = motion.states.shape[0]
+    # rows, by both indices: a single slice of a 1×1 expression is a row, not a column
+    q = reference.states[own:, :]
+    before, rates = reference.rates[:own, :], ca.vertsplit(reference.rates[own:, :])
     for k, at in enumerate(motion.at):
         rates[at] = rates[at] + FADE * (motion.outputs[k] - q[at])
-    before = reference.rates[: motion.states.shape[0]]
     return dataclasses.replace(reference, q=q, rates=ca.vertcat(before, *rates))
 
 

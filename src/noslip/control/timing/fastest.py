@@ -11,11 +11,13 @@ based on reachability analysis", IEEE Transactions on Robotics 34, 2018):
 Departures: every limit is imposed at both ends of each segment; the two unknowns are eliminated in
 closed form instead of by a solver; where the acceleration switches inside a segment the place is
 found and becomes a cut of its own, so that bang-bang motions are exact; where a limit is exceeded
-between the cuts, the segment is halved; and what little excess is left is taken off the limit.
+between the cuts, the segment is halved; what little excess is left is taken off the limit; and what
+is not linear in z (dampers, friction) is linearized again and again at the motion found last.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NoReturn
 
 import numpy as np
@@ -34,6 +36,11 @@ COARSE = 1e-3  # relative error of z between two cuts above which others are mad
 EXCESS = 1e-7  # relative excess that is left
 SWITCH = 1e-10  # relative gain of z for which a switch is made a cut
 CLOSEST = 1e-7  # distance of two cuts, as a part of the length
+TANGENTS = 60  # how often what resists the motion is linearized again,
+SETTLED = 1e-9  # until z changes by less than this part of it;
+SHRINKING = 0.1  # z at which it is linearized becomes no smaller part of itself at once
+HALVES = 10  # how often the first and the last segment are halved for it, where ṡ changes fast
+LOWEST, BISECTIONS = 1e-8, 20  # part of z that is looked at for one that can be held, and how often
 
 #: A limit A u + B z + C ≤ 0.
 Row = tuple[float, float, float]
@@ -73,18 +80,19 @@ def fastest(
             "give speeds of 0 or more, and a count of 2 or more",
         )
     cuts = _first_cuts(path, limits, count)
+    near = _first_guess(path, limits, cuts, ends)
     for _ in range(CUTTING_ROUNDS):
-        segments = SegmentLimits.on(path, limits, cuts)
+        segments = SegmentLimits.on(path, limits, cuts, near)
         if (free := segments.unlimited()) is not None:
             _refuse(segments, free, "nothing limits the acceleration, or nothing the braking")
-        z, u = _solve(segments, ends)
+        z, u = _settle(segments, ends)
         finer = _merged(cuts, _more_cuts(segments, z, u))
         if len(finer) == len(cuts) or len(finer) > MOST_CUTS * count:
             break
-        cuts = finer
-    segments = SegmentLimits.on(path, limits, cuts)
+        cuts, near = finer, np.interp(finer, cuts, z)
+    segments = SegmentLimits.on(path, limits, cuts, near)
     for _ in range(TIGHTENING_ROUNDS):
-        z, u = _solve(segments, ends)
+        z, u = _settle(segments, ends)
         if np.all(segments.excess(z, u) <= EXCESS):
             return _schedule(cuts, z)
         segments.tighten(z, u, EXCESS)
@@ -93,6 +101,53 @@ def fastest(
         f"fastest motion on {type(path).__name__}",
         f"give a greater count: fastest(path, limits, count={4 * count})",
     )
+
+
+def _first_guess(
+    path: AbstractPath, limits: Limits, cuts: Array, ends: tuple[float, float]
+) -> Array:
+    """z (N + 1,) at which resistance is linearized first: as without it, or as it can be held.
+
+    Where resistance grows ever more slowly with z its tangent is above it, but at rest not above
+    what it is at a z that can be held: no motion is refused that could be.
+    """
+    rest = np.zeros(len(cuts))
+    rows = limits.rows
+    if rows is None or rows.resistance is None:
+        return rest
+    free = dataclasses.replace(limits, rows=dataclasses.replace(rows, resistance=None))
+    try:
+        z, _ = _solve(SegmentLimits.on(path, free, cuts, rest), ends)
+    except SimulationError:
+        # only with what resists it there is a motion, if at all
+        z = np.full(len(cuts), 1.0 if limits.speed is None else limits.speed**2)
+        z[[0, -1]] = np.square(ends)
+    low, high = np.full(len(cuts), LOWEST), np.ones(len(cuts))
+    if np.all(is_held := np.all(rows.values(cuts, z, rest) <= 0, axis=1)):
+        return z
+    for _ in range(BISECTIONS):
+        part = np.sqrt(low * high)
+        holds = np.all(rows.values(cuts, part * z, rest) <= 0, axis=1)
+        low, high = np.where(holds, part, low), np.where(holds, high, part)
+    return np.where(is_held, z, low * z)
+
+
+def _settle(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Highest z (N + 1,) at the cuts and u (N,) between them, with resistance as it is there."""
+    z, u = _solve(segments, ends)
+    rows = segments.limits.rows
+    if rows is not None and rows.resistance is not None:
+        for _ in range(TANGENTS):
+            is_settled = np.all(np.abs(z - segments.near) <= SETTLED * z)
+            # tangents that do not agree with each other yet may bring it nearly to rest
+            segments.near = np.maximum(z, SHRINKING * segments.near)
+            if is_settled:
+                break
+            z, u = _solve(segments, ends)
+    still = np.flatnonzero((z[:-1] <= 0) & (z[1:] <= 0))
+    if len(still):
+        _refuse(segments, int(still[0]), "the limits allow no motion away from rest")
+    return z, u
 
 
 def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, Array]:
@@ -125,8 +180,6 @@ def _solve(segments: SegmentLimits, ends: tuple[float, float]) -> tuple[Array, A
         # the largest u that every row allows, and the way ahead
         most = min((-(b * z[k] + c) / a for a, b, c in limits[k] if a > 0), default=np.inf)
         z.append(max(min(z[k] + 2 * h[k] * most, high[k + 1]), low[k + 1]))
-        if z[k] <= 0 and z[k + 1] <= 0:
-            _refuse(segments, k, "the limits allow no motion away from rest")
     return np.array(z), np.diff(z) / (2 * np.array(h))
 
 
@@ -215,7 +268,12 @@ def _first_cuts(path: AbstractPath, limits: Limits, count: int) -> Array:
                 "give rows from 0 to length(path)",
             )
         cuts = _merged(cuts, grid[1:-1])
-    return _merged(cuts, np.linspace(0.0, whole, count + 1))
+    cuts = _merged(cuts, np.linspace(0.0, whole, count + 1))
+    if limits.rows is not None and limits.rows.resistance is not None:
+        part = 0.5 ** np.arange(HALVES, 0, -1)
+        cuts = _merged(cuts, cuts[1] * part)
+        cuts = _merged(cuts, (whole - (whole - cuts[-2]) * part)[::-1])
+    return cuts
 
 
 def _merged(cuts: Array, more: Array) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.base import AbstractPath, Array
 from noslip.control.paths.panels import arc_table
 from noslip.control.paths.path import length
 from noslip.control.timing.limits import LimitRows
@@ -62,10 +62,21 @@ def joined_rows(first: LimitRows, second: LimitRows) -> LimitRows:
     s = np.unique(np.concatenate([first.arc_lengths, second.arc_lengths]))
     s = np.append(s[s < end * (1 - 1e-12)], end)
     columns = [np.hstack(both) for both in zip(first.at(s), second.at(s), strict=True)]
+    parts = (first, second)
+
+    def resistance(at: Array, v: Array) -> tuple[Array, Array]:
+        none = [np.zeros((len(at), len(rows.names))) for rows in parts]
+        found = [
+            (zero, zero) if rows.resistance is None else rows.resistance(at, v)
+            for rows, zero in zip(parts, none, strict=True)
+        ]
+        return np.hstack([r for r, _ in found]), np.hstack([rate for _, rate in found])
+
     return LimitRows(
         arc_lengths=s,
         inertia=columns[0],
         squared=columns[1],
         constant=columns[2],
         names=(*first.names, *second.names),
+        resistance=resistance if any(rows.resistance for rows in parts) else None,
     )

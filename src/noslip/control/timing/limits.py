@@ -3,10 +3,18 @@
 With z = ṡ² and u = s̈ = z'/2 (primes for d/ds) every limit is linear in u and z at each place:
 
     (1)  z ≤ v²,  |u| ≤ a,  |κ| z ≤ a_lateral,  and rows  a(s) u + b(s) z + c(s) ≤ 0
+
+Dampers, friction and the like add a term r(s, ṡ) to a row. It counts by its tangent in z at the
+motion that was found last,
+
+    (2)  r(s, √z) ≈ r(s, √z₀) + (z − z₀) r'(s, √z₀) / (2 √z₀)
+
+which is exact where the motion does not change any more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +25,13 @@ from noslip.control.paths.base import AbstractPath, Array, assign, positive
 from noslip.control.paths.panels import arc_table
 from noslip.errors import SimulationError
 
+#: r and its derivative by ṡ, (n, m) each, of arc lengths (n,) and speeds (n,).
+Resistance = Callable[[Array, Array], tuple[Array, Array]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LimitRows:
-    """Limits a(s) s̈ + b(s) ṡ² + c(s) ≤ 0, such as those of motors, on a grid of arc length.
+    """Limits a(s) s̈ + b(s) ṡ² + c(s) + r(s, ṡ) ≤ 0, such as those of motors.
 
     Parameters
     ----------
@@ -29,6 +40,8 @@ class LimitRows:
     squared : (n, m) b.
     constant : (n, m) c.
     names : (m,) of the limits, for messages.
+    resistance : r and dr/dṡ, (n, m) each, as a function of arc lengths (n,) and speeds (n,); none
+        if nothing else depends on the speed.
     """
 
     arc_lengths: Array
@@ -36,6 +49,7 @@ class LimitRows:
     squared: Array
     constant: Array
     names: tuple[str, ...]
+    resistance: Resistance | None = None
 
     def __post_init__(self) -> None:
         grid = np.asarray(self.arc_lengths, dtype=float)
@@ -66,11 +80,35 @@ class LimitRows:
         )
         return a, b, c
 
+    def near(self, s: Array, z: Array) -> tuple[Array, Array, Array]:
+        """a, b and c (each (len(s), m)) at arc lengths, with r by its tangent (2) at z."""
+        a, b, c = self.at(s)
+        if self.resistance is None:
+            return a, b, c
+        v = np.sqrt(np.maximum(z, 0.0))[:, None]
+        r, rate = self.resistance(s, v[:, 0])
+        # at rest it has no tangent, and z is known
+        slope = np.where(v > 0, rate, 0.0) / np.where(v > 0, 2 * v, 1.0)
+        return a, b + slope, c + r - slope * v**2
+
+    def values(self, s: Array, z: Array, u: Array) -> Array:
+        """(len(s), m) of the limits at arc lengths, z and u; at most 0 where they hold."""
+        a, b, c = self.at(s)
+        value = a * u[:, None] + b * z[:, None] + c
+        if self.resistance is not None:
+            value = value + self.resistance(s, np.sqrt(np.maximum(z, 0.0)))[0]
+        return value
+
     def thinned(self, step: int) -> LimitRows:
         """Every `step`-th place of the rows, and the last."""
         kept = np.unique([*range(0, len(self.arc_lengths), step), len(self.arc_lengths) - 1])
         columns = {name: getattr(self, name)[kept] for name in _COLUMNS}
-        return LimitRows(arc_lengths=self.arc_lengths[kept], names=self.names, **columns)
+        return LimitRows(
+            arc_lengths=self.arc_lengths[kept],
+            names=self.names,
+            resistance=self.resistance,
+            **columns,
+        )
 
 
 _COLUMNS = ("inertia", "squared", "constant")
@@ -115,6 +153,8 @@ _DENSE = np.array([1e-9, *np.linspace(0.0, 1.0, 65)[1:-1], 1 - 1e-9])
 _RESAMPLE = np.polynomial.chebyshev.chebvander(2 * _DENSE - 1, 9) @ np.linalg.inv(
     np.polynomial.chebyshev.chebvander(2 * _KNOWN - 1, 9)
 )
+#: Where in a segment r is looked at: also near its ends, one of which may be at rest.
+_INNER = np.array([0.0, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0])
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +166,7 @@ class SegmentLimits:
     path, limits : of which these are the limits.
     cuts : (N + 1,) arc lengths of the ends of the segments.
     curvature : (N, 65) |κ| within each segment.
+    near : (N + 1,) z at the cuts of the motion found last, at which (2) is taken.
     cap : (N + 1,) highest z at the cuts; lowered by `tighten`.
     margin : (N, m) by which the rows are raised; raised by `tighten`.
     """
@@ -134,12 +175,13 @@ class SegmentLimits:
     limits: Limits
     cuts: Array
     curvature: Array
+    near: Array
     cap: Array
     margin: Array
 
     @classmethod
-    def on(cls, path: AbstractPath, limits: Limits, cuts: Array) -> SegmentLimits:
-        """The limits on given segments."""
+    def on(cls, path: AbstractPath, limits: Limits, cuts: Array, near: Array) -> SegmentLimits:
+        """The limits on given segments, near a motion with given z at the cuts."""
         num = len(cuts) - 1
         cap = np.full(num + 1, np.inf if limits.speed is None else limits.speed**2)
         kappa = np.zeros((num, len(_DENSE)))
@@ -153,7 +195,7 @@ class SegmentLimits:
             with np.errstate(divide="ignore"):
                 cap = np.minimum(cap, limits.lateral_acceleration / sharpest)
         num_rows = len(limits.rows.names) if limits.rows else 0
-        return cls(path, limits, cuts, kappa, cap, np.zeros((num, num_rows)))
+        return cls(path, limits, cuts, kappa, near, cap, np.zeros((num, num_rows)))
 
     def rows(self) -> tuple[Array, list[str]]:
         """(N, m, 3) A, B, C of A u + B z + C ≤ 0 on each segment, z at its start, and names."""
@@ -168,7 +210,7 @@ class SegmentLimits:
             C += [-self.limits.acceleration * one] * 2
             names += ["acceleration", "acceleration"]
         if self.limits.rows is not None:
-            a, b, c = self.limits.rows.at(self.cuts)
+            a, b, c = self.limits.rows.near(self.cuts, self.near)
             # at the end of the segment z + 2 h u stands for z
             A += [a[:-1], a[1:] + 2 * h * b[1:]]
             B += [b[:-1], b[1:]]
@@ -216,7 +258,7 @@ class SegmentLimits:
                 kappa = near + (x - k) * (far - near)
                 highest = np.minimum(highest, self.limits.lateral_acceleration / kappa)
             if self.limits.rows is not None:
-                a, b, c = self._rows_within(part)
+                a, b, c = self._rows_within(part, z0 + (z1 - z0) * part)
                 bound = np.where(b > 0, -(c + a * u[:, None, None]) / b, np.inf)
                 highest = np.minimum(highest, np.min(bound, axis=2))
         return highest, z0 + (z1 - z0) * part
@@ -225,16 +267,17 @@ class SegmentLimits:
         """Whether the rows allow u and z (N,) at a part of each segment (N,)."""
         if self.limits.rows is None:
             return np.ones(len(z), dtype=bool)
-        terms = self._rows_within(part[:, None])
+        terms = self._rows_within(part[:, None], z[:, None])
         a, b, c = (x[:, 0, :] for x in terms)
         value, size = a * u[:, None] + b * z[:, None] + c, np.abs(b * z[:, None]) + np.abs(c)
         return np.all(value <= 1e-9 * size, axis=1)
 
-    def _rows_within(self, part: Array) -> tuple[Array, Array, Array]:
-        """a, b and c, each (N, m, number of rows), at parts (N, m) of each segment."""
+    def _rows_within(self, part: Array, z: Array) -> tuple[Array, Array, Array]:
+        """a, b and c, each (N, m, number of rows), at parts (N, m) of each segment, near z."""
         assert self.limits.rows is not None
         s = self.cuts[:-1, None] + np.diff(self.cuts)[:, None] * part
-        a, b, c = (x.reshape(*s.shape, -1) for x in self.limits.rows.at(s.ravel()))
+        terms = self.limits.rows.near(s.ravel(), np.broadcast_to(z, s.shape).ravel())
+        a, b, c = (x.reshape(*s.shape, -1) for x in terms)
         return a, b, c
 
     def tops(self) -> Array:
@@ -250,7 +293,7 @@ class SegmentLimits:
         most = np.full(len(z) - 1, self.limits.acceleration or np.inf)
         least = -most
         if self.limits.rows is not None:
-            a, b, c = self.limits.rows.at(self.cuts)
+            a, b, c = self.limits.rows.near(self.cuts, z)
             with np.errstate(divide="ignore", invalid="ignore"):
                 u = -(b * z[:, None] + c) / a
             up = np.min(np.where(a > 0, u, np.inf), axis=1)
@@ -286,7 +329,8 @@ class SegmentLimits:
     def _rows_excess(self, z: Array, u: Array) -> tuple[Array, Array]:
         """The highest value of each row within each segment (N, m), and the size of its terms.
 
-        With a, b, c and z linear in λ from 0 to 1, a row is a quadratic in λ.
+        With a, b, c and z linear in λ from 0 to 1, a row is a quadratic in λ. What it has of r is
+        looked at on the way.
         """
         assert self.limits.rows is not None
         a, b, c = self.limits.rows.at(self.cuts)
@@ -298,4 +342,12 @@ class SegmentLimits:
         with np.errstate(divide="ignore", invalid="ignore"):
             top = np.where(q2 < 0, np.clip(-q1 / (2 * q2), 0.0, 1.0), 0.0)
         worst = np.maximum.reduce([q0, q0 + q1 + q2, q0 + top * (q1 + top * q2)])
-        return worst, np.abs(a[:-1] * u) + np.abs(b[:-1] * z0) + np.abs(c[:-1]) + 1e-300
+        size = np.abs(a[:-1] * u) + np.abs(b[:-1] * z0) + np.abs(c[:-1]) + 1e-300
+        if self.limits.rows.resistance is not None:
+            along = np.diff(self.cuts)[:, None] * _INNER
+            s, z_in = self.cuts[:-1, None] + along, z0 + dz * _INNER
+            values = self.limits.rows.values(
+                s.ravel(), z_in.ravel(), np.repeat(u[:, 0], len(_INNER))
+            )
+            worst = np.max(values.reshape(*s.shape, -1), axis=1)
+        return worst, size
