@@ -31,7 +31,7 @@ def test_freedoms_and_motion_are_those_without_the_rows(name):
     for coordinate in kin.coordinates:
         # both are integrated to 1e-11
         assert run[coordinate.name] == pytest.approx(expected[coordinate.name], abs=1e-9)
-    assert np.ptp(run[kin.coordinates[0].name]) > 0.1
+    assert np.ptp(run[kin.coordinates[0].name]) > 0.05
     for row in kin.rows:
         assert run[f"reaction.{row.name}"] == pytest.approx(0.0, abs=1e-12)
 

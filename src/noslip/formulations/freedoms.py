@@ -35,7 +35,7 @@ STEP = 1e-6
 
 def count_freedoms(kin: Kinematics, samples: Sequence[tuple[float, Array]]) -> int:
     """nv less the number of independent motions that break a row, at the most telling sample."""
-    scales = np.array([_scales(kin, t, q) for t, q in samples])
+    scales = np.array([row_scales(kin, t, q) for t, q in samples])
     broken = 0
     for (t, q), scale in zip(samples, scales, strict=True):
         A = kin.probe.matrix(q, t)[0] / np.where(scale > 0.0, scale, 1.0)[:, None]
@@ -43,8 +43,8 @@ def count_freedoms(kin: Kinematics, samples: Sequence[tuple[float, Array]]) -> i
     return kin.num_speeds - broken
 
 
-def _scales(kin: Kinematics, t: float, q: Array) -> Array:
-    """(nc,) scales of the rows, as of the matrix with speeds in m/s."""
+def row_scales(kin: Kinematics, t: float, q: Array) -> Array:
+    """(nc,) scales of the rows, for speeds of 1 m/s and 1 rad/s times a length of the model."""
     scales = np.ones(len(kin.rows))
     first = len(kin.rows) - len(kin.model.rows)  # rows written by hand come last
     if not kin.model.rows:

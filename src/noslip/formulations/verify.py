@@ -23,7 +23,7 @@ from noslip.formulations.certificate import Certificate, Finding
 from noslip.formulations.complement import NaturalComplement
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.forces import GRAVITY, SPRING
-from noslip.formulations.freedoms import count_freedoms
+from noslip.formulations.freedoms import count_freedoms, row_scales
 from noslip.formulations.gibbs_appell import GibbsAppell
 from noslip.formulations.multipliers import Multipliers
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
@@ -239,7 +239,7 @@ def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[Finding
     """The shared kinematics against rows, contact points and rates computed another way."""
     s = kin.symbols
     basis = [ca.mtimes(kin.A, kin.S), ca.mtimes(kin.A, kin.s) + kin.a]
-    yield _zero("A S = 0 and A s + a = 0", kin, basis, points)
+    yield _zero("A S = 0 and A s + a = 0", kin, basis, points, of_rows=True)
     # coordinate rates by elimination and by the projector on the null space of A
     J_nh, offset = projected_basis(kin)
     other = ca.mtimes(kin.N, ca.mtimes(J_nh, kin.eta) + offset)
@@ -322,7 +322,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Find
     along = ca.vertcat(ca.mtimes(kin.N, v), ca.SX(1), s.wdot)
     A_dot = ca.reshape(ca.mtimes(ca.jacobian(ca.vec(A), at), along), A.shape)
     rates = ca.mtimes(A, vdot) + ca.mtimes(A_dot, v) + ca.mtimes(ca.jacobian(a, at), along)
-    yield _zero("A v̇ + Ȧ v + ȧ = 0", kin, [rates], points)
+    yield _zero("A v̇ + Ȧ v + ȧ = 0", kin, [rates], points, of_rows=True)
     # powers are compared with what the forces of the motion could do at these speeds; the velocity
     # terms are all there is where nothing acts and they cancel those of the accelerations
     acting = [
@@ -391,11 +391,19 @@ def _vakonomic_difference(kin: Kinematics, eq: Equations, points: list[_State], 
     return worst
 
 
-def _zero(check: str, kin: Kinematics, expressions: list[ca.SX], points: list[_State]) -> Finding:
+def _zero(
+    check: str,
+    kin: Kinematics,
+    expressions: list[ca.SX],
+    points: list[_State],
+    of_rows: bool = False,
+) -> Finding:
+    """Expressions that vanish; those of constraint rows beside the terms that a row is made of."""
     worst = 0.0
     for p in points:
+        own = row_scales(kin, float(p.values[0][0]), p.values[1]) if of_rows else np.ones(1)
         for x in _numbers(kin, expressions, p):
-            size = float(np.max(np.abs(x), initial=0.0))
+            size = float(np.max(np.abs(x) / np.maximum(own, 1.0)[:, None], initial=0.0))
             scale = 1.0 + float(np.max(np.abs(p.values[2]), initial=0.0))
             worst = size / scale if not size / scale <= worst else worst
     return Finding(check=check, disagreement=worst, where="")
