@@ -73,6 +73,12 @@ def test_freedoms_accelerations_reactions_and_energies(family, is_long):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_what_joints_hold_and_single_multipliers(family, is_long):
+    if chosen := numbers(family, is_long):
+        assert not disagreements(family, chosen, MOTIONS[is_long], Comparison.joint_forces)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_native_code_motions_and_batches(family, is_long):
     looks = Comparison.compiled, Comparison.motion, Comparison.batch
     if chosen := numbers(family, is_long):

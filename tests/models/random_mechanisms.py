@@ -16,6 +16,7 @@ import numpy as np
 from maximal import Maximal
 
 import noslip as ns
+from noslip.model.forces import Tire
 
 Rng = np.random.Generator
 
@@ -185,7 +186,9 @@ class Draft:
         ]
         for k in range(int(self.rng.integers(0, most + 1))):
             name = f"force{k}"
-            kind = self.choice("motor coil damper friction spring spring wrench wrench".split())
+            kind = self.choice(
+                "motor coil damper friction spring spring wrench wrench tire".split()
+            )
             match kind:
                 case "motor" if speeds:
                     speed = self.choice(speeds)
@@ -227,6 +230,21 @@ class Draft:
                             stiffness=self.between(1.0, 40.0),
                             rest_length=self.between(0.1, 0.6) * self.size,
                             damping=self.choice([0.0, self.between(0.1, 2.0)]),
+                        )
+                    )
+                case "tire":
+                    body = self.choice(self.bodies)
+                    ground = self.choice([b for b in [*self.bodies, "world"] if b != body])
+                    self.builder.force(
+                        Tire(
+                            name=name,
+                            body=body,
+                            direction=self.axis(),
+                            stiffness=self.between(1.0, 10.0),
+                            v0=self.between(0.2, 0.5),
+                            point=self.point(),
+                            maximum=self.choice([None, self.between(1.0, 5.0)]),
+                            plane=ns.Plane(body=ground, frame=self.place()),
                         )
                     )
                 case "wrench":

@@ -15,6 +15,7 @@ import numpy as np
 from maximal import CLEAR, Maximal, NotDecided, Pose
 
 import noslip as ns
+from noslip.formulations.reactions import joint_wrenches
 
 #: Of a short motion of a mechanism of some decimetres, s; small ones move faster.
 DURATION, DECIMETRES, TIMES = 0.2, 0.3, 3
@@ -45,7 +46,7 @@ class Comparison:
     Parameters
     ----------
     model : checked model.
-    seed : of the states.
+    seed : of the states; where it is odd, parameters differ from nominal by some percent.
     equations : of the model, where they are at hand.
     """
 
@@ -53,7 +54,12 @@ class Comparison:
         self, model: ns.Model, seed: int = 0, equations: ns.Equations | None = None
     ) -> None:
         self.model = model
-        self.oracle = Maximal(model)
+        factors = 1 + 0.05 * np.sin(1 + np.arange(len(model.parameters))) * (seed % 2)
+        self.parameters = {
+            p.name: p.value * float(f) for p, f in zip(model.parameters, factors, strict=True)
+        }
+        self.values = np.array(list(self.parameters.values()), dtype=float)
+        self.oracle = Maximal(model, self.parameters)
         self.rng = np.random.default_rng(seed)
         try:
             self.equations = equations or ns.derive(model)
@@ -130,7 +136,7 @@ class Comparison:
         _, Z, _ = self.oracle._split(rows)
         free = self.oracle.speeds(state.x) @ (self.oracle.metres[:, None] * Z)
         scale = np.where(np.array(kin.probe.is_angular, dtype=bool), self.oracle.length, 1.0)
-        E = kin.independent_rows(state.t, state.q, kin.probe.params)
+        E = kin.independent_rows(state.t, state.q, self.values)
         sizes = np.linalg.svd((E / scale) @ (scale[:, None] * free), compute_uv=False)
         return bool(sizes[-1] > 10 * CLEAR * max(1.0, sizes[0]))
 
@@ -156,8 +162,8 @@ class Comparison:
             worst["freedoms"] = max(worst.get("freedoms", 0.0), float(freedoms))
             if freedoms:
                 return worst
-            eta = kin.independent_rows(state.t, state.q, kin.probe.params) @ state.v
-            values = function(state.t, state.q, eta, state.u, state.w, state.wdot, kin.probe.params)
+            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
+            values = function(state.t, state.q, eta, state.u, state.w, state.wdot, self.values)
             v, vdot, forces, by_rows, K, U, left = (np.array(e).ravel() for e in values)
             speed = max(1.0, float(np.max(np.abs(state.v), initial=0.0)))
             energy = max(1.0, abs(answer.kinetic_energy), abs(answer.potential_energy))
@@ -172,6 +178,37 @@ class Comparison:
             }
             for name, value in found.items():
                 worst[name] = _worse(worst.get(name, 0.0), value)
+        return worst
+
+    def joint_forces(self, count: int = 2) -> dict[str, float]:
+        """Worst differences of what joints hold, and of multipliers, where they are determined."""
+        kin, eq, s = self.kinematics, self.equations, self.kinematics.symbols
+        wrenches = joint_wrenches(eq)
+        columns = [ca.vertcat(w.point, w.force, w.moment) for w in wrenches]
+        own = [k for k, row in enumerate(kin.rows) if row.origin != "loop"]
+        lam = eq.multipliers[own] if own else ca.SX(0, 1)
+        arguments = [s.t, s.q, kin.eta, s.u, s.w, s.wdot, s.params]
+        function = ca.Function("f", arguments, [ca.densify(ca.horzcat(*columns)), ca.densify(lam)])
+        by_name = {joint.name: joint for joint in self.model.joints}
+        worst: dict[str, float] = {}
+        for state in self.states(count):
+            answer = self.oracle.at(
+                state.x, state.V, state.t, state.u, state.w, state.wdot, state.q
+            )
+            if answer.freedoms != kin.num_independent_speeds:
+                return {"freedoms": float(abs(answer.freedoms - kin.num_independent_speeds))}
+            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
+            values = function(state.t, state.q, eta, state.u, state.w, state.wdot, self.values)
+            found, multipliers = np.array(values[0]), np.array(values[1]).ravel()
+            for k, wrench in enumerate(wrenches):
+                joint = by_name[wrench.joint]
+                held = self.oracle.held_part(state.x, joint, found[3:6, k], found[6:9, k])
+                off = held - answer.joint_forces[wrench.joint]
+                off = _largest(off[np.isfinite(off)]) / answer.force_size
+                worst["joint forces"] = _worse(worst.get("joint forces", 0.0), off)
+            off = multipliers - answer.multipliers
+            off = _largest(off[np.isfinite(answer.multipliers)]) / answer.force_size
+            worst["single multipliers"] = _worse(worst.get("single multipliers", 0.0), off)
         return worst
 
     # --- compiled -----------------------------------------------------------------------------
@@ -190,10 +227,10 @@ class Comparison:
             )
             if answer.freedoms != kin.num_independent_speeds:
                 return {"freedoms": float(abs(answer.freedoms - kin.num_independent_speeds))}
-            eta = kin.independent_rows(state.t, state.q, kin.probe.params) @ state.v
+            eta = kin.independent_rows(state.t, state.q, self.values) @ state.v
             x = np.concatenate([state.q, eta, [0.0] * system.does_work])
             u = np.concatenate([state.u, state.w, state.wdot])
-            p = system.parameters()
+            p = system.parameters(self.parameters)
             motion = system.motion(state.t, x, u, p)
             K, U = system.energies(state.t, x, u, p)
             work = system.rates(state.t, x, u, p)[len(x) - 1] if system.does_work else 0.0
@@ -224,7 +261,7 @@ class Comparison:
             return None
         state = states[0]
         kin = self.kinematics
-        eta = kin.independent_rows(0.0, state.q, kin.probe.params) @ state.v
+        eta = kin.independent_rows(0.0, state.q, self.values) @ state.v
         told = dict(zip(self.oracle.names_q, state.q.tolist(), strict=True))
         named = (speed.name for speed in kin.independent_speeds)
         return state, told | dict(zip(named, eta.tolist(), strict=True))
@@ -262,6 +299,7 @@ class Comparison:
             duration=self.duration,
             start=told,
             inputs=self.input_texts,
+            parameters=self.parameters,
             samples=times,
             rtol=1e-12,
             atol=1e-12,
@@ -286,6 +324,7 @@ class Comparison:
             starts=starts,
             count=count,
             inputs=self.input_texts,
+            parameters=self.parameters,
             columns=names,
             rtol=1e-12,
             atol=1e-12,

@@ -70,6 +70,9 @@ class Answer:
     reactions : generalized reactions on the tree speeds.
     sizes : of accelerations and of reactions, that cancel; what rounding is relative to.
     energy_rate : W, of kinetic and potential energy together.
+    joint_forces : by joint, moments, then forces on its child along the directions that it does not
+        allow; NaN where rows leave them undetermined.
+    multipliers : of contacts, prescribed motions, speed inputs and written rows, likewise.
     """
 
     freedoms: int
@@ -81,6 +84,9 @@ class Answer:
     potential_energy: float
     energy_rate: float
     power_size: float
+    joint_forces: dict[str, np.ndarray]
+    multipliers: np.ndarray
+    force_size: float
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ class _Rows:
     g: np.ndarray
     is_angular: np.ndarray
     num_tree: int
+    joints: dict[str, slice]
 
 
 class Maximal:
@@ -285,12 +292,14 @@ class Maximal:
 
     # --- constraints --------------------------------------------------------------------------
 
-    def _geometry(self, x: Pose) -> tuple[np.ndarray, list[float], list[bool], int]:
+    def _geometry(self, x: Pose) -> tuple[np.ndarray, list, list[bool], int, dict[str, slice]]:
         """J of joints and contacts with g and which are angular; how many are of the tree."""
         J, g, angular = [np.zeros((0, self.size))], [], []
         num_tree = 0
+        joints: dict[str, slice] = {}
         for joint in (*self.tree, *self.loops):
             rows, positions, turns = self._held(x, joint)
+            joints[joint.name] = slice(len(g), len(g) + len(positions))
             J.append(rows)
             g += positions
             angular += turns
@@ -300,7 +309,7 @@ class Maximal:
             J.append(rows)
             g += positions
             angular += [False] * len(positions)
-        return np.vstack(J), g, angular, num_tree
+        return np.vstack(J), g, angular, num_tree, joints
 
     def _held(self, x: Pose, joint: ns.Joint) -> tuple[np.ndarray, list, list[bool]]:
         """What a joint does not allow, along the axes of its frame F."""
@@ -371,7 +380,7 @@ class Maximal:
         self, x: Pose, V: np.ndarray, t: float, w: np.ndarray, wdot: np.ndarray, q: np.ndarray
     ) -> _Rows:
         """All rows at a state."""
-        J, g, angular, num_tree = self._geometry(x)
+        J, g, angular, num_tree, joints = self._geometry(x)
         ahead = self._ahead(x, V)
         rate = np.imag(self._geometry(ahead)[0] @ V) / STEP
         b = np.zeros(len(J))
@@ -400,6 +409,7 @@ class Maximal:
             np.array(g, dtype=float),
             np.array(angular, dtype=bool),
             num_tree,
+            joints,
         )
 
     def _position(
@@ -618,7 +628,49 @@ class Maximal:
             potential_energy=float(U),
             energy_rate=float(V @ (other + reaction)),
             power_size=power,
+            **self._split_reaction(rows, reaction, terms),
         )
+
+    def _split_reaction(
+        self, rows: _Rows, reaction: np.ndarray, terms: tuple[np.ndarray, ...]
+    ) -> dict[str, Any]:
+        """Multipliers of Jᵀλ = reaction where they are determined, in N and N m."""
+        scale = np.where(rows.is_angular, self.length, 1.0)
+        J = scale[:, None] * rows.J * self.metres
+        left, values, right = np.linalg.svd(J)
+        rank = int(np.count_nonzero(values > ROUNDING))
+        lam = left[:, :rank] / values[:rank] @ (right[:rank] @ (self.metres * reaction))
+        free = np.linalg.norm(left[:, rank:], axis=1) > 1e-7
+        lam = np.where(free, np.nan, scale * lam)
+        others = max((s.stop for s in rows.joints.values()), default=0)
+        # moments count as forces at the length
+        size = max(np.max(np.abs(self.metres * e), initial=1.0) for e in terms)
+        return {
+            "joint_forces": {name: lam[at] for name, at in rows.joints.items()},
+            "multipliers": lam[others:],
+            "force_size": float(size)
+            * max(1.0, self.length)
+            / min(1.0, *values[rank - 1 : rank], 1.0),
+        }
+
+    def held_part(
+        self, x: Pose, joint: ns.Joint, force: np.ndarray, moment: np.ndarray
+    ) -> np.ndarray:
+        """Of a wrench on the child at its joint frame, what the joint holds: as `joint_forces`."""
+        R_F = self._joint_frames(x, joint)[0]
+        n, f = R_F.T @ moment, R_F.T @ force
+        match joint.type:
+            case ns.Fixed():
+                return np.concatenate([n, f])
+            case ns.Revolute():
+                return np.concatenate([_across(_unit(self.vector(joint.type.axis))) @ n, f])
+            case ns.Prismatic():
+                return np.concatenate([n, _across(_unit(self.vector(joint.type.axis))) @ f])
+            case ns.Planar():
+                return np.concatenate([n[:2], f[2:]])
+            case ns.Spherical():
+                return f
+        return np.zeros(0)
 
     def _solve(
         self,
