@@ -18,10 +18,10 @@ from random_mechanisms import FAMILIES, draw
 ROUNDING = 1e-9
 
 #: Mechanisms of a family that are looked at, in the short test and in the long one.
-STATES = (4, 300)
+STATES = (3, 300)
 MOTIONS = (1, 20)
 #: Bodies of the largest mechanism whose motion the short test looks at: it is compiled in a second.
-SMALL = 3
+SMALL = 2
 
 Look = Callable[[Comparison], dict[str, float]]
 
