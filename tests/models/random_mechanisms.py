@@ -20,6 +20,9 @@ from noslip.model.forces import Tire
 
 Rng = np.random.Generator
 
+#: Factors on lengths of some decimetres: most mechanisms are of that size, some small, some large.
+SIZES = [1.0] * 8 + [0.03, 20.0]
+
 
 def draw(family: str, number: int) -> ns.Model:
     """A mechanism of a family by its number."""
@@ -33,8 +36,7 @@ class Draft:
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
-        #: Most mechanisms are of metres; some are small, some large.
-        self.size = float(rng.choice([1.0] * 8 + [0.03, 20.0]))
+        self.size = float(rng.choice(SIZES))
         gravity = tuple(float(g) for g in rng.normal(size=3) * 5 - np.array([0, 0, 6]))
         self.builder = ns.ModelBuilder(name="random", gravity=gravity)
         self.bodies: list[str] = []

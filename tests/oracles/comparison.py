@@ -104,6 +104,8 @@ class Comparison:
                 q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
             elif name.endswith("angle"):
                 q[k] *= np.pi
+            elif not name.rpartition(".")[2].startswith("q"):
+                q[k] *= oracle.length / DECIMETRES
         u, w, wdot = self.inputs(t)
         closed = oracle.on_rows(oracle.place(q), t, q)
         if closed is None:
@@ -135,9 +137,10 @@ class Comparison:
         rows = self.oracle.rows(state.x, state.V, state.t, state.w, state.wdot, state.q)
         _, Z, _ = self.oracle._split(rows)
         free = self.oracle.speeds(state.x) @ (self.oracle.metres[:, None] * Z)
-        scale = np.where(np.array(kin.probe.is_angular, dtype=bool), self.oracle.length, 1.0)
         E = kin.independent_rows(state.t, state.q, self.values)
-        sizes = np.linalg.svd((E / scale) @ (scale[:, None] * free), compute_uv=False)
+        turns = [speed.unit == "rad/s" for speed in kin.independent_speeds]
+        sizes = np.where(turns, self.oracle.length, 1.0)[:, None] * (E @ free)
+        sizes = np.linalg.svd(sizes, compute_uv=False)
         return bool(sizes[-1] > 10 * CLEAR * max(1.0, sizes[0]))
 
     # --- at a state ---------------------------------------------------------------------------

@@ -712,12 +712,14 @@ class Maximal:
             worst = float(np.max(np.abs(g), initial=0.0))
             if not np.isfinite(worst):
                 return None
-            if worst <= tolerance * max(1.0, self.length) or (worst < 1e-12 and worst >= last):
+            unit = max(1.0, self.length)
+            if worst <= tolerance * unit or (worst < 1e-12 * unit and worst >= last):
                 return (x, q) if self._is_upright(x) else None
             last = worst
             J = (np.where(rows.is_angular, self.length, 1.0)[:, None] * rows.J * self.metres)[held]
             step = -np.linalg.lstsq(J, g, rcond=1e-9)[0]
-            step *= min(1.0, 0.5 / max(1e-300, float(np.linalg.norm(step))))
+            longest = max(0.5 * self.length, worst)
+            step *= min(1.0, longest / max(1e-300, float(np.linalg.norm(step))))
             x = _moved(x, self.metres * step)
             q = self.coordinates(x, q)
         return None
