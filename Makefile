@@ -2,6 +2,7 @@
 #
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
 #   make test     lint, types and the whole test suite, the browser tests included
+#   make test-all the same with thousands of random mechanisms, and random trees by MuJoCo and Pinocchio
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make bench    speed, as ratios side by side
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run test install lint bench bench-peers chromium clean
+.PHONY: run test test-all install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -35,6 +36,11 @@ lint: install
 
 test: lint chromium
 	$(BIN)/pytest -n 2
+
+# trees are left out, with the reason, where the environments of the other tools cannot be made
+test-all: lint chromium
+	$(BIN)/pytest -n 2 --long
+	$(BIN)/python benchmarks/peers/trees.py 500
 
 # the browser that the browser tests drive; without it they are left out, and say so
 chromium:

@@ -2,7 +2,8 @@
 
 A test that takes `model_name` runs over `ALL_MODELS`, one that takes `joint_type` over
 `ALL_JOINTS`; `equations`, `system` and `newton_euler` are those of its `model_name`. Random numbers
-come from `rng`; Hypothesis is derandomized.
+come from `rng`; Hypothesis is derandomized. ``pytest --long`` looks at thousands of random
+mechanisms instead of some.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ def system_of(name: str) -> ns.System:
 def newton_euler_of(name: str) -> NewtonEuler:
     """The independent solution of a model, traced once a session."""
     return NewtonEuler(model_of(name))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="thousands of random mechanisms, not some")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

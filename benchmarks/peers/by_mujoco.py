@@ -16,12 +16,15 @@ from problems import (
     links,
     urdf,
 )
+from tree_problems import Tree, quaternion, random_tree, rotation
 from worker import Job, serve
 
 #: The settings it comes with, and the hardest contact that it allows at a step: its time constant
 #: is twice the step.
 STOCK = ("", "0.02 1", "0.9 0.95 0.001 0.5 2")
 HARD = 'cone="elliptic" impratio="100" tolerance="1e-14" integrator="implicit"'
+#: Order of an inertia tensor's entries.
+ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 SAMPLES = 100  # pieces into which a run is cut to look at it; not timed
 
 
@@ -85,5 +88,56 @@ def disk_path(start: str, step: float, stock: bool = False) -> Job:
     return Job(call=call, before=place, pieces=1, answer=path.tolist(), notes=notes)
 
 
+def trees(numbers: list[int]) -> Job:
+    """Mass matrices and accelerations of random trees."""
+    return Job(call=lambda: None, answer=[_tree(random_tree(number)) for number in numbers])
+
+
+def _tree(tree: Tree) -> dict[str, list]:
+    spec = mujoco.MjSpec()
+    spec.option.gravity = tree.gravity
+    bodies = []
+    for k, link in enumerate(tree.links):
+        parent = bodies[link.parent] if link.parent >= 0 else spec.worldbody
+        body = parent.add_body(
+            name=f"body{k}",
+            pos=link.position,
+            quat=quaternion(link.rotation),
+            mass=link.mass,
+            ipos=link.center,
+            fullinertia=[link.tensor[i, j] for i, j in ENTRIES],
+            explicitinertial=True,
+        )
+        kind = {"revolute": "HINGE", "prismatic": "SLIDE", "free": "FREE"}[link.kind]
+        joint = body.add_joint(name=f"joint{k}", type=getattr(mujoco.mjtJoint, f"mjJNT_{kind}"))
+        if link.kind != "free":
+            joint.axis = link.axis
+        bodies.append(body)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    # its speeds of a free body: velocity along the world's axes first, ω along its own
+    size = sum(link.freedoms for link in tree.links)
+    to_own, turning, first = np.zeros((model.nv, size)), np.zeros(size), 0
+    for k, (link, q, v) in enumerate(zip(tree.links, tree.q, tree.v, strict=True)):
+        joint = model.joint(f"joint{k}")
+        at, place = int(joint.dofadr[0]), int(joint.qposadr[0])
+        data.qpos[place : place + len(q)] = q
+        if link.kind == "free":
+            R = rotation(q[3:])
+            to_own[at : at + 3, first + 3 : first + 6] = R
+            to_own[at + 3 : at + 6, first : first + 3] = np.eye(3)
+            turning[first + 3 : first + 6] = np.cross(v[:3], v[3:])
+        else:
+            to_own[at, first] = 1.0
+        first += link.freedoms
+    data.qvel[:] = to_own @ np.concatenate(tree.v)
+    data.qfrc_applied[:] = to_own @ np.concatenate(tree.forces)
+    mujoco.mj_forward(model, data)
+    mass = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, mass)
+    rates = to_own.T @ data.qacc - turning
+    return {"mass": (to_own.T @ mass @ to_own).tolist(), "rates": rates.tolist()}
+
+
 if __name__ == "__main__":
-    serve({"hinges": hinges, "disk_path": disk_path}, ("mujoco", "numpy"))
+    serve({"hinges": hinges, "disk_path": disk_path, "trees": trees}, ("mujoco", "numpy"))

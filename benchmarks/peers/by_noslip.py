@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from functools import cache
-from math import pi
+from math import atan2, hypot, pi
 from pathlib import Path
 
 import casadi as ca
@@ -24,6 +24,7 @@ from problems import (
     links,
     times,
 )
+from tree_problems import Tree, random_tree
 from worker import Job, serve
 
 ROWS = 1000
@@ -246,6 +247,62 @@ def _robot(name: str, as_arguments: bool) -> ns.System:
     return ns.compile(ns.derive(builder.build()))
 
 
+# ----------------------------------------------------------- random trees
+
+
+def trees(numbers: list[int]) -> Job:
+    """Mass matrices by the equations' blocks, accelerations by native code."""
+    return Job(call=lambda: None, answer=[_tree(random_tree(number)) for number in numbers])
+
+
+def _tree(tree: Tree) -> dict[str, list]:
+    types = {
+        "revolute": lambda axis: ns.Revolute(axis=axis),
+        "prismatic": lambda axis: ns.Prismatic(axis=axis),
+        "free": lambda _: ns.Free(),
+    }
+    builder = ns.ModelBuilder("tree", gravity=tuple(tree.gravity.tolist()))
+    for k, link in enumerate(tree.links):
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.tensor.tolist()
+        builder.body(
+            f"body{k}",
+            mass=link.mass,
+            inertia=(xx, yy, zz, xy, xz, yz),
+            center_of_mass=tuple(link.center.tolist()),
+        )
+        R = link.rotation  # = Rx Ry Rz
+        angles = (
+            atan2(-R[1, 2], R[2, 2]),
+            atan2(R[0, 2], hypot(R[1, 2], R[2, 2])),
+            atan2(-R[0, 1], R[0, 0]),
+        )
+        builder.joint(
+            f"joint{k}",
+            types[link.kind](tuple(link.axis.tolist())),
+            parent=f"body{link.parent}" if link.parent >= 0 else "world",
+            child=f"body{k}",
+            parent_frame=ns.Placement(position=tuple(link.position.tolist()), angles=angles),
+        )
+    model = builder.build()
+    for joint in model.joints:
+        for speed in joint.type.speeds:
+            name = f"{joint.name}_{speed.name}"
+            builder.input(name, "N*m" if speed.unit == "rad/s" else "N")
+            force = ns.Motor(name=f"motor_{name}", speed=f"{joint.name}.{speed.name}", input=name)
+            builder.force(force)
+    system = ns.compile(ns.derive(builder.build()))
+    kin = system.kinematics
+    assert [s.name for s in kin.independent_speeds] == [s.name for s in kin.speeds]
+    q, v, forces = (np.concatenate(part) for part in (tree.q, tree.v, tree.forces))
+    x = np.concatenate([q, v, [0.0] * system.does_work])
+    mass = system.blocks(0.0, x, forces, system.parameters())[: len(v) ** 2]
+    rates = system.rates(0.0, x, forces, system.parameters())[len(q) : len(q) + len(v)]
+    return {"mass": mass.reshape(len(v), -1).tolist(), "rates": rates.tolist()}
+
+
 if __name__ == "__main__":
     works = (bicycle_build, bicycle_rhs, bicycle_call, bicycle_function, bicycle_path)
-    serve({w.__name__: w for w in (*works, disk_path, hinges)}, ("noslip", "casadi", "llvmlite"))
+    serve(
+        {w.__name__: w for w in (*works, disk_path, hinges, trees)},
+        ("noslip", "casadi", "llvmlite"),
+    )

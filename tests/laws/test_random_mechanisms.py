@@ -1,0 +1,96 @@
+"""noslip against maximal coordinates on random mechanisms, and on every ready model.
+
+The oracle (`tests/oracles/maximal.py`) knows bodies, twists and constraints, and nothing of trees,
+bases or reduced equations. `make test` looks at a few mechanisms of every family, `make test-all`
+(`pytest --long`) at thousands. A failure names family and number: `draw(family, number)` makes the
+mechanism again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from comparison import Comparison, Impossible
+from random_mechanisms import FAMILIES, draw
+
+#: Relative to the sizes that cancel. Two ways through up to six bodies, near no singular state.
+ROUNDING = 1e-9
+
+#: Mechanisms of a family that are looked at, in the short test and in the long one.
+STATES = (3, 300)
+MOTIONS = (1, 20)
+#: Bodies of the largest mechanism whose motion the short test looks at: it is compiled in a second.
+SMALL = 2
+
+Look = Callable[[Comparison], dict[str, float]]
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--long"))
+
+
+def disagreements(family: str, chosen: range, count: int, *looks: Look) -> list[str]:
+    """What differs by more than rounding in the first mechanisms that can be, with their numbers.
+
+    Those that no state satisfies, or none far from a singular one, are left out.
+    """
+    found, seen = [], 0
+    for number in chosen:
+        if seen == count:
+            return found
+        try:
+            comparison = Comparison(draw(family, number), seed=number)
+            differences = {k: x for look in looks for k, x in look(comparison).items()}
+        except Impossible:
+            continue
+        except Exception as error:
+            differences = {f"{type(error).__name__}, {error},": float("nan")}
+        seen += bool(differences)
+        found += [
+            f"{family} {number}: {name} by {value:.1e}"
+            for name, value in differences.items()
+            if not value <= ROUNDING
+        ]
+    assert seen == count, f"only {seen} of {len(chosen)} mechanisms could be compared"
+    return found
+
+
+def numbers(family: str, is_long: bool) -> range:
+    """Numbers to take from; in the short test from the first small mechanism on, if any is."""
+    if is_long:
+        return range(2 * MOTIONS[1])
+    sizes = [len(draw(family, number).bodies) for number in range(10)]
+    small = [number for number, size in enumerate(sizes) if size <= SMALL]
+    return range(small[0], small[0] + 10) if small else range(0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_freedoms_accelerations_reactions_and_energies(family, is_long):
+    count = STATES[is_long]
+    assert not disagreements(family, range(2 * count), count, Comparison.at_states)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_joints_hold_and_single_multipliers(family, is_long):
+    if chosen := numbers(family, is_long):
+        assert not disagreements(family, chosen, MOTIONS[is_long], Comparison.joint_forces)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_native_code_motions_and_batches(family, is_long):
+    looks = Comparison.compiled, Comparison.motion, Comparison.batch
+    if chosen := numbers(family, is_long):
+        assert not disagreements(family, chosen, MOTIONS[is_long], *looks)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_verify_holds(family, is_long):
+    if chosen := numbers(family, is_long):
+        assert not disagreements(family, chosen, MOTIONS[is_long], Comparison.certificate)
+
+
+def test_ready_models_and_maximal_coordinates(equations):
+    differences = Comparison(equations.model, seed=11, equations=equations).at_states(3)
+    assert differences and max(differences.values()) <= ROUNDING, differences
