@@ -353,7 +353,8 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Find
             ca.mtimes(ca.jacobian(ca.vec(m.D), over), along[: over.shape[0]]), m.D.shape
         )
         left, right = D_dot - 2 * m.C_skew, (2 * m.C_skew - D_dot).T
-        yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=m.D)
+        parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(m.C_skew))
+        yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=ca.densify(parts))
     # the forces that inverse dynamics asks for give back the accelerations
     wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))
     wanted = wanted[: kin.num_independent_speeds, :]

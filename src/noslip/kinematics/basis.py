@@ -109,8 +109,13 @@ class Probe:
             quaternion /= math.sqrt(quaternion @ quaternion)
         return q
 
-    def on_manifold(self, q: Array, t: float) -> Array | None:
-        """The configuration moved onto g(q, t) = 0 by Newton's method, or None."""
+    def on_manifold(self, q: Array, t: float, *, in_lengths: bool = False) -> Array | None:
+        """The configuration moved onto g(q, t) = 0 by Newton's method, or None.
+
+        Steps are as short as they can be in meters and radians or, where that leads to nothing, in
+        lengths of the model and radians: what is 100 m long must not turn by 100 rad.
+        """
+        scale = self.scale if in_lengths else np.ones(len(self.is_angular))
         for _ in range(60):
             q = self.normalize(q)
             g = np.array(self.position(t, q, self.params)).ravel()
@@ -122,12 +127,12 @@ class Probe:
             G = np.array(A)[list(self.holonomic)]
             if not np.all(np.isfinite(G)):
                 return None
-            step = -np.linalg.lstsq(G, g, rcond=1e-10)[0]
+            step = -np.linalg.lstsq(G / scale, g, rcond=1e-10)[0]
             size = float(np.linalg.norm(step))
             longest = max(0.5, 0.5 * self.length, float(np.max(np.abs(g))))
             step *= min(1.0, longest / max(size, 1e-300))
-            q = q + np.array(self.kinematic_map(q)) @ step
-        return q if np.max(np.abs(g)) < 1e-10 else None
+            q = q + np.array(self.kinematic_map(q)) @ (step / scale)
+        return q if np.max(np.abs(g)) < 1e-10 * (self.length if in_lengths else 1.0) else None
 
     def is_on(self, q: Array, t: float) -> bool:
         """Whether a configuration is on the branch that is meant."""
@@ -155,6 +160,10 @@ class Probe:
 
     def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
+        found = self._configurations(count, in_lengths=False)
+        return found or self._configurations(count, in_lengths=True)
+
+    def _configurations(self, count: int, in_lengths: bool) -> list[tuple[float, Array]]:
         rng = np.random.default_rng(20)
         found: list[tuple[float, Array]] = []
         for attempt in range(60 * count):
@@ -165,7 +174,7 @@ class Probe:
             for k in self.quaternions:
                 q[k : k + 4] = rng.normal(size=4)
             t = float(rng.random())
-            on = self.on_manifold(q, t)
+            on = self.on_manifold(q, t, in_lengths=in_lengths)
             if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])) and self.is_on(on, t):
                 found.append((t, on))
             if len(found) == count:

@@ -200,9 +200,8 @@ def _assign(
                 for row in here
                 for k in open_speeds
             ]
-            table = np.abs(numbers(ca.vertcat(*entries))).min(axis=0)
-            table = table.reshape(len(here), len(open_speeds)) / scale[open_speeds]
-            chosen_rows, chosen_speeds = _pivots(table)
+            tables = numbers(ca.vertcat(*entries)).reshape(-1, len(here), len(open_speeds))
+            chosen_rows, chosen_speeds = _pivots(tables / scale[open_speeds])
             placed[i] = [here[j] for j in chosen_rows]
             dependent[i] = [open_speeds[j] for j in chosen_speeds]
             here = [row for j, row in enumerate(here) if j not in chosen_rows]
@@ -276,17 +275,25 @@ def _nonzero(row: _Row, H: ca.SX, numbers: Callable[[ca.SX], Array]) -> list[tup
     return [(k, coefficients[k]) for k, size in enumerate(sizes) if size > ZERO * largest]
 
 
-def _pivots(table: Array) -> tuple[list[int], list[int]]:
-    """Rows and columns of the largest entries, no row or column twice, none below the least."""
+def _pivots(tables: Array) -> tuple[list[int], list[int]]:
+    """Rows and columns of the largest pivots of (samples, rows, columns), by Gaussian elimination.
+
+    A pivot counts as it is at the sample where it is smallest, after the ones before it: large
+    entries alone may belong to speeds that the rows tie to each other.
+    """
     rows: list[int] = []
     columns: list[int] = []
-    left = table.copy()
-    while left.size and left.max(initial=0.0) > LEAST_PIVOT:
-        i, j = (int(k) for k in np.unravel_index(int(np.argmax(left)), left.shape))
+    left = tables.copy()
+    while left.size:
+        sizes = np.abs(left).min(axis=0)
+        sizes[rows, :] = 0.0
+        sizes[:, columns] = 0.0
+        if not sizes.max(initial=0.0) > LEAST_PIVOT:
+            break
+        i, j = (int(k) for k in np.unravel_index(int(np.argmax(sizes)), sizes.shape))
         rows.append(i)
         columns.append(j)
-        left[i, :] = 0.0
-        left[:, j] = 0.0
+        left = left - left[:, :, j : j + 1] * (left[:, i : i + 1, :] / left[:, i, j, None, None])
     return rows, columns
 
 
