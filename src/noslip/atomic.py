@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 
-def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write through a temporary file beside the target, so that a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_atomically(path: Path, write: Callable[[Path], Any], *, private: bool = False) -> None:
+    """Write through a temporary file beside the target, so that a reader never sees half of it.
+
+    A private file is its owner's alone; others have the permissions that the umask leaves.
+    """
+    path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)
     try:
         write(temporary)
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        if not private:  # the temporary file is
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

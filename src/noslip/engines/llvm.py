@@ -37,6 +37,8 @@ from noslip.errors import CompileError
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
+OPT_LEVEL = 2  # of the code generator
+PASSES = ("always_inliner", "instruction_combine")  # llvmlite's names: add_..._pass
 
 # The text of each operation: {v} is the value it makes; {a}, {b}, {c} are its operands. Numbers are
 # of type {real}, truths of type {truth}: one, or one for each lane.
@@ -128,16 +130,22 @@ def machine_code(text: str) -> Any:
     return engine
 
 
-def combined(text: str) -> tuple[Any, Any]:
+def combined(text: str, passes: tuple[str, ...] = PASSES) -> tuple[Any, Any]:
     """A module with its instructions combined, and the machine it is meant for."""
+    module, machine = module_for_host(text)
+    manager = binding.create_new_module_pass_manager()
+    for name in passes:
+        getattr(manager, f"add_{name}_pass")()
+    manager.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
+    return module, machine
+
+
+def module_for_host(text: str) -> tuple[Any, Any]:
+    """A module as its text says, and the machine it is meant for."""
     target, cpu, features = host()
     module = binding.parse_assembly(text)
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    machine = target.create_target_machine(cpu=cpu, features=features, opt=OPT_LEVEL, jit=True)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    passes = binding.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_instruction_combine_pass()
-    passes.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
     return module, machine
 
 

@@ -1,0 +1,649 @@
+"""Object code on disk: the same function in every process, whatever the folder holds."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import math
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noslip.engines import code_store, llvm
+from noslip.engines.code_store import _HEADER, compiled_object
+from noslip.engines.interpreter import interpret_rows
+from noslip.engines.native import NativeFunction
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
+
+#: Functions of the C library, an internal function, a table and constants: all are relocated.
+TEXT = """@table = internal constant [3 x double] [double 1.5, double 2.5, double 4.0]
+declare double @sin(double)
+declare double @cos(double)
+define internal double @third(double %x) noinline {
+  %a = call double @sin(double %x)
+  %b = fdiv double %a, 3.0
+  ret double %b
+}
+define double @f(double %x, i64 %k) {
+  %slot = alloca double
+  %at = getelementptr [3 x double], ptr @table, i64 0, i64 %k
+  %v = load double, ptr %at
+  store double %v, ptr %slot
+  %h = call double @third(double %x)
+  %w = load double, ptr %slot
+  %c = call double @cos(double %w)
+  %s = fadd double %h, %c
+  ret double %s
+}
+"""
+#: x to the power of k, with the product in a variable.
+POWER = """define double @f(double %x, i64 %k) {
+start:
+  %product = alloca double
+  store double 1.0, ptr %product
+  br label %loop
+loop:
+  %i = phi i64 [ 1, %start ], [ %next, %loop ]
+  %old = load double, ptr %product
+  %new = fmul double %old, %x
+  store double %new, ptr %product
+  %next = add i64 %i, 1
+  %more = icmp sle i64 %next, %k
+  br i1 %more, label %loop, label %done
+done:
+  %power = load double, ptr %product
+  ret double %power
+}
+"""
+F = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)
+
+
+def constant(number: int) -> str:
+    """A module whose function f is a constant, number + 1/2."""
+    return f"define double @f(double %x, i64 %k) {{ ret double {number}.5 }}\n"
+
+
+def value(engine, x=0.7, k=2):
+    return F(engine.get_function_address("f"))(x, k)
+
+
+def afresh(text, **options):
+    """Machine code as a new process finds it, with nothing in memory."""
+    code_store._compiled_object.cache_clear()
+    return compiled_object(text, **options)
+
+
+def objects(folder):
+    return sorted(folder.glob("*.object"))
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    folder = tmp_path / "store"
+    monkeypatch.setenv("NOSLIP_CACHE_DIR", str(folder))
+    code_store._compiled_object.cache_clear()
+    yield folder
+    code_store._compiled_object.cache_clear()
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Texts that were compiled, one entry each time."""
+    texts, combined = [], llvm.combined
+
+    def counted(text, *arguments):
+        texts.append(text)
+        return combined(text, *arguments)
+
+    monkeypatch.setattr(llvm, "combined", counted)
+    return texts
+
+
+# what is compiled, and what is loaded
+
+
+def test_code_from_memory_from_disk_and_new_is_the_same_function(store, compilations):
+    expected = math.sin(0.7) / 3 + math.cos(4.0)
+    engine = compiled_object(TEXT)
+    assert value(engine) == expected
+    assert compiled_object(TEXT) is engine
+    assert compiled_object(TEXT, passes=code_store.PASSES) is engine
+    loaded = afresh(TEXT)
+    assert loaded is not engine
+    assert [value(loaded), value(loaded, 0.0, 0)] == [expected, math.cos(1.5)]
+    assert compilations == [TEXT]
+    assert len(objects(store)) == 1
+
+
+@pytest.mark.parametrize("name", ["rolling-disk", "whipple-bicycle"])
+def test_right_hand_sides_from_disk_and_interpreter(system_of, rng, compilations, name):
+    system = system_of(name)
+    program = llvm.arranged(system.program("rates", system.rates_expression))
+    text = llvm.print_llvm([program])
+    n = 7
+    inputs = [rng.normal(size=(n, size)) for size in program.input_sizes]
+    inputs = [inputs[0][:, 0], inputs[1], inputs[2], system.parameters()]
+
+    def rows(engine):
+        sizes, size = program.input_sizes, program.output_size
+        return NativeFunction.of("rates", engine, "program0", sizes, size).map(*inputs)
+
+    compilations.clear()  # the system's own
+    new, loaded = rows(compiled_object(text)), rows(afresh(text))
+    assert compilations == [text]
+    assert loaded.tobytes() == new.tobytes()
+    # native sums are fused
+    np.testing.assert_allclose(loaded, interpret_rows(program, *inputs), rtol=1e-10, atol=1e-10)
+
+
+def test_another_process_compiles_nothing(store):
+    compiled_object(TEXT)
+    code = (
+        "import sys\n"
+        "from noslip.engines import code_store, llvm\n"
+        "llvm.combined = None\n"
+        "engine = code_store.compiled_object(sys.stdin.read())\n"
+        "import ctypes\n"
+        "f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)\n"
+        "print(f(engine.get_function_address('f'))(0.7, 2).hex())\n"
+    )
+    assert python(code, TEXT).strip() == value(compiled_object(TEXT)).hex()
+
+
+def python(code: str, text: str = "") -> str:
+    """What a new Python prints; it says nothing else."""
+    ended = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
+
+
+def test_threads_get_the_same_function(compilations):
+    with ThreadPoolExecutor(8) as pool:
+        texts = [constant(k % 5) for k in range(40)]
+        assert list(pool.map(lambda t: value(compiled_object(t)), texts)) == [
+            k % 5 + 0.5 for k in range(40)
+        ]
+    assert set(compilations) == set(texts)
+
+
+def test_engine_lives_as_long_as_its_user(monkeypatch):
+    engine = compiled_object(TEXT)
+    code_store._compiled_object.cache_clear()
+    for k in range(70):  # more than memory keeps
+        compiled_object(constant(k))
+    assert value(engine) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert code_store._compiled_object.cache_info().currsize == 64
+
+
+def test_import_loads_nothing_beyond_the_compiler():
+    code = (
+        "import sys, noslip.engines.llvm\n"
+        "known = set(sys.modules)\n"
+        "import noslip.engines.code_store\n"
+        "print(*(name for name in set(sys.modules) - known))"
+    )
+    added = {name.split(".")[0] for name in python(code).split()}
+    assert added <= {"noslip", *sys.stdlib_module_names}
+    assert not added & {"pickle", "multiprocessing", "asyncio"}
+
+
+# key
+
+
+class OtherTarget:
+    triple = "aarch64-unknown-linux-gnu"
+
+
+CHANGES = {
+    "noslip": lambda patch: patch.setattr(code_store, "__version__", "99.0"),
+    "llvmlite": lambda patch: patch.setattr(code_store.llvmlite, "__version__", "99.0"),
+    "LLVM": lambda patch: patch.setattr(code_store.binding, "llvm_version_info", (99, 0, 0)),
+    "triple": lambda patch: change_host(patch, 0, OtherTarget()),
+    "processor": lambda patch: change_host(patch, 1, "generic"),
+    "features": lambda patch: change_host(patch, 2, llvm.host()[2] + ",-sse4a"),
+    "level": lambda patch: patch.setattr(llvm, "OPT_LEVEL", 1),
+}
+
+
+def change_host(patch, place, part):
+    host = list(llvm.host())
+    host[place] = part
+    patch.setattr(llvm, "host", lambda: tuple(host))
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_code_for_something_else_has_another_key(monkeypatch, what):
+    before = code_store._key(TEXT, code_store.PASSES)
+    assert code_store._key(TEXT, code_store.PASSES) == before
+    CHANGES[what](monkeypatch)
+    assert code_store._key(TEXT, code_store.PASSES) != before
+
+
+@pytest.mark.parametrize("what", [what for what in CHANGES if what != "triple"])
+def test_code_for_something_else_is_not_loaded(store, compilations, monkeypatch, what):
+    compiled_object(TEXT)
+    CHANGES[what](monkeypatch)
+    afresh(TEXT)
+    assert compilations == [TEXT, TEXT]
+    assert len(objects(store)) == 2
+
+
+def test_other_passes_and_texts_have_other_keys():
+    keys = {
+        code_store._key(text, passes)
+        for text in (TEXT, TEXT + "\n", "")
+        for passes in (("sroa", "simplify_cfg"), ("simplify_cfg", "sroa"), ("sroa",), ())
+    }
+    assert len(keys) == 12
+
+
+def test_passes_are_run_in_memory_and_on_disk_apart(store, compilations):
+    engines = [compiled_object(POWER, passes=passes) for passes in ((), ("sroa",))]
+    assert [value(engine, 3.0, 4) for engine in engines] == [81.0, 81.0]
+    codes = {path.read_bytes()[_HEADER.size :] for path in objects(store)}
+    assert len(compilations) == 2
+    assert len(codes) == 2, "a variable in memory is other code than one in a register"
+
+
+# damage
+
+
+def flipped(place):
+    def damage(data):
+        changed = bytearray(data)
+        changed[place] ^= 0x10
+        return bytes(changed)
+
+    return damage
+
+
+#: The first bytes of header fields, and bytes of the object.
+PLACES = {
+    "magic": 0,
+    "format": 8,
+    "key": 12,
+    "length": 44,
+    "checksum": 52,
+    "first": _HEADER.size,
+    "middle": _HEADER.size + 200,
+    "last": -1,
+}
+DAMAGES = {
+    **{f"flipped {name}": flipped(place) for name, place in PLACES.items()},
+    "empty": lambda data: b"",
+    "half a header": lambda data: data[: _HEADER.size // 2],
+    "header alone": lambda data: data[: _HEADER.size],
+    "header of nothing": lambda data: code_store._header(data[12:44], b"")[:-1],
+    "half": lambda data: data[: len(data) // 2],
+    "a byte short": lambda data: data[:-1],
+    "a byte long": lambda data: data + b"\0",
+    "zeros": lambda data: bytes(len(data)),
+}
+
+
+@pytest.fixture
+def seen_by_llvm(monkeypatch):
+    """Objects that were handed to LLVM; another than the first would be its last."""
+    objects, from_data = [], code_store.binding.ObjectFileRef.from_data
+
+    def watched(data):
+        objects.append(data)
+        assert data == objects[0]
+        return from_data(data)
+
+    monkeypatch.setattr(code_store.binding.ObjectFileRef, "from_data", watched)
+    return objects
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_files_are_compiled_again(store, compilations, seen_by_llvm, capfd, damage):
+    compiled_object(TEXT)
+    (path,) = objects(store)
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert path.read_bytes() != whole
+    assert value(afresh(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert path.read_bytes() == whole
+    assert len(compilations) == 2
+    afresh(TEXT)
+    assert len(compilations) == 2
+    assert len(seen_by_llvm) == 3
+    assert capfd.readouterr() == ("", "")
+
+
+def test_file_of_another_key_is_not_taken(store, compilations):
+    compiled_object(constant(3))
+    (other,) = objects(store)
+    compiled_object(constant(4))
+    (path,) = set(objects(store)) - {other}
+    path.write_bytes(other.read_bytes())
+    assert value(afresh(constant(4))) == 4.5
+    assert len(compilations) == 3
+    assert path.read_bytes() != other.read_bytes()
+
+
+def test_folder_under_the_name_of_a_file_is_left(store, compilations):
+    compiled_object(TEXT)
+    (path,) = objects(store)
+    path.unlink()
+    path.mkdir()
+    afresh(TEXT)
+    assert len(compilations) == 2
+    assert [p.name for p in store.iterdir()] == [path.name]
+
+
+# folder
+
+
+@unix
+def test_folders_are_made_for_this_user_alone(tmp_path, monkeypatch):
+    umask = os.umask(0)
+    try:
+        monkeypatch.setenv("NOSLIP_CACHE_DIR", str(tmp_path / "a" / "b"))
+        compiled_object(TEXT)
+    finally:
+        os.umask(umask)
+    (path,) = objects(tmp_path / "a" / "b")
+    modes = [p.stat().st_mode & 0o777 for p in (tmp_path / "a", tmp_path / "a" / "b", path)]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+@unix
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
+def test_folder_that_others_can_write_to_is_not_used(store, compilations, mode):
+    compiled_object(TEXT)
+    store.chmod(mode)
+    afresh(TEXT)
+    afresh(constant(1))
+    assert len(compilations) == 3
+    assert len(objects(store)) == 1
+    store.chmod(0o755)
+    afresh(TEXT)
+    assert len(compilations) == 3
+
+
+@unix
+def test_file_that_others_can_write_to_is_replaced(store, compilations):
+    compiled_object(TEXT)
+    (path,) = objects(store)
+    path.chmod(0o666)
+    afresh(TEXT)
+    assert len(compilations) == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@unix
+def test_folder_of_another_user_is_not_used(store, compilations, monkeypatch):
+    compiled_object(TEXT)
+    monkeypatch.setattr(os, "geteuid", lambda: store.stat().st_uid + 1)
+    afresh(TEXT)
+    afresh(constant(1))
+    assert len(compilations) == 3
+    assert len(objects(store)) == 1
+
+
+@unix
+def test_file_of_another_user_is_not_loaded(store, compilations, monkeypatch):
+    compiled_object(TEXT)
+    (path,) = objects(store)
+    key = bytes.fromhex(path.stem)
+    assert code_store._load(path, key) is not None
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    assert code_store._load(path, key) is None
+
+
+@unix
+def test_no_folder_is_made_in_that_of_another_user(tmp_path, store, monkeypatch):
+    """As by a command under sudo that keeps the home of whoever called it."""
+    owner = os.stat_result((0o40755, 0, 0, 1, 4321, 4321, 0, 0, 0, 0))
+    of_path = Path.stat
+    monkeypatch.setattr(
+        Path, "stat", lambda self, **o: owner if self == tmp_path else of_path(self, **o)
+    )
+    assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert not store.exists()
+
+
+@unix
+def test_links_count_as_what_they_lead_to(tmp_path, store, compilations, monkeypatch):
+    real = tmp_path / "real"
+    store.symlink_to(real)
+    compiled_object(TEXT)
+    assert len(objects(real)) == 1, "made where the link leads"
+    real.chmod(0o777)
+    afresh(TEXT)
+    assert len(compilations) == 2
+    real.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: real.stat().st_uid + 1)
+    afresh(TEXT)
+    assert len(compilations) == 3
+
+
+@unix
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away"
+)
+@pytest.mark.parametrize("is_link", [False, True])
+def test_folder_given_to_another_user_is_not_used(tmp_path, store, compilations, is_link):
+    real = tmp_path / "real"
+    real.mkdir(mode=0o700)
+    os.chown(real, 4321, 4321)
+    if is_link:
+        store.symlink_to(real)
+    else:
+        real.rename(store)
+    for _ in range(2):
+        afresh(TEXT)
+    assert len(compilations) == 2
+    assert objects(store) == []
+
+
+def test_folder_that_cannot_be_made_is_done_without(tmp_path, compilations, monkeypatch, capfd):
+    (tmp_path / "file").write_text("mine")
+    for place in ("file", "file/below"):
+        monkeypatch.setenv("NOSLIP_CACHE_DIR", str(tmp_path / place))
+        assert value(afresh(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert len(compilations) == 2
+    assert (tmp_path / "file").read_text() == "mine"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_empty_variable_switches_the_store_off(tmp_path, compilations, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("NOSLIP_CACHE_DIR", "")
+    for _ in range(2):
+        afresh(TEXT)
+    assert len(compilations) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@unix
+@pytest.mark.parametrize(
+    ("platform", "variables", "folder"),
+    [
+        ("linux", {}, "/home/ada/.cache/noslip"),
+        ("linux", {"XDG_CACHE_HOME": "/fast/ada"}, "/fast/ada/noslip"),
+        ("linux", {"XDG_CACHE_HOME": ""}, "/home/ada/.cache/noslip"),
+        ("linux", {"XDG_CACHE_HOME": "not/absolute"}, "/home/ada/.cache/noslip"),
+        ("linux", {"NOSLIP_CACHE_DIR": "/scratch", "XDG_CACHE_HOME": "/fast"}, "/scratch"),
+        ("linux", {"NOSLIP_CACHE_DIR": "", "XDG_CACHE_HOME": "/fast"}, ""),
+        ("darwin", {"XDG_CACHE_HOME": "/fast"}, "/home/ada/Library/Caches/noslip"),
+        ("win32", {"LOCALAPPDATA": "/users/ada/local"}, "/users/ada/local/noslip"),
+        ("win32", {}, ""),
+    ],
+)
+def test_folder_by_platform_and_environment(monkeypatch, platform, variables, folder):
+    for name in ("NOSLIP_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in {"HOME": "/home/ada", **variables}.items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert code_store._chosen_folder() == folder
+
+
+# writing
+
+
+@pytest.mark.parametrize("function", ["tempfile.mkstemp", "pathlib.Path.write_bytes", "os.replace"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_failure_to_write_is_silent(store, compilations, monkeypatch, capfd, function, code):
+    def fail(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(function, fail)
+        assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert list(store.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+    afresh(TEXT)
+    assert len(compilations) == 2
+    assert len(objects(store)) == 1
+
+
+@unix
+def test_disk_that_is_full_halfway_leaves_no_file(store):
+    code = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "from noslip.engines.code_store import compiled_object\n"
+        "engine = compiled_object(sys.stdin.read())\n"
+        "print(engine.get_function_address('f') != 0)\n"
+    )
+    assert python(code, TEXT) == "True\n"
+    assert list(store.iterdir()) == []
+
+
+def test_processes_at_once_never_see_half_a_file(store):
+    """Writers replace a file again and again; a reader that checks nothing finds it whole."""
+    store.mkdir(mode=0o700)
+    key = bytes(range(32))
+    path = store / f"{key.hex()}.object"
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from noslip.engines.code_store import _load, _save\n"
+        "path = Path(sys.stdin.read())\n"
+        "key = bytes.fromhex(path.stem)\n"
+        "for k in range(60):\n"
+        "    code = bytes([k]) * (100_000 + 1000 * k)\n"
+        "    _save(path, key, code)\n"
+        "    assert len(set(_load(path, key))) == 1\n"
+    )
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for writer in writers:
+        writer.stdin.write(str(path))
+        writer.stdin.close()
+    found = set()
+    while any(writer.poll() is None for writer in writers):
+        if path.exists():
+            data = path.read_bytes()
+            assert data[: _HEADER.size] == code_store._header(key, data[_HEADER.size :])
+            found.add(len(data))
+    for writer in writers:
+        assert (writer.wait(), writer.stderr.read()) == (0, "")
+        writer.stderr.close()
+    assert len(found) > 1
+    assert list(store.iterdir()) == [path]
+
+
+# bounds
+
+
+def age(path, seconds):
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def filled(store, count):
+    """Modules 0, 1, ... in the store, the first the oldest, with their paths."""
+    paths = []
+    for k in range(count):
+        compiled_object(constant(k))
+        (path,) = set(objects(store)) - set(paths)
+        paths.append(path)
+    for k, path in enumerate(paths):
+        age(path, 1000 - k)
+    return paths
+
+
+def test_least_recently_used_files_are_removed(store, compilations, monkeypatch):
+    paths = filled(store, 4)
+    monkeypatch.setattr(code_store, "MAX_FILES", 4)
+    afresh(constant(0))  # loaded, so used now
+    compiled_object(constant(4))
+    compiled_object(constant(5))
+    left = set(objects(store))
+    assert len(left) == 4
+    assert {paths[0], paths[3]} <= left
+    assert not {paths[1], paths[2]} & left
+    assert len(compilations) == 6
+    afresh(constant(1))
+    assert len(compilations) == 7
+
+
+def test_bytes_are_bounded(store, monkeypatch):
+    paths = filled(store, 4)
+    size = paths[0].stat().st_size
+    assert {path.stat().st_size for path in paths} == {size}
+    monkeypatch.setattr(code_store, "MAX_BYTES", 3 * size)
+    compiled_object(constant(4))
+    left = set(objects(store))
+    assert len(left) == 3
+    assert set(paths) & left == {paths[2], paths[3]}
+
+
+def test_object_larger_than_the_store_is_not_kept(store, compilations, monkeypatch):
+    filled(store, 2)
+    monkeypatch.setattr(code_store, "MAX_BYTES", objects(store)[0].stat().st_size + 10)
+    assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert len(objects(store)) == 2
+
+
+def test_other_files_are_left_alone(store, monkeypatch):
+    paths = filled(store, 2)
+    digest = paths[0].stem
+    others = ["thesis.tex", "old.object", f"{digest}.object.bak", ".hidden", "x.part"]
+    for name in others:
+        (store / name).write_text("mine")
+        age(store / name, 1e6)
+    dead, alive = (store / f".{digest}.object.{word}.part" for word in ("dead", "alive"))
+    for path in (dead, alive):
+        path.write_bytes(b"half")
+    age(dead, 1e5)
+    monkeypatch.setattr(code_store, "MAX_FILES", 1)
+    compiled_object(TEXT)
+    names = {path.name for path in store.iterdir()}
+    assert {*others, alive.name} < names
+    assert len(names) == len(others) + 2
+    assert not dead.exists()
+
+
+def test_files_that_another_process_removes_first_are_no_error(store, monkeypatch):
+    paths = filled(store, 5)
+    monkeypatch.setattr(code_store, "MAX_FILES", 2)
+    unlink = os.unlink
+
+    def beaten(path, **options):
+        unlink(path, **options)
+        unlink(path, **options)  # gone by now
+
+    with monkeypatch.context() as patch:
+        patch.setattr(code_store.os, "unlink", beaten)
+        compiled_object(TEXT)
+    left = set(objects(store))
+    assert set(paths) & left == {paths[4]}
+    assert len(left) == 2
