@@ -83,7 +83,7 @@ ASKED = {
         lambda s, true: ns.evaluate(s, START, inputs={"torque": true}), "'torque' is ", "inputs",
     ),
     "time of an evaluation": (
-        lambda s, true: ns.evaluate(s, START, time=true), "the time is ", "evaluate of model",
+        lambda s, true: ns.evaluate(s, START, time=true), "the time is ", "model",
     ),
     "steady motion": (
         lambda s, true: ns.steady(s, {"swing.angle": true}), "'swing.angle' is ", "steady motion",

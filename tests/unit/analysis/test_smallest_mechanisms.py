@@ -245,7 +245,9 @@ def test_forces_in_the_joint(name):
     run = ns.simulate(system(name), duration=T, start=start, inputs=inputs, **TIGHT)
     held = {r.name: r for r in ns.reactions(system(name), run)}
     weight = held["cart"].force[:, 2]
-    assert np.abs(weight) == pytest.approx(np.full(len(run.t), MASS * G), rel=1e-12)
+    # where a row written by hand acts is not known, nor what the joint holds then
+    expected = np.nan if system(name).model.rows else MASS * G
+    assert np.abs(weight) == pytest.approx(np.full(len(run.t), expected), rel=1e-12, nan_ok=True)
     assert ns.audit(system(name), run) is not None
 
 
