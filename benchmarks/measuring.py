@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("noslip", "casadi", "llvmlite", "numba", "numpy", "scipy", "sympy")
+PACKAGES = ("noslip", "casadi", "llvmlite", "numpy", "scipy", "sympy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

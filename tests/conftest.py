@@ -8,6 +8,7 @@ mechanisms instead of some.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import noslip as ns
+
+# compiled loops are shared by all workers and processes of the tests, apart from the user's own
+CODE = Path(__file__).parent.parent / ".pytest_cache" / "code"
+os.environ.setdefault("NOSLIP_CACHE_DIR", str(CODE))
 
 for folder in ("models", "oracles"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -108,7 +108,6 @@ def test_heavy_libraries_stay_in_their_place():
     """What is needed by one stage is imported by that stage: models know no LLVM and no plots."""
     homes = {
         "llvmlite": {"engines", "simulation"},
-        "numba": {"simulation"},
         "sympy": {"engines", "show"},
         "matplotlib": {"show"},
         "PIL": {"show"},

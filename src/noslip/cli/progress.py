@@ -51,17 +51,3 @@ class Progress:
         with self.lock:
             if self.bar is not None:
                 self.bar.stop()
-
-
-def announce_compilation(*, with_events: bool = False) -> None:
-    """Say that the first run on a machine takes longer, and why."""
-    from noslip.simulation.native import is_on_disk
-    from noslip.simulation.single.across import report_steps
-    from noslip.simulation.single.events import find_event
-    from noslip.simulation.single.loop import integrate
-    from noslip.simulation.single.report import report_step
-    from noslip.simulation.single.stages import take_stages
-
-    units = [take_stages, report_step, report_steps, *([find_event] if with_events else [])]
-    if not all(is_on_disk(part) for part in (integrate, *(unit.compiled for unit in units))):
-        print("compiling the integrator for this machine, once: some seconds", file=sys.stderr)

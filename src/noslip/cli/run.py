@@ -12,7 +12,7 @@ from noslip.cli.options import (
     stop_option,
 )
 from noslip.cli.output import Output, leave, output_options
-from noslip.cli.progress import Progress, announce_compilation
+from noslip.cli.progress import Progress
 
 
 @click.command()
@@ -43,7 +43,6 @@ def run(
     from noslip.formulations.base import derive as derive_equations
 
     stop = read_stops(stops)
-    announce_compilation(with_events=bool(stop or (loaded.scenario and loaded.scenario.stop)))
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))

@@ -15,7 +15,7 @@ from noslip.cli.options import (
     set_option,
 )
 from noslip.cli.output import Output, leave, output_options
-from noslip.cli.progress import Progress, announce_compilation
+from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
     from noslip.control.track import TrackResult
@@ -118,7 +118,6 @@ def track(
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
     )
-    announce_compilation()
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))

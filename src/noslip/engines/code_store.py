@@ -20,14 +20,16 @@ Traps
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import re
 import stat
 import struct
 import sys
+import threading
 import time
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,8 +45,13 @@ from noslip.engines import llvm
 PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg")
 
 #: Bounds of the store; beyond them the least recently used files are removed.
-MAX_FILES = 200
+MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20
+
+#: Engines that stay in memory; the least recently used ones are let go.
+MAX_ENGINES = 64
+_ENGINES: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
+_LOCK = threading.Lock()
 
 MAGIC = b"noslip\0o"
 FORMAT = 1  # to be raised when a file, or how an object is made from what is in the key, changes
@@ -54,7 +61,9 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.object\..*\.part")
 _ABANDONED = 3600.0  # s after which a temporary file has no writer any more
 
 
-def compiled_object(text: str, *, passes: tuple[str, ...] = PASSES) -> Any:
+def compiled_object(
+    text: str | Callable[[], str], *, name: str = "", passes: tuple[str, ...] = PASSES
+) -> Any:
     """Machine code of an LLVM module, as an engine with `get_function_address(name)`.
 
     It comes from memory, from the store on disk, or is compiled now and stored. Any thread may ask;
@@ -63,20 +72,29 @@ def compiled_object(text: str, *, passes: tuple[str, ...] = PASSES) -> Any:
 
     Parameters
     ----------
-    text : the module
+    text : the module, or a function that prints it
+    name : what the text depends on, where it is known without printing: no other text has it
     passes : what LLVM does to it before it generates code, in this order
     """
-    return _compiled_object(text, tuple(passes))
+    known = name or (text if isinstance(text, str) else text())
+    with _LOCK:
+        engine = _ENGINES.get((known, passes))
+        if engine is None:
+            engine = _ENGINES[known, passes] = _made(known, text, passes)
+            while len(_ENGINES) > MAX_ENGINES:
+                _ENGINES.popitem(last=False)
+        _ENGINES.move_to_end((known, passes))
+    return engine
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled_object(text: str, passes: tuple[str, ...]) -> Any:
-    key = _key(text, passes)
+def _made(known: str, text: str | Callable[[], str], passes: tuple[str, ...]) -> Any:
+    key = _key(known, passes)
     folder = _folder()
     path = folder / f"{key.hex()}.object" if folder else None
     code = _load(path, key) if path else None
     if code is None:
-        module, machine = llvm.combined(text, passes)
+        printed = text if isinstance(text, str) else text()
+        module, machine = llvm.combined(printed, passes)
         code = machine.emit_object(module)
         if path:
             _save(path, key, code)

@@ -46,6 +46,7 @@ class Value:
     writer: Writer
     name: str
     kind: str = REAL
+    width: int = 1
 
     def __add__(self, other: Operand) -> Value:
         return self.writer.binary({REAL: "fadd", WHOLE: "add"}, self, other)
@@ -72,7 +73,7 @@ class Value:
         return self.writer.of(other, self.kind) / self
 
     def __neg__(self) -> Value:
-        return self.writer.emit(f"fneg {self.typed}", REAL)
+        return self.writer.emit(f"fneg {self.typed}", REAL, self.width)
 
     def __and__(self, other: Operand) -> Value:
         return self.writer.binary({WHOLE: "and", TRUTH: "and"}, self, other)
@@ -82,6 +83,9 @@ class Value:
 
     def __xor__(self, other: Operand) -> Value:
         return self.writer.binary({WHOLE: "xor", TRUTH: "xor"}, self, other)
+
+    def __invert__(self) -> Value:
+        return self ^ {TRUTH: True, WHOLE: -1}[self.kind]
 
     def __lshift__(self, count: int) -> Value:
         return self.writer.binary({WHOLE: "shl"}, self, count)
@@ -112,7 +116,7 @@ class Value:
     @property
     def typed(self) -> str:
         """Type and name, as an operand is written."""
-        return f"{vector_type(self.writer.lanes, self.kind)} {self.name}"
+        return f"{vector_type(self.width, self.kind)} {self.name}"
 
 
 Operand = Value | float | int
@@ -130,35 +134,60 @@ class Writer:
         self.lanes = lanes
         self.lines: list[str] = []
         self.declared: set[str] = set()
-        self.count = 0
+        self.count_ = 0
         self.block = "start"
 
     def argument(self, name: str, kind: str = REAL) -> Value:
         """A vector that the function is given."""
-        return Value(self, f"%{name}", kind)
+        return Value(self, f"%{name}", kind, self.lanes)
+
+    def value(self, name: str, kind: str, width: int) -> Value:
+        """A value by its name."""
+        return Value(self, name, kind, width)
 
     def of(self, operand: Operand, kind: str) -> Value:
-        """An operand as a vector: a Python number stands in all lanes."""
+        """An operand as a value; a Python number is one for all lanes."""
         if isinstance(operand, Value):
             return operand
-        number = literal(operand) if kind == REAL else str(operand)
-        return Value(self, splat(self.lanes, number, kind), kind)
+        if kind == TRUTH:
+            return Value(self, str(bool(operand)).lower(), kind)
+        return Value(self, literal(operand) if kind == REAL else str(int(operand)), kind)
 
-    def emit(self, text: str, kind: str) -> Value:
+    def widen(self, a: Value, width: int) -> Value:
+        """A number that stands for all lanes as a vector."""
+        if a.width == width:
+            return a
+        if a.width != 1:
+            raise ValueError(f"{a.width} numbers where {width} are needed")
+        if not a.name.startswith("%"):
+            return Value(self, splat(width, a.name, a.kind), a.kind, width)
+        vector = vector_type(width, a.kind)
+        one = self.emit(f"insertelement {vector} poison, {a.typed}, i64 0", a.kind, width)
+        zeros = f"<{width} x i32> zeroinitializer"
+        return self.emit(f"shufflevector {one.typed}, {one.typed}, {zeros}", a.kind, width)
+
+    def alike(self, *operands: Operand) -> list[Value]:
+        """Operands of one kind, as values of the same width."""
+        kind = next((v.kind for v in operands if isinstance(v, Value)), REAL)
+        values = [self.of(operand, kind) for operand in operands]
+        width = max(value.width for value in values)
+        return [self.widen(value, width) for value in values]
+
+    def emit(self, text: str, kind: str, width: int | None = None) -> Value:
         """A line, and the value it makes."""
-        self.count += 1
-        name = f"%l{self.count}"
+        self.count_ += 1
+        name = f"%l{self.count_}"
         self.lines.append(f"  {name} = {text}")
-        return Value(self, name, kind)
+        return Value(self, name, kind, self.lanes if width is None else width)
 
     def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
-        b = self.of(other, a.kind)
-        return self.emit(f"{words[a.kind]} {a.typed}, {b.name}", a.kind)
+        a, b = self.alike(a, other)
+        return self.emit(f"{words[a.kind]} {a.typed}, {b.name}", a.kind, a.width)
 
     def compare(self, of_reals: str, of_wholes: str, a: Value, other: Operand) -> Value:
-        b = self.of(other, a.kind)
+        a, b = self.alike(a, other)
         words = f"fcmp {of_reals}" if a.kind == REAL else f"icmp {of_wholes}"
-        return self.emit(f"{words} {a.typed}, {b.name}", TRUTH)
+        return self.emit(f"{words} {a.typed}, {b.name}", TRUTH, a.width)
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """a b + c, rounded once."""
@@ -178,26 +207,29 @@ class Writer:
 
     def where(self, condition: Value, a: Operand, b: Operand) -> Value:
         """Value a in lanes where the condition holds, b in the others."""
-        kind = next((v.kind for v in (a, b) if isinstance(v, Value)), REAL)
-        one, other = self.of(a, kind), self.of(b, kind)
-        return self.emit(f"select {condition.typed}, {one.typed}, {other.typed}", kind)
+        one, other = self.alike(a, b)
+        width = max(condition.width, one.width)
+        condition, one, other = (self.widen(v, width) for v in (condition, one, other))
+        text = f"select {condition.typed}, {one.typed}, {other.typed}"
+        return self.emit(text, one.kind, width)
 
     def bits(self, a: Value) -> Value:
         """The bits of a double as a whole number."""
-        return self.emit(f"bitcast {a.typed} to {vector_type(self.lanes, WHOLE)}", WHOLE)
+        return self.emit(f"bitcast {a.typed} to {vector_type(a.width, WHOLE)}", WHOLE, a.width)
 
     def from_bits(self, a: Value) -> Value:
         """The double of these bits."""
-        return self.emit(f"bitcast {a.typed} to {vector_type(self.lanes)}", REAL)
+        return self.emit(f"bitcast {a.typed} to {vector_type(a.width)}", REAL, a.width)
 
     def to_real(self, a: Value) -> Value:
         """A whole number as a double."""
-        return self.emit(f"sitofp {a.typed} to {vector_type(self.lanes)}", REAL)
+        return self.emit(f"sitofp {a.typed} to {vector_type(a.width)}", REAL, a.width)
 
     def call(self, name: str, *arguments: Value) -> Value:
         """Value of a function of vectors in the same module."""
         listed = ", ".join(argument.typed for argument in arguments)
-        return self.emit(f"call {vector_type(self.lanes)} @{name}({listed})", REAL)
+        width = arguments[0].width
+        return self.emit(f"call {vector_type(width)} @{name}({listed})", REAL, width)
 
     def mend(
         self, condition: Value, values: Sequence[Value], function: str, argument: Value
@@ -207,7 +239,7 @@ class Writer:
         The function returns as many vectors as there are values, and is called only if the
         condition holds in some lane.
         """
-        before, mending, after = self.block, f"mend{self.count}", f"mended{self.count}"
+        before, mending, after = self.block, f"mend{self.count_}", f"mended{self.count_}"
         types = [vector_type(self.lanes, value.kind) for value in values]
         returned = f"{{ {', '.join(types)} }}"
         self.lines += [
@@ -260,10 +292,10 @@ class Writer:
         return "\n".join([head, "start:", *self.lines, *ending, "}"])
 
     def _horner(self, coefficients: Sequence[float], z: Value) -> Value:
-        total = self.of(coefficients[-1], REAL)
+        total: Operand = coefficients[-1]
         for c in coefficients[-2::-1]:
             total = self.fma(total, z, c)
-        return total
+        return self.widen(self.of(total, REAL), z.width)
 
     def _any(self, condition: Value) -> str:
         """Whether a condition holds in some lane."""
@@ -274,8 +306,9 @@ class Writer:
         return self.emit(f"call i1 @{name}({condition.typed})", TRUTH).name
 
     def _intrinsic(self, word: str, *operands: Operand) -> Value:
-        name = intrinsic(word, self.lanes)
-        vector = vector_type(self.lanes)
+        values = self.alike(*operands)
+        width = values[0].width
+        name, vector = intrinsic(word, width), vector_type(width)
         listed = ", ".join([vector] * len(operands))
         self.declared.add(f"declare {vector} @{name}({listed})")
-        return self.call(name, *(self.of(operand, REAL) for operand in operands))
+        return self.call(name, *values)

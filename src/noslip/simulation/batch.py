@@ -197,14 +197,14 @@ def _compiled(request: Request, settings: Settings, system: System, lanes: int) 
 def _all_events(
     system: System, events: Mapping[str, str] | None, stop: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Events that do not end a trajectory, then those that do."""
+    """Events that end a trajectory, then those that do not."""
     for name in sorted(set(events or {}) & set(stop or {})):
         raise SimulationError(
             f"'{name}' both stops the run and is an event of it",
             f"batch of model '{system.model.name}'",
             "give the two different names",
         )
-    return {**(events or {}), **(stop or {})}
+    return {**(stop or {}), **(events or {})}
 
 
 def _check_choices(

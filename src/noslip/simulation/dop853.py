@@ -1,4 +1,4 @@
-"""DOP853, the Runge–Kutta method of order 8 with errors of orders 5 and 3: numbers and arithmetic.
+"""DOP853, the Runge–Kutta method of order 8 with errors of orders 5 and 3: its numbers.
 
 The method has 12 stages, a thirteenth that is the first of the next step, and three more for a
 dense output of order 7. Letters are those of the book: stage s is evaluated at time t + c_s h and
@@ -10,8 +10,7 @@ state y + h Σ_j a_sj k_j, and
     F0 = y_new − y,  F1 = h k_0 − F0,  F2 = 2 F0 − h (k_0 + k_12),  F_{3+r} = h Σ_j d_rj k_j
 
 Rows 0 to 11 of A are the stages, row 12 is b, rows 13 to 15 are the stages of the dense output.
-All stages count from 0. The functions below are compiled into the native loop; k_j is row j of K,
-whose rows are ``row`` values apart.
+All stages count from 0.
 
 References
 ----------
@@ -21,11 +20,7 @@ program.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-
-from noslip.simulation.native import fused
 
 NUM_STAGES = 12
 NUM_STAGES_DENSE = 16
@@ -241,72 +236,3 @@ E5 = _filled((_E5,), NUM_STAGES)[0]
 E3 = B - _filled((_B3,), NUM_STAGES)[0]
 
 DENSE_STAGES = np.array([j for j in range(NUM_STAGES_DENSE) if D[:, j].any()])
-
-
-@fused
-def error_norm(e5, e3, n, h, y, y_new, absolute, relative):
-    """Norm of a step's error over the tolerances: h ‖e5‖² / √(n (‖e5‖² + ‖e3‖²/100)).
-
-    Given are the errors Σ_j e5_j k_j and Σ_j e3_j k_j.
-    """
-    e5_squared, e3_squared = 0.0, 0.0
-    for i in range(n):
-        share = 1.0 / (absolute[i] + relative * max(abs(y[i]), abs(y_new[i])))
-        e5_squared += (e5[i] * share) ** 2
-        e3_squared += (e3[i] * share) ** 2
-    if e5_squared == 0.0 and e3_squared == 0.0:
-        return 0.0
-    return h * e5_squared / math.sqrt(n * (e5_squared + 0.01 * e3_squared))
-
-
-@fused
-def cubic_terms(K, row, n, h, y, y_new, F):
-    """Terms F0 to F2 of the dense output, which alone are the cubic Hermite polynomial."""
-    end = NUM_STAGES * row
-    for i in range(n):
-        change = y_new[i] - y[i]
-        F[i] = change
-        F[n + i] = h * K[i] - change
-        F[2 * n + i] = 2.0 * change - h * (K[i] + K[end + i])
-    for i in range(3 * n, NUM_DENSE_TERMS * n):
-        F[i] = 0.0
-
-
-@fused
-def higher_terms(K, row, n, h, F):
-    """Terms F3 to F6, from all 16 stages, after the cubic ones."""
-    for i in range(n):
-        f3, f4, f5, f6 = 0.0, 0.0, 0.0, 0.0
-        for j in DENSE_STAGES:
-            k = K[j * row + i]
-            f3 += D[0, j] * k
-            f4 += D[1, j] * k
-            f5 += D[2, j] * k
-            f6 += D[3, j] * k
-        F[3 * n + i] = h * f3
-        F[4 * n + i] = h * f4
-        F[5 * n + i] = h * f5
-        F[6 * n + i] = h * f6
-
-
-@fused
-def dense_slope(F, n, theta, out):
-    """Derivative of the dense output by θ, which is h times its rate, into out."""
-    for i in range(n):
-        total, slope = 0.0, 0.0
-        for r in range(NUM_DENSE_TERMS - 1, -1, -1):
-            total += F[r * n + i]
-            factor = theta if r % 2 == 0 else 1.0 - theta
-            slope = slope * factor + (total if r % 2 == 0 else -total)
-            total *= factor
-        out[i] = slope
-
-
-@fused
-def dense_state(F, n, theta, y, out):
-    """State at t + θh into out: y + θ(F0 + (1−θ)(F1 + θ(F2 + …)))."""
-    for i in range(n):
-        total = 0.0
-        for r in range(NUM_DENSE_TERMS - 1, -1, -1):
-            total = (total + F[r * n + i]) * (theta if r % 2 == 0 else 1.0 - theta)
-        out[i] = y[i] + total

@@ -1,6 +1,6 @@
-"""The memory of a native run: one block of 64-bit words, and the setup at its head.
+"""The memory of one run: one block of 64-bit words, with the loop's record at its head.
 
-    [setup | given anew | the same in every run | work | samples]
+    [record | given anew | the same in every run | left | crossings | work | samples]
 
 A `Mold` is a plan laid out: where everything lies, which functions are called, and all numbers that
 runs of the same code share. It is made once; `cast` makes the memory of one run from it, with the
@@ -9,140 +9,140 @@ numbers that differ from run to run. Molds may be shared by threads, memories ma
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from ctypes import addressof, c_char
 from typing import Any
 
 import numpy as np
 
-from noslip.simulation.dop853 import NUM_DENSE_TERMS
-from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.loop.code import loop_code
+from noslip.simulation.loop.shape import ADDRESSES, INTEGERS, PLACES, REALS, Shape
 from noslip.simulation.plan import EMPTY, IntegrationPlan, Numbers
-from noslip.simulation.rules import CHECKS_PER_STEP, NUM_ROWS, PAUSED
-from noslip.simulation.single import loop
-from noslip.simulation.single.across import report_steps
-from noslip.simulation.single.events import find_event
-from noslip.simulation.single.report import report_step
-from noslip.simulation.single.setup import (
-    INTEGERS,
-    LANES,
-    OUTCOME,
-    REALS,
-    SETTINGS,
-    SETUP,
-    padded,
-)
-from noslip.simulation.single.stages import take_stages
+from noslip.simulation.rules import CHECKS_PER_STEP, PAUSED, RK4
 
 Array = np.ndarray
 _Byte: Any = c_char
 
 CROSSINGS = 256  # events that do not end the run for which there is room before the loop pauses
+LINE = 8  # words in a cache line
 
-_PLACES = {name: k for k, name in enumerate((*INTEGERS, *REALS))}
-_PAUSE, _MAX_STEPS, _NUM_CROSSINGS, _MOST_CROSSINGS = (
-    _PLACES[name] for name in ("pause", "max_steps", "num_crossings", "most_crossings")
+_HEAD = len(PLACES)  # words of the record
+_REALS = 8 * len(INTEGERS)  # bytes before them
+_pack_reals: Any = struct.Struct(f"{len(REALS)}d").pack_into
+_pack_span: Any = struct.Struct("2d").pack
+_VECTORS = slice(PLACES["queue"], len(ADDRESSES))  # addresses within the block
+_PAUSE, _MAX_STEPS, _MOST_CROSSINGS, _NUM_SAMPLES = (
+    PLACES[name] for name in ("pause", "max_steps", "most_crossings", "num_samples")
 )
-_NUM_SAMPLES, _TIMES, _STATES, _INPUTS = (
-    _PLACES[name]
-    for name in ("num_samples", "recorded_times", "recorded_states", "recorded_inputs")
+_STEP_TIMES, _STEP_STATES, _MOST_RECORDED = (
+    PLACES[name] for name in ("step_times", "step_states", "most_recorded")
 )
-_TIME, _STEP, _HERE, _CODE = (_PLACES[name] for name in ("time", "step", "here", "code"))
-_HEAD = len(_PLACES)  # words of the setup
-_SETTINGS = 8 * len(INTEGERS)  # bytes before them
-_VECTORS = slice(_PLACES["parameters"], _PLACES["health"] + 1)  # addresses within the block
-_pack_settings: Any = struct.Struct(f"{len(SETTINGS)}d").pack_into
+_TIMES, _STATES, _INPUTS = (
+    PLACES[name] for name in ("recorded_times", "recorded_states", "recorded_inputs")
+)
+#: What a run leaves in one place, in this order.
+_OUTCOME = ("codes", "which", "num_steps", "num_rejections", "num_evaluations", "num_filled")
+#: What is given and what is left of one run stand in the same places.
+_THE_SAME = {
+    "starts": "states",
+    "start_times": "times",
+    "start_steps": "steps_left",
+    "start_filled": "num_filled",
+}
 
 
 class Mold:
     """A plan laid out in memory, for any number of runs."""
 
-    __slots__ = (
-        "_head",
-        "_known",
-        "_places",
-        "_rest",
-        "_room",
-        "_samples",
-        "begins_here",
-        "event_parameters",
-        "no_crossings",
-        "num_inputs",
-        "num_states",
-        "state",
-        "status",
-    )
-
-    def __init__(self, plan: IntegrationPlan) -> None:
+    def __init__(self, plan: IntegrationPlan, *, records_steps: bool = False) -> None:
+        shared, integers = _shared(plan)
+        shape = shape_of(plan, has_knots=shared["knots"].size > 0, records_steps=records_steps)
+        self.code = loop_code(shape)
+        self.back_shape = dataclasses.replace(shape, is_across=False, records_steps=False)
         self.num_states, self.num_inputs = plan.start_state.size, plan.num_inputs
         self.begins_here = plan.direct_steps > 0
         self.no_crossings = np.zeros((0, 2 + self.num_states))
+        self._is_fixed = plan.method == RK4
         # a step leaves at most CHECKS_PER_STEP crossings of each event
-        in_a_step = CHECKS_PER_STEP * plan.event_directions.size
-        self._room = 2 * in_a_step + CROSSINGS
-        if plan.num_endings == plan.event_directions.size:
-            self._room = 0
-        shared, integers = _shared(plan)
-        sizes = {
+        in_a_step = CHECKS_PER_STEP * shape.num_crossings
+        self._room = 2 * in_a_step + CROSSINGS if shape.num_crossings else 0
+        anew = {
             "parameters": plan.parameters.size,
             "generator_parameters": plan.generator_parameters.size,
             "event_parameters": plan.event_parameters.size,
             "base": plan.base_inputs.size,
             "absolute": plan.absolute_tolerance.size,
-            "state": self.num_states,
+            "states": self.num_states,
+            "times": 1,
+            "steps_left": 1,
         }
-        sizes |= {name: vector.size for name, vector in (shared | integers).items()}
-        sizes |= _work_sizes(plan) | {"crossings": self._room * (self.num_states + 2)}
+        same = {name: vector.size for name, vector in (shared | integers).items()}
+        left = dict.fromkeys(_OUTCOME, 1) | {"counter": 1, "num_crossings": 1, "num_recorded": 1}
+        crossings = {"crossings": self._room * (self.num_states + 2)}
         places, at = {}, _HEAD
-        for name, size in sizes.items():
+        for name, size in (anew | same | left | crossings).items():
             places[name] = slice(at, at + size)
             at += size
-        self._samples = at  # here begin the samples, as many as a run has
-        self.state, self.status = places["state"], places["status"]
-        self.event_parameters = places["event_parameters"]
-        image = np.zeros(places["segments"].stop, np.int64)
+        self._work = at + LINE  # room to begin on a cache line
+        self._samples = self._work + self.code.work_size  # as many as a run has
+        self.places = places
+        self.outcome = slice(places["codes"].start, places["num_filled"].stop)
+        image = np.zeros(places["crossings"].start, np.int64)
         for name, vector in shared.items():
             image.view(np.float64)[places[name]] = vector
         for name, vector in integers.items():
             image[places[name]] = vector
-        numbers = _numbers(plan) | {name: 8 * place.start for name, place in places.items()}
-        numbers |= {"num_knots": shared["knots"].size, "sample_times": 8 * at}
-        numbers |= _first_node(plan, numbers["nodes"])
-        numbers["most_crossings"] = max(self._room - in_a_step, 0)
-        if plan.generator == 0:
-            numbers["inputs"] = numbers["base"]
+        numbers = {
+            "rates": plan.rates,
+            "generator": plan.generator,
+            "update": plan.update,
+            "project": plan.project,
+            "events": plan.events,
+            "queue_length": 1,
+            "num_updates": plan.update_times.size if plan.update else 0,
+            "pause": plan.direct_steps,
+            "most_crossings": max(self._room - in_a_step, 0),
+        }
+        numbers |= {name: 8 * place.start for name, place in places.items()}
+        numbers |= {name: numbers[other] for name, other in _THE_SAME.items()}
+        numbers["sample_times"] = 8 * self._samples
         image[: len(INTEGERS)] = [numbers.get(name, 0) for name in INTEGERS]
         # what is given anew lies between the head and the rest
         self._known = image.nbytes
         self._head = image[:_HEAD].tobytes()
-        self._rest = image[self.state.stop :].tobytes()
-        self._places = image[_VECTORS].copy()
+        self._rest = image[places["steps_left"].stop :].tobytes()
+        self._offsets = image[_VECTORS].copy()
 
     def cast(self, numbers: Numbers) -> Memory:
         """The memory of a run with these numbers."""
         count, ny = numbers.sample_times.size, self.num_states
-        times = self._samples + count
+        times = self._samples + count + 1
         states = times + count + 1
         inputs = states + (count + 1) * ny
         words = np.zeros(inputs + (count + 1) * self.num_inputs, np.int64)
         reals = words.view(np.float64)
         # to join bytes takes a fifth of the time of np.concatenate
         vectors: tuple[Any, ...] = numbers.vectors
-        words.data.cast("B")[: self._known] = b"".join((self._head, *vectors, self._rest))
+        span = _pack_span(numbers.start_time, numbers.step)
+        words.data.cast("B")[: self._known] = b"".join((self._head, *vectors, span, self._rest))
         here = addressof(_Byte.from_buffer(words))
-        np.add(self._places, here, out=words[_VECTORS])
-        words[_HERE], words[_NUM_SAMPLES], words[_MAX_STEPS] = here, count, numbers.max_steps
+        np.add(self._offsets, here, out=words[_VECTORS])
+        words[_NUM_SAMPLES], words[_MAX_STEPS] = count, numbers.max_steps
         words[_TIMES], words[_STATES] = here + 8 * times, here + 8 * states
         words[_INPUTS] = here + 8 * inputs
-        _pack_settings(words, _SETTINGS, *numbers.settings)
-        reals[self._samples : times] = numbers.sample_times
-        reals[self.status.start + 1] = numbers.start_time
-        return Memory(self, words, reals, (times, states, inputs))
+        longest = numbers.step if self._is_fixed else numbers.max_step
+        tolerances = numbers.relative_tolerance, numbers.projection_tolerance
+        _pack_reals(words, _REALS, numbers.end_time, longest, *tolerances)
+        reals[self._samples : times - 1] = numbers.sample_times
+        reals[times - 1] = np.inf
+        reals[self.places["status"].start + 1] = numbers.start_time
+        work = (here + 8 * self._work) // 64 * 64
+        return Memory(self, words, reals, (times, states, inputs), (here, work))
 
     def crossings(self, reals: Array) -> Array:
         """(room, 2 + ny) of a block: event, time and state of the events that go on."""
-        width = self.num_states + 2
-        return reals[self._samples - self._room * width : self._samples].reshape(-1, width)
+        return reals[self.places["crossings"]].reshape(-1, self.num_states + 2)
 
 
 class Memory:
@@ -153,15 +153,21 @@ class Memory:
     mold : it was cast from.
     words, reals : all of it, as integers and as numbers.
     samples : places of times, states and inputs of samples, with room for one more for an event.
+    addresses : of the record and of the loop's work.
     """
 
-    __slots__ = ("_reals", "_samples", "crossings", "mold", "setup", "words")
+    __slots__ = ("_addresses", "_reals", "_samples", "crossings", "mold", "words")
 
     def __init__(
-        self, mold: Mold, words: Array, reals: Array, samples: tuple[int, int, int]
+        self,
+        mold: Mold,
+        words: Array,
+        reals: Array,
+        samples: tuple[int, int, int],
+        addresses: tuple[int, int],
     ) -> None:
         self.mold, self.words, self._reals, self._samples = mold, words, reals, samples
-        self.setup: Array = np.ndarray((1,), SETUP, words)  # its head
+        self._addresses = addresses
         self.crossings: list[Array] = []
 
     @classmethod
@@ -172,41 +178,53 @@ class Memory:
     @property
     def status(self) -> Array:
         """(3,) cancel request, time reached, steps taken."""
-        return self._reals[self.mold.status]
+        return self._reals[self.mold.places["status"]]
 
     @property
     def state(self) -> Array:
         """(ny,) at the start, then where the loop ended."""
-        return self._reals[self.mold.state]
+        return self._reals[self.mold.places["states"]]
 
     @property
     def event_parameters(self) -> Array:
         """Parameters of the events, at their head the angles that these follow."""
-        return self._reals[self.mold.event_parameters]
+        return self._reals[self.mold.places["event_parameters"]]
 
     @property
     def time(self) -> float:
         """Where the loop ended."""
-        return self._reals.item(_TIME)
+        return self._reals.item(self.mold.places["times"].start)
 
     @property
     def step(self) -> float:
         """The step size to continue with."""
-        return self._reals.item(_STEP)
+        return self._reals.item(self.mold.places["steps_left"].start)
 
     def integrate(self) -> int:
         """Run the loop until it ends or pauses for something else than room; the code."""
-        words = self.words
+        words, mold = self.words, self.mold
+        at, code = mold.places["num_crossings"].start, mold.outcome.start
         while True:
-            loop.integrate(self.setup)
-            number = words.item(_NUM_CROSSINGS)
+            mold.code.integrate(*self._addresses)
+            number = words.item(at)
             if number:
-                self.crossings.append(self.mold.crossings(self._reals)[:number].copy())
-                words[_NUM_CROSSINGS] = 0
-            code = words.item(_CODE)
+                self.crossings.append(mold.crossings(self._reals)[:number].copy())
             is_full = number > words.item(_MOST_CROSSINGS)
-            if code != PAUSED or not is_full:
-                return code
+            if words.item(code) != PAUSED or not is_full:
+                return words.item(code)
+
+    def record_steps(self, times: Array, states: Array) -> int:
+        """Run the loop until it ends or these are full of ends of steps; how many there are.
+
+        Parameters
+        ----------
+        times, states : (n,) and (n, ny), of a run whose mold records steps.
+        """
+        words = self.words
+        words[_STEP_TIMES], words[_STEP_STATES] = times.ctypes.data, states.ctypes.data
+        words[_MOST_RECORDED] = len(times)
+        self.integrate()
+        return int(words.item(self.mold.places["num_recorded"].start))
 
     def run_on(self) -> None:
         """Let the next call of the loop go to the end."""
@@ -214,7 +232,7 @@ class Memory:
 
     def outcome(self) -> list[int]:
         """Code, index, steps, rejections, evaluations and number of samples."""
-        outcome: list[int] = self.words[OUTCOME].tolist()
+        outcome: list[int] = self.words[self.mold.outcome].tolist()
         return outcome
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
@@ -234,6 +252,30 @@ class Memory:
         return np.concatenate(self.crossings)
 
 
+def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = False) -> Shape:
+    """The shape of the loop that a plan needs."""
+    directions = plan.event_directions
+    return Shape(
+        method=plan.method,
+        nx=plan.start_state.size - plan.num_generator_states,
+        nz=plan.num_generator_states,
+        num_health=plan.health_floors.size,
+        num_inputs=plan.num_inputs,
+        num_base=plan.base_inputs.size,
+        num_tables=len(plan.tables),
+        num_events=directions.size,
+        num_endings=plan.num_endings - int(np.isnan(directions[: plan.num_endings]).sum()),
+        num_angles=int(np.isnan(directions).sum()),
+        has_generator=plan.generator != 0,
+        has_update=plan.update != 0 and plan.update_times.size > 0,
+        has_projection=plan.project != 0,
+        has_knots=has_knots,
+        has_samples=True,
+        is_across=plan.is_smooth,
+        records_steps=records_steps,
+    )
+
+
 def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:
     """Numbers and integers that are the same in every run: tables, knots, floors, directions."""
     tables = plan.tables
@@ -246,7 +288,7 @@ def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:
     if starts.size or plan.knots.size or plan.update_times.size:
         knots = np.unique(np.concatenate([plan.knots, plan.update_times, starts]))
     return {
-        "starts": starts,
+        "segment_starts": starts,
         "coefficients": rows,
         "knots": knots,
         "update_times": plan.update_times,
@@ -254,75 +296,9 @@ def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:
         "directions": plan.event_directions,
         "status": np.zeros(3),
     }, {
+        "queue": np.zeros(1, np.int64),
         "targets": np.array([table.index for table in tables], np.int64),
-        "offsets": offsets,
-        "segments": offsets[:-1],
+        "first_segments": offsets[:-1],
+        "end_segments": offsets[1:],
+        "knot_offsets": np.array([0, knots.size]),
     }
-
-
-def _numbers(plan: IntegrationPlan) -> dict[str, int]:
-    """Addresses of functions and sizes."""
-    ny, nz, num_health = plan.start_state.size, plan.num_generator_states, plan.health_floors.size
-    return {
-        "rates": plan.rates,
-        "generator": plan.generator,
-        "update": plan.update,
-        "project": plan.project,
-        "events": plan.events,
-        "take_stages": take_stages.address,
-        "report_step": report_step.address,
-        "report_steps": report_steps.address if plan.is_smooth else 0,
-        "find_event": find_event.address if plan.events else 0,
-        "method": plan.method,
-        "nx": ny - nz,
-        "nz": nz,
-        "ny": ny,
-        "row": _row(plan),
-        "width": padded(ny),
-        "num_nodes": _num_nodes(plan),
-        "node_size": _node_size(plan),
-        "num_inputs": plan.num_inputs,
-        "num_tables": len(plan.tables),
-        "num_updates": plan.update_times.size if plan.update else 0,
-        "num_health": num_health,
-        "num_events": plan.event_directions.size,
-        "num_endings": plan.num_endings,
-        "pause": plan.direct_steps,
-    }
-
-
-def _row(plan: IntegrationPlan) -> int:
-    """Length of a row of K."""
-    nz = plan.num_generator_states
-    return padded(plan.start_state.size - nz + max(nz, plan.health_floors.size))
-
-
-def _num_nodes(plan: IntegrationPlan) -> int:
-    """How many ends of steps are kept: those of a polynomial, or the last one alone."""
-    return NUM_NODES if plan.is_smooth else 1
-
-
-def _node_size(plan: IntegrationPlan) -> int:
-    """Words of a node: its time, the state, the end of the step from it, and its stages."""
-    return LANES + 2 * padded(plan.start_state.size) + NUM_ROWS * _row(plan)
-
-
-def _first_node(plan: IntegrationPlan, place: int) -> dict[str, int]:
-    """Places in the first node, which is at a place itself; all in bytes."""
-    width = 8 * padded(plan.start_state.size)
-    y = place + 8 * LANES
-    return {"node": place, "y": y, "end": y + width, "K": y + 2 * width}
-
-
-def _work_sizes(plan: IntegrationPlan) -> dict[str, int]:
-    """Sizes of the vectors the loop works in."""
-    ny, nz, num_events = (
-        plan.start_state.size,
-        plan.num_generator_states,
-        plan.event_directions.size,
-    )
-    sizes = {"nodes": _num_nodes(plan) * _node_size(plan), "stencil": 5 * NUM_NODES + 1}
-    sizes |= {"F": NUM_DENSE_TERMS * ny, "newton": ny - nz + 1}
-    sizes |= dict.fromkeys(("stage", "next", "point"), padded(ny))
-    sizes |= dict.fromkeys(("left", "right", "at_end", "probe"), num_events)
-    return sizes | {"health": plan.health_floors.size, "inputs": plan.num_inputs + nz}

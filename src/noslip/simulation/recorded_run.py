@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.engines.llvm import NativeFunction
-from noslip.simulation import dop853, rules
-from noslip.simulation.memory import Memory
+from noslip.simulation import rules
+from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
+from noslip.simulation.memory import Mold
 from noslip.simulation.plan import IntegrationPlan
-from noslip.simulation.recorded_loop import PULL, PULLS, integrate_recorded, step_back
 from noslip.simulation.runner import NativeResult, result_of
 
 Array = np.ndarray
@@ -59,7 +59,7 @@ class RecordedRun:
         self, plan: IntegrationPlan, *, chunk: int = CHUNK, most: int = MOST_NUMBERS
     ) -> None:
         self._plan, self._size, self._most = plan, chunk, most
-        self._memory = Memory.of(plan)
+        self._memory = Mold(plan, records_steps=True).cast(plan.numbers)
         self._chunks: list[_Chunk] = []
 
     def forward(self) -> NativeResult:
@@ -79,7 +79,7 @@ class RecordedRun:
         ny = self._plan.start_state.size
         times, states = np.empty(self._size + 1), np.empty((self._size + 1, ny))
         times[0], states[0] = self._memory.time, self._memory.state
-        count = integrate_recorded(self._memory.setup, times[1:], states[1:])
+        count = self._memory.record_steps(times[1:], states[1:])
         chunk.times, chunk.states = times[: count + 1].copy(), states[: count + 1].copy()
 
     def _result(self) -> NativeResult:
@@ -105,17 +105,20 @@ class RecordedRun:
         Parameters
         ----------
         found : λ at the end on entry, at the start on return; the others are added to.
-        pull, pull_project : native functions as in `recorded_loop.py`.
+        pull, pull_project : native functions as in `loop.adjoint`.
         added : times at which steps end, increasing, and what is added to λ there.
         """
         vectors = self._pull_vectors(found)
-        numbers = {name: vector.ctypes.data for name, vector in vectors.items()}
-        numbers |= {"pull": pull.address, "num_base": found.base.size}
-        numbers["pull_project"] = pull_project.address if pull_project else 0
-        numbers["num_parameters"] = found.parameters.size
         pulls = np.zeros(1, PULL)
-        for name in PULLS:
-            pulls[name] = numbers[name]
+        for name, vector in vectors.items():
+            pulls[name] = vector.ctypes.data
+        pulls["pull"], pulls["begin"] = pull.address, self._plan.start_time
+        pulls["pull_project"] = pull_project.address if pull_project else 0
+        self._way = Pull(
+            num_base=found.base.size,
+            num_parameters=found.parameters.size,
+            has_projection=pull_project is not None,
+        )
         waiting = list(added)
         for chunk in reversed(self._chunks):
             self._memory.words[:] = chunk.words
@@ -124,25 +127,20 @@ class RecordedRun:
             self._chunk_back(chunk, pulls, vectors["weights"], waiting)
             chunk.times = chunk.states = None
         at = np.cumsum([0, *(len(c) for c in found.coefficients)])
-        rows = vectors["coefficients"].reshape(-1, 4)
+        rows = vectors["by_coefficients"].reshape(-1, 4)
         for k, coefficients in enumerate(found.coefficients):
             coefficients += rows[at[k] : at[k + 1]]
         found.weights[:] = vectors["weights"]
-        found.base += vectors["base"]
-        found.parameters += vectors["parameters"]
+        found.base += vectors["by_base"]
+        found.parameters += vectors["by_parameters"]
 
     def _pull_vectors(self, found: Derivatives) -> dict[str, Array]:
-        ny, num_segments = found.weights.size, sum(len(c) for c in found.coefficients)
-        given = ny + found.base.size + found.parameters.size
+        num_segments = sum(len(c) for c in found.coefficients)
         return {
             "weights": np.array(found.weights),
-            "base": np.zeros(found.base.size),
-            "coefficients": np.zeros(4 * num_segments),
-            "parameters": np.zeros(found.parameters.size),
-            "point": np.zeros(2 * ny),
-            "pulled": np.zeros(given),
-            "stages": np.zeros(dop853.NUM_STAGES * ny),
-            "corrected": np.zeros(rules.MAX_PROJECTIONS * ny),
+            "by_base": np.zeros(found.base.size),
+            "by_coefficients": np.zeros(4 * num_segments),
+            "by_parameters": np.zeros(found.parameters.size),
         }
 
     def _chunk_back(
@@ -161,5 +159,10 @@ class RecordedRun:
 
     def _steps_back(self, chunk: _Chunk, pulls: Array, first: int, end: int) -> None:
         assert chunk.times is not None and chunk.states is not None
-        here = slice(first, end + 1)
-        step_back(self._memory.setup, pulls, chunk.times[here], chunk.states[here])
+        times, states = chunk.times[first : end + 1], chunk.states[first : end + 1]
+        pulls["step_times"], pulls["step_states"] = times.ctypes.data, states.ctypes.data
+        pulls["count"] = end - first
+        step_back, size, _ = adjoint_code(self._memory.mold.back_shape, self._way)
+        work = np.zeros(size + 8)
+        aligned = -(-work.ctypes.data // 64) * 64
+        step_back(self._memory.words.ctypes.data, pulls.ctypes.data, aligned)

@@ -1,12 +1,4 @@
-"""What both native loops keep to: methods, endings, when a step is good enough, roots of events.
-
-The loop of one run is in ``single``, that of a batch in ``batches``. Functions here are written
-once and compiled by each loop with its own flags.
-
-References
-----------
-[Chandrupatla1997] for the roots of events, without equation numbers.
-"""
+"""What the integration loop keeps to: methods, endings, and when a step is good enough."""
 
 from __future__ import annotations
 
@@ -50,24 +42,3 @@ RK4_TIMES = (1 / 2, 1 / 2, 1.0, 1.0)
 
 # Rows of K besides the stages: the rates at a step's end, and there after a projection.
 END_ROW, PROJECTED_ROW, NUM_ROWS = NUM_STAGES, NUM_STAGES_DENSE, NUM_STAGES_DENSE + 1
-
-
-def crosses(before, after, direction):
-    """Whether a value left its sign, in the direction asked for (0: both; NaN: never)."""
-    if before < 0.0:
-        return direction >= 0.0 and after >= 0.0
-    return before > 0.0 and direction <= 0.0 and after <= 0.0
-
-
-def expected_root(a, f_a, b, f_b, c, f_c):
-    """Where between a (0) and b (1) the root is expected; 1/2 where interpolation is unsafe.
-
-    Chandrupatla's method: inverse quadratic interpolation where it is safe, else bisection. The
-    root lies between a, the newest point, and b; c is the point before.
-    """
-    xi = (a - b) / (c - b)
-    phi = (f_a - f_b) / (f_c - f_b)
-    if not (phi * phi < xi and (1.0 - phi) ** 2 < 1.0 - xi):
-        return 0.5
-    from_c = (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-    return f_a / (f_b - f_a) * f_c / (f_b - f_c) + from_c

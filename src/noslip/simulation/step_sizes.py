@@ -17,7 +17,7 @@ less than the mean, what it remembers is past. Nor is a density that leaps taken
 For the same error this takes 4 % fewer evaluations than a choice by (1) alone in the mean over 85
 motions, 7 % on bicycles, 2 % on AGVs and on disks, and on none of them more than 5 % more.
 
-Both loops compile this with their own flags.
+`next_step` says it in plain numbers; the loop's own is compared with it.
 """
 
 from __future__ import annotations

@@ -5,13 +5,43 @@ from __future__ import annotations
 import ctypes
 import math
 
+import casadi as ca
 import numpy as np
-from numba import cfunc
 
+from noslip.engines.llvm import compile_native
+from noslip.engines.program import trace_program
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
 
-native = cfunc("void({})".format(", ".join(["CPointer(float64)"] * 5)))
+#: Entries of vectors that a function below may read.
+MOST = 8
+
+
+class native:
+    """A Python function of (t, x, u, p, out) as a native one, at `address`.
+
+    It is traced and compiled where it is plain arithmetic, else called back.
+    """
+
+    def __init__(self, function):
+        try:
+            self.kept = self._compiled(function)
+            self.address = self.kept.address
+        except (TypeError, RuntimeError, NotImplementedError):
+            pointers = [ctypes.POINTER(ctypes.c_double)] * 5
+            self.kept = ctypes.CFUNCTYPE(None, *pointers)(function)
+            self.address = ctypes.cast(self.kept, ctypes.c_void_p).value
+
+    @staticmethod
+    def _compiled(function):
+        given = [ca.SX.sym(name, size) for name, size in zip("txup", (1, *[MOST] * 3), strict=True)]
+        out = {}
+        function(*given, out)
+        entries = [ca.SX(out[k]) for k in range(len(out))]
+        if "nan" in str(entries):  # what the math module makes of a symbol
+            raise TypeError("not plain arithmetic")
+        return compile_native([trace_program("f", given, ca.vertcat(*entries))])["f"]
+
 
 # Errors of a few hundred roundings of numbers near 1.
 ROUNDING = 1e-13

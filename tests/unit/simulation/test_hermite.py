@@ -7,11 +7,9 @@ from math import prod
 
 import numpy as np
 import pytest
-from numba import njit
 
-from noslip.simulation import hermite
-from noslip.simulation.hermite import NUM_NODES
-from noslip.simulation.native import reals
+from noslip.simulation.loop import hermite
+from noslip.simulation.loop.hermite import NUM_NODES
 
 DEGREE = 2 * NUM_NODES - 1
 # Weights are products of 14 differences and a few more operations.
@@ -27,38 +25,24 @@ NODES = {
 }
 
 
-@njit
-def constants(x, c, d):
-    hermite.node_constants(reals(x), reals(c), reals(d))
-
-
-@njit
-def values(x, c, d, at, a, b):
-    hermite.value_weights(reals(x), reals(c), reals(d), at, reals(a), reals(b))
-
-
-@njit
-def slopes(x, c, d, at, a, b):
-    hermite.slope_weights(reals(x), reals(c), reals(d), at, reals(a), reals(b))
-
-
-@njit
-def product(x, at):
-    return hermite.node_product(reals(x), at)
-
-
-@njit
-def best_look(x):
-    return hermite.look(reals(x))
-
-
-def weights(x, at, kind=values):
+def weights(x, at, kind=hermite.value_weights):
     """Weights of values and slopes at the nodes."""
-    vectors = [np.ascontiguousarray(x)] + [np.full(NUM_NODES, np.nan) for _ in range(4)]
-    x, c, d, a, b = (vector.ctypes.data for vector in vectors)
-    constants(x, c, d)
-    kind(x, c, d, at, a, b)
-    return vectors[3], vectors[4]
+    x = x.tolist()
+    a, b = kind(x, *hermite.node_constants(x), at)
+    return np.array(a), np.array(b)
+
+
+slopes = hermite.slope_weights
+
+
+def product(x, at):
+    """w and w' at a place."""
+    return hermite.node_product(x.tolist(), at)
+
+
+def best_look(x):
+    """Where the slope tells most, in plain numbers."""
+    return hermite.look(x.tolist(), lambda condition, a, b: a if condition else b)
 
 
 def exact_weights(x, at):
@@ -155,7 +139,7 @@ def test_error_of_the_next_power_is_the_product_of_squares(nodes):
     y, dy = nodes**16, 16 * nodes**15
     for at in (0.2, 0.6):
         (a, b), (da, db) = weights(nodes, at), weights(nodes, at, slopes)
-        w, dw = product(nodes.ctypes.data, at)
+        w, dw = product(nodes, at)
         assert w == pytest.approx(np.prod((at - nodes) ** 2), rel=1e-13)
         assert dw == pytest.approx(w * np.sum(2.0 / (at - nodes)), rel=1e-11)
         rounding = 1e-14 * (abs(a) @ abs(y) + abs(b) @ abs(dy))
@@ -165,12 +149,12 @@ def test_error_of_the_next_power_is_the_product_of_squares(nodes):
 
 
 def test_the_place_looked_at_tells_much(nodes):
-    at, slope, largest = best_look(nodes.ctypes.data)
+    at, slope, largest = best_look(nodes)
     fine = np.linspace(0.0, 1.0, 2001)
     products = np.prod((fine[:, None] - nodes) ** 2, axis=1)
     steepest = np.gradient(products, fine).max()
     assert 0.0 < at < 1.0
-    assert slope == product(nodes.ctypes.data, at)[1]
+    assert slope == product(nodes, at)[1]
     assert 0.9 * products.max() < largest <= products.max() * (1 + 1e-12)
     # where w falls, a motion that decays as fast would hide how far the polynomial is off
     assert 0.8 * steepest < slope

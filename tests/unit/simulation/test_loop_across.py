@@ -24,7 +24,7 @@ from native_runs import (
 )
 
 from noslip.simulation import rules
-from noslip.simulation.hermite import NUM_NODES
+from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import run_native

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numba import cfunc
+from native_runs import native
 
 from noslip.errors import SimulationError
 from noslip.simulation import rules
@@ -23,7 +23,7 @@ from noslip.simulation.runner import run_native
 MANY_STEPS = 200_000_000
 
 
-@cfunc("void({})".format(", ".join(["CPointer(float64)"] * 5)))
+@native
 def oscillator(t, x, u, p, out):
     out[0] = p[0] * x[1]
     out[1] = -p[0] * x[0]

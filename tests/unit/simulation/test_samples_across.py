@@ -13,8 +13,8 @@ from scipy import integrate
 from test_hermite import best_look, product, slopes, weights
 
 import noslip as ns
-from noslip.simulation.hermite import NUM_NODES
-from noslip.simulation.single.across import LEFT_SHARE
+from noslip.simulation.loop.across import LEFT_SHARE
+from noslip.simulation.loop.hermite import NUM_NODES
 
 TIGHT = {"rtol": 1e-13, "atol": 1e-13}
 BICYCLE = {"speed": 4.6, "frame.wx": 0.5}
@@ -173,7 +173,7 @@ def test_the_slope_at_one_place_tells_how_far_the_polynomial_is_off(system_of, n
         nodes, first = slice(k, k + NUM_NODES), k + NUM_NODES // 2 - 1
         h = t[first + 1] - t[first]
         x = np.ascontiguousarray((t[nodes] - t[first]) / h)
-        at, steepest, largest = best_look(x.ctypes.data)
+        at, steepest, largest = best_look(x)
 
         def value(theta, kind=weights, x=x, nodes=nodes, h=h):
             a, b = kind(x, theta)
@@ -190,7 +190,7 @@ def test_the_slope_at_one_place_tells_how_far_the_polynomial_is_off(system_of, n
         if expected < 1.0:  # else it is what the steps are off
             continue
         off = [value(theta) - step(t[first], Y[first], theta * h) for theta in (0.3, 0.5, 0.7)]
-        share = [product(x.ctypes.data, theta)[0] / steepest for theta in (0.3, 0.5, 0.7)]
+        share = [product(x, theta)[0] / steepest for theta in (0.3, 0.5, 0.7)]
         left = [norm(e - w * defect) for e, w in zip(off, share, strict=True)]
         before.append(max(map(norm, off)) / expected)
         after.append(max(left) / expected)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+from functools import cache
 
 import numpy as np
 import pytest
-from numba import njit
 
-from noslip.simulation.batches import loop as of_batches
-from noslip.simulation.single import steps as of_one
+from noslip.engines.code_store import compiled_object
+from noslip.engines.flow import PLACE, WHOLE, Given, Target
+from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop.steps import next_step as loop_next_step
+from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.step_sizes import SAFETY, next_step
 
 # Errors of a few roundings of numbers near 1.
@@ -33,22 +37,38 @@ def run(densities, h=H):
     return np.array(sizes), np.array(rejected)
 
 
-@njit
-def by_both_loops(h, error, may_grow, before, mean):
-    """What the loop of one run and that of a batch choose."""
-    one = of_one._next_step(h, error, may_grow, before, mean)
-    return one, of_batches._next_step(h, error, may_grow, before, mean)
+@cache
+def in_lanes(lanes):
+    """The loop's own choice, printed for so many lanes: h, error, may grow, before, mean."""
+    w = LoopWriter(Shape(target=Target(lanes=lanes), nx=1))
+    f, s = w.f, w.s
+    given, left = Given(f, f.value("%setup", PLACE, 1)), Given(f, f.value("%left", PLACE, 1))
+    counter = f.array(1, WHOLE)
+    counter[0] = f.whole(0)
+    k = f.take(counter.place)
+    s.h_try, error, may_grow, s.density, s.mean = (given[k + i * lanes] for i in range(5))
+    left[k] = loop_next_step(w, error, may_grow > 0.0)
+    left[k + lanes], left[k + 2 * lanes] = s.density, s.mean
+    text = [f.body("chosen", ("setup", "work", "left")), *sorted(f.declared)]
+    engine = compiled_object("\n".join(text))
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+    return call(engine.get_function_address("chosen")), f.work_size, engine
 
 
+@pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("may_grow", [False, True])
 @pytest.mark.parametrize("error", [0.0, 1e-12, 1e-3, 0.1, 1.0, 5.0, 900.0, 1e9, np.inf, np.nan])
 @pytest.mark.parametrize("before", [0.0, 20.0, 40.0, 90.0])
 @pytest.mark.parametrize("mean", [30.0, 70.0, 400.0])
-def test_both_loops_choose_the_next_step_by_one_rule(error, may_grow, before, mean):
+def test_the_loop_chooses_the_next_step_by_the_rule(error, may_grow, before, mean, lanes):
     mean = mean if before else 0.0
+    call, size, _ = in_lanes(lanes)
+    given = np.repeat([[H], [error], [float(may_grow)], [before], [mean]], lanes, axis=1)
+    left, work = np.zeros((3, lanes)), np.zeros(size + 8)
+    call(given.ctypes.data, -(-work.ctypes.data // 64) * 64, left.ctypes.data)
     chosen = next_step(H, error, may_grow, before, mean)
-    for found in by_both_loops(H, error, may_grow, before, mean):
-        assert found == pytest.approx(chosen, rel=ROUNDING)
+    for found in left.T:
+        assert tuple(found) == pytest.approx(chosen, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("error", [1e-3, 0.1, 1.0, 5.0, 100.0])

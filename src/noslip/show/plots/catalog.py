@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from noslip.analysis.audit import Audit
 
-Run = Trajectory | ScenarioRun | TrackResult
+Run: TypeAlias = Trajectory | ScenarioRun | TrackResult
 
 
 def _named(choose: Callable[[Trajectory], list[str]]) -> Callable[[Run], list[Panel]]:

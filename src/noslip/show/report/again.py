@@ -25,7 +25,7 @@ from noslip.show.report.values import number
 METHODS = {"dop853": "dop853, adaptive, order 8", "rk4": "rk4, fixed step, order 4"}
 
 #: Libraries that take part in the numbers.
-LIBRARIES = ("casadi", "numpy", "scipy", "llvmlite", "numba")
+LIBRARIES = ("casadi", "numpy", "scipy", "llvmlite")
 
 
 def means(subject: Subject) -> Part:

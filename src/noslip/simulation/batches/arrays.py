@@ -55,8 +55,9 @@ class LanePlan:
     tables : of the base inputs.
     end_time : s.
     update_times, sample_times : s, sorted.
-    directions, is_terminal : of each event: −1 falling, +1 rising, 0 both; whether it ends a run.
-        NaN for angles that events follow, which come last.
+    directions : of each event: −1 falling, +1 rising, 0 both; NaN for angles that events follow,
+        which come last.
+    num_endings : how many of them, the first ones, end a run.
     health_floors : of the health values.
     relative_tolerance, absolute_tolerance : the absolute one (ny,).
     max_step, max_steps : bounds, of the steps of one trajectory.
@@ -82,7 +83,7 @@ class LanePlan:
     update_times: Array
     sample_times: Array
     directions: Array
-    is_terminal: Array
+    num_endings: int
     health_floors: Array
     relative_tolerance: float
     absolute_tolerance: Array

@@ -93,9 +93,7 @@ def lane_plan(
         update_times=code.update_times,
         sample_times=settings.sample_times,
         directions=np.concatenate([np.zeros(len(names)), np.full(code.num_angles, np.nan)]),
-        is_terminal=np.array(
-            [*(name in settings.terminal for name in names), *[False] * code.num_angles], np.int64
-        ),
+        num_endings=len(settings.terminal),
         health_floors=np.array([h.limit if is_best else h.floor for h in system.health]),
         relative_tolerance=settings.rtol,
         absolute_tolerance=absolute,

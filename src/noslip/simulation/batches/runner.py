@@ -10,8 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from noslip.simulation.batches.arrays import Array, LanePlan, LaneResults
-from noslip.simulation.batches.memory import Shared, Worker
+import numpy as np
+
+from noslip.simulation.batches.arrays import UNSETTLED, Array, LanePlan, LaneResults
+from noslip.simulation.batches.memory import Shared
 from noslip.simulation.runner import POLL_INTERVAL, PROGRESS_INTERVAL, CancelRequest
 
 
@@ -33,17 +35,14 @@ def run_lanes(
     progress : called from this thread a few times per second with the number of trajectories done.
     cancel : once it is set, trajectories end with ``rules.CANCELLED`` where they are.
     """
-    from noslip.simulation.batches.loop import integrate_lanes
-
     shared = Shared(plan, results)
     count = max(1, min(threads, -(-len(plan.queue) // plan.lanes)))
-    workers = [Worker(plan, shared) for _ in range(count)]
     failures: list[BaseException] = []
     done = threading.Semaphore(0)
 
-    def work(worker: Worker) -> None:
+    def work() -> None:
         try:
-            integrate_lanes(worker.record)
+            shared.work()
         except BaseException as error:
             failures.append(error)
         finally:
@@ -51,13 +50,11 @@ def run_lanes(
 
     began: list[threading.Thread] = []
     try:
-        for worker in workers:
-            thread = threading.Thread(
-                target=work, args=(worker,), name="noslip batch worker", daemon=True
-            )
+        for _ in range(count):
+            thread = threading.Thread(target=work, name="noslip batch worker", daemon=True)
             thread.start()
             began.append(thread)
-        is_interrupted = _watch(done, len(began), workers, shared.status, progress, cancel)
+        is_interrupted = _watch(done, len(began), results, shared.status, progress, cancel)
     except BaseException:
         shared.status[0] = 1
         raise
@@ -69,7 +66,7 @@ def run_lanes(
 def _watch(
     done: threading.Semaphore,
     count: int,
-    workers: list[Worker],
+    results: LaneResults,
     status: Array,
     progress: Callable[[int], object] | None,
     cancel: CancelRequest | None,
@@ -79,7 +76,7 @@ def _watch(
 
     def report() -> None:
         if progress is not None:
-            progress(sum(int(worker.record["num_done"][0]) for worker in workers))
+            progress(int(np.count_nonzero(results.codes != UNSETTLED)))
 
     try:
         while left:

@@ -15,93 +15,84 @@ tells how far the polynomial is off in the whole interval, and what to add to it
 
     (5)  C ≈ (y' − p')/w'
 
-Weights depend on places alone, and are the same for all functions. Vectors are given by pointers.
+Weights depend on places alone, and are the same for all functions. Numbers may be plain ones, or
+values of a function that is being written.
 """
 
 from __future__ import annotations
-
-from noslip.simulation.native import fused
 
 NUM_NODES = 8
 # Fractions of an interval at which w and w' are looked at: the largest are among them, nearly.
 LOOKS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 
 
-@fused
-def node_constants(x, c, d):
-    """(3): c_j and ℓ_j'(x_j) of the nodes x into c and d."""
+def node_constants(x):
+    """(3): c_j and ℓ_j'(x_j) of the nodes x."""
+    c, d = [1.0] * NUM_NODES, [0.0] * NUM_NODES
     for j in range(NUM_NODES):
-        product, total = 1.0, 0.0
         for i in range(j):
             inverse = 1.0 / (x[j] - x[i])
-            product *= inverse
-            total += inverse
-            c[i] *= -inverse
-            d[i] -= inverse
-        c[j], d[j] = product, total
+            c[j], d[j] = inverse * c[j], inverse + d[j]
+            c[i], d[i] = -inverse * c[i], d[i] - inverse
+    return c, d
 
 
-@fused
-def value_weights(x, c, d, at, a, b):
+def value_weights(x, c, d, at):
     """(2): weights of values and slopes at the nodes, which give the value at a place."""
     # products of all places before a node, then of those after it
+    a, b = [0.0] * NUM_NODES, [0.0] * NUM_NODES
     product = 1.0
     for j in range(NUM_NODES):
         a[j] = c[j] * product
-        product *= at - x[j]
+        product = (at - x[j]) * product
     product = 1.0
     for j in range(NUM_NODES - 1, -1, -1):
         basis, off = a[j] * product, at - x[j]
         square = basis * basis
         a[j], b[j] = (1.0 - 2.0 * off * d[j]) * square, off * square
-        product *= off
+        product = off * product
+    return a, b
 
 
-@fused
-def slope_weights(x, c, d, at, a, b):
+def slope_weights(x, c, d, at):
     """The derivatives of the weights: they give the slope at a place that is no node."""
-    product, total = 1.0, 0.0
-    for j in range(NUM_NODES):
-        a[j] = 1.0 / (at - x[j])
-        product *= at - x[j]
-        total += a[j]
+    inverses = [1.0 / (at - x[j]) for j in range(NUM_NODES)]
+    product, total = at - x[0], inverses[0]
+    for j in range(1, NUM_NODES):
+        product, total = product * (at - x[j]), total + inverses[j]
+    a, b = [], []
     for j in range(NUM_NODES):
         # ℓ_j and its slope there, from the product and the sum over the other nodes
-        basis, rate, off = c[j] * product * a[j], total - a[j], at - x[j]
-        square, twice = basis * basis, 2.0 * basis * basis * rate
-        a[j] = (1.0 - 2.0 * off * d[j]) * twice - 2.0 * d[j] * square
-        b[j] = square + off * twice
+        basis, rate, off = c[j] * product * inverses[j], total - inverses[j], at - x[j]
+        square = basis * basis
+        twice = 2.0 * square * rate
+        a.append((1.0 - 2.0 * off * d[j]) * twice - 2.0 * d[j] * square)
+        b.append(square + off * twice)
+    return a, b
 
 
-@fused
 def node_product(x, at):
     """w and w' of (4) at a place."""
-    product, slope = 1.0, 0.0
-    for i in range(NUM_NODES):
+    product, slope = at - x[0], 1.0
+    for i in range(1, NUM_NODES):
         slope = slope * (at - x[i]) + product
-        product *= at - x[i]
+        product = product * (at - x[i])
     return product * product, 2.0 * product * slope
 
 
-@fused
-def largest(x, start, end):
-    """The largest w between two places, nearly."""
-    most = 0.0
-    for share in LOOKS:
-        most = max(most, node_product(x, start + share * (end - start))[0])
-    return most
-
-
-@fused
-def look(x):
+def look(x, where):
     """Where between 0 and 1 the slope tells most: that place, w' there, and the largest w.
 
     It is where w rises. Where it falls, motions that decay as fast as w does hide the error.
+
+    Parameters
+    ----------
+    where : from a condition and two numbers to one of them.
     """
     best, steepest, largest = 0.5, 0.0, 0.0
     for at in LOOKS:
         value, slope = node_product(x, at)
-        largest = max(largest, value)
-        if slope > steepest:
-            best, steepest = at, slope
+        largest = where(value > largest, value, largest)
+        best = where(slope > steepest, at, best)
+        steepest = where(slope > steepest, slope, steepest)
     return best, steepest, largest

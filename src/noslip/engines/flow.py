@@ -1,0 +1,478 @@
+"""Structured LLVM text: a function with variables, arrays, branches and loops, for any target.
+
+A :class:`Flow` writes one function. The same Python code prints it for one lane, for several lanes
+of a processor and for a thread of a GPU; a :class:`Target` says what differs. A value is a number
+for each lane, a number that all lanes share (of width 1), or, within :meth:`Flow.rows` of one lane,
+several numbers that stand side by side in memory.
+
+    s = f.variables()                s.t = s.t + h reads and writes; LLVM makes registers of them
+    with f.when(condition):          one lane branches; several enter if any of them asks to, and
+                                     what is assigned changes in those lanes alone
+    with f.repeat() as loop:         runs until ``loop.leave(condition)`` has let go every lane
+    for k in f.count(a, b):          a loop at run time, the same for all lanes
+    for i in f.rows(n):              over n numbers of each lane
+
+Traps
+-----
+- Assignments in a branch are blended lane by lane, unless the array is declared scratch: then lanes
+  that are not in the branch lose what they had.
+- A variable lives in the branch that first assigns it. To read it outside is refused: in several
+  lanes it would hold numbers of lanes that never were there. Declare it before.
+- Operations carry no flags: LLVM rounds them as written, and a lane's bits depend on no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from noslip.engines.lanes import REAL, TRUTH, WHOLE, Operand, Value, Writer, literal, vector_type
+
+PLACE = "ptr"
+#: Numbers up to which a loop over them is written out.
+LONGEST_WRITTEN = 64
+LINE = 8  # words in a cache line
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the text depends on.
+
+    Parameters
+    ----------
+    lanes : trajectories side by side.
+    block : numbers of one lane that are combined at a time.
+    on_stack : whether arrays lie on the stack, where LLVM may keep them in registers, as a thread
+        of a GPU does; else in memory that the function is given.
+    """
+
+    lanes: int = 1
+    block: int = 4
+    on_stack: bool = False
+
+
+ONE, THREAD = Target(), Target(block=1, on_stack=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Numbers of a loop over rows: the first, and how many side by side."""
+
+    start: int | Value
+    width: int = 1
+
+
+class Array:
+    """Numbers of each lane in memory: number k of all lanes stand side by side.
+
+    Parameters
+    ----------
+    place, first : address of a number, and which number after it is the first.
+    depth : of the branch whose lanes it belongs to; those in deeper ones are blended.
+    """
+
+    __slots__ = ("depth", "f", "first", "kind", "origin")
+
+    def __init__(
+        self, f: Flow, place: Value, kind: str = REAL, depth: float = 0, first: int = 0
+    ) -> None:
+        self.f, self.origin, self.kind, self.depth, self.first = f, place, kind, depth, first
+
+    @property
+    def place(self) -> Value:
+        """Address of the first."""
+        return self.at(0)
+
+    def at(self, k: int | Value) -> Value:
+        """Address of number k."""
+        k = k + self.first
+        if isinstance(k, int) and k == 0:
+            return self.origin
+        return self.f.offset(self.origin, k, vector_type(self.f.lanes, self.kind))
+
+    def __getitem__(self, i: int | Value | Block) -> Value:
+        block = i if isinstance(i, Block) else Block(i)
+        return self.f.load(self.at(block.start), self.kind, self.f.lanes * block.width)
+
+    def fresh(self, i: Block) -> Value:
+        """The same of numbers that were just written one by one.
+
+        Until they have left the processor they cannot be read together without waiting.
+        """
+        f = self.f
+        if f.lanes > 1 or i.width == 1:
+            return self[i]
+        total = f.value("poison", self.kind, i.width)
+        for k in range(i.width):
+            at = self.at(i.start + k)
+            one = f.emit(f"load atomic {self.kind}, {at.typed} monotonic, align 8", self.kind, 1)
+            text = f"insertelement {total.typed}, {one.typed}, i64 {k}"
+            total = f.emit(text, self.kind, i.width)
+        return total
+
+    def __setitem__(self, i: int | Value | Block, value: Operand) -> None:
+        block, f = i if isinstance(i, Block) else Block(i), self.f
+        wide = f.widen(f.of(value, self.kind), f.lanes * block.width)
+        f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
+
+    def part(self, k: int | Value) -> Array:
+        """What begins at number k."""
+        if isinstance(k, int):
+            return Array(self.f, self.origin, self.kind, self.depth, self.first + k)
+        return Array(self.f, self.at(k), self.kind, self.depth)
+
+    def blended(self) -> Array:
+        """The same, where lanes that are not in a branch keep what they have."""
+        return Array(self.f, self.origin, self.kind, 0, self.first)
+
+
+class Variables:
+    """Attributes are variables of a function; the first assignment makes one."""
+
+    _f: Flow
+    _known: dict[str, tuple[Array, tuple[int, ...]]]
+
+    def __init__(self, f: Flow) -> None:
+        self.__dict__.update(_f=f, _known={})
+
+    def declare(self, kind: str, *names: str) -> None:
+        """Variables that outlast the branches which assign them."""
+        for name in names:
+            self._known[name] = (self._f.local(kind), self._f.scope)
+
+    def __setattr__(self, name: str, value: Operand) -> None:
+        f: Flow = self._f
+        if name not in self._known or not f.is_within(self._known[name][1]):
+            kind = value.kind if isinstance(value, Value) else REAL
+            self._known[name] = (f.local(kind), f.scope)
+        self._known[name][0][0] = value
+
+    def __getattr__(self, name: str) -> Value:
+        if name not in self._known:
+            raise AttributeError(f"variable '{name}' is read before it is assigned")
+        array, scope = self._known[name]
+        if not self._f.is_within(scope):
+            raise ValueError(f"variable '{name}' is read outside of the branch that made it")
+        value: Value = array[0]
+        return value
+
+    def place(self, name: str) -> Array:
+        """Where a variable is kept."""
+        return self._known[name][0]
+
+
+class Given:
+    """Memory that the function is given, with an index for each lane or one for all."""
+
+    __slots__ = ("f", "kind", "place")
+
+    def __init__(self, f: Flow, place: Value, kind: str = REAL) -> None:
+        self.f, self.place, self.kind = f, place, kind
+
+    def __getitem__(self, k: int | Value) -> Value:
+        return self.f.gather(self.f.offset(self.place, k, self.kind), self.kind)
+
+    def __setitem__(self, k: int | Value, value: Operand) -> None:
+        f = self.f
+        f.scatter(f.offset(self.place, k, self.kind), f.of(value, self.kind))
+
+
+class Loop:
+    """A loop that lanes leave one by one."""
+
+    def __init__(self, f: Flow, after: str) -> None:
+        self.f, self.after = f, after
+        self.active = f.local(TRUTH) if f.lanes > 1 else None
+
+    def leave(self, condition: Value) -> None:
+        """Let lanes go where a condition holds; the loop ends with the last of them."""
+        f, on = self.f, self.f.label("on")
+        if self.active is not None:
+            assert f.mask is not None
+            f.mask = f.mask & ~f.widen(condition, f.lanes)
+            f.store(self.active.place, f.mask)
+            condition = ~f.any(f.mask)
+        f.lines.append(f"  br {condition.typed}, label %{self.after}, label %{on}\n{on}:")
+
+
+class Flow(Writer):
+    """The lines of one function."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target.lanes)
+        self.target = target
+        self.head: list[str] = []
+        self.depth = 0
+        self.mask: Value | None = None
+        self.scope: tuple[int, ...] = ()
+        self.work_size = 0  # words of memory that the function is given for its arrays
+
+    # numbers
+    def real(self, number: float) -> Value:
+        """A number in all lanes."""
+        return self.widen(self.of(number, REAL), self.lanes)
+
+    def whole(self, number: int) -> Value:
+        """A whole number in all lanes."""
+        return self.widen(self.of(number, WHOLE), self.lanes)
+
+    def truth(self, number: bool) -> Value:
+        """Whether something holds, in all lanes."""
+        return self.widen(self.of(number, TRUTH), self.lanes)
+
+    def least(self, a: Operand, b: Operand) -> Value:
+        """The smaller of two, the first if one is nan."""
+        a, b = self.alike(a, b)
+        return self.where(b < a, b, a)
+
+    def most(self, a: Operand, b: Operand) -> Value:
+        """The larger of two, the first if one is nan."""
+        a, b = self.alike(a, b)
+        return self.where(b > a, b, a)
+
+    def to_whole(self, a: Value) -> Value:
+        """A truth as 0 or 1."""
+        return self.emit(f"zext {a.typed} to {vector_type(a.width, WHOLE)}", WHOLE, a.width)
+
+    def is_finite(self, a: Value) -> Value:
+        """Whether it is neither nan nor infinite."""
+        return (a - a).equals(0.0)
+
+    def total(self, a: Value) -> Value:
+        """Sum over the numbers of a block, in each lane."""
+        return self._over_block(a, lambda x, y: x + y)
+
+    def largest(self, a: Value) -> Value:
+        """Largest of the numbers of a block, in each lane."""
+        return self._over_block(a, self.most)
+
+    def _over_block(self, a: Value, combine: Any) -> Value:
+        if a.width == self.lanes:
+            return a
+        total: Value | None = None
+        for k in range(a.width):
+            one = self.emit(f"extractelement {a.typed}, i64 {k}", a.kind, 1)
+            total = one if total is None else combine(total, one)
+        assert total is not None
+        return total
+
+    # memory
+    def local(self, kind: str) -> Array:
+        """A number of each lane on the stack, which LLVM keeps in a register."""
+        place = self._on_stack(1, kind)
+        return Array(self, place, kind, self.depth)
+
+    def array(self, size: int, kind: str = REAL, *, is_scratch: bool = False) -> Array:
+        """Numbers of each lane; in scratch, lanes that a branch leaves out may be written over."""
+        size = max(1, size)
+        if self.target.on_stack:
+            place = self._on_stack(size, kind)
+        else:
+            place = self.value(f"%w{self.work_size}", PLACE, 1)
+            at = f"getelementptr i64, ptr %work, i64 {self.work_size}"
+            self.head.append(f"  {place.name} = {at}")
+            self.work_size += -(-size * self.lanes // LINE) * LINE
+        return Array(self, place, kind, float("inf") if is_scratch else self.depth)
+
+    def _on_stack(self, size: int, kind: str) -> Value:
+        place = self.value(f"%m{len(self.head)}", PLACE, 1)
+        held = f"[{size} x {vector_type(self.lanes, kind)}]"
+        self.head.append(f"  {place.name} = alloca {held}, align 64")
+        return place
+
+    def variables(self) -> Variables:
+        """Variables of the function."""
+        return Variables(self)
+
+    def offset(self, place: Value, k: int | Value, unit: str = REAL) -> Value:
+        """The address of the k-th thing of a type after an address, for each lane or for all."""
+        index = self.of(k, WHOLE)
+        text = f"getelementptr {unit}, {place.typed}, {index.typed}"
+        return self.emit(text, PLACE, max(index.width, place.width))
+
+    def load(self, place: Value, kind: str = REAL, width: int = 1) -> Value:
+        """Numbers that stand at an address."""
+        return self.emit(f"load {vector_type(width, kind)}, {place.typed}, align 8", kind, width)
+
+    def store(self, place: Value, value: Value, is_blended: bool = False) -> None:
+        """Write numbers to an address; in lanes that are not in this branch they stay."""
+        if is_blended and self.mask is not None:
+            value = self.where(self.mask, value, self.load(place, value.kind, value.width))
+        self.lines.append(f"  store {value.typed}, {place.typed}, align 8")
+
+    def gather(self, places: Value, kind: str = REAL) -> Value:
+        """A number from an address for each lane, or one for all."""
+        if places.width == 1:
+            return self.load(places, kind)
+        w, mask = places.width, self.mask or self.truth(True)
+        vector, short = vector_type(w, kind), {REAL: "f64", WHOLE: "i64"}[kind]
+        name = f"llvm.masked.gather.v{w}{short}.v{w}p0"
+        self.declared.add(f"declare {vector} @{name}(<{w} x ptr>, i32, <{w} x i1>, {vector})")
+        listed = f"{places.typed}, i32 8, {mask.typed}, {vector} zeroinitializer"
+        return self.emit(f"call {vector} @{name}({listed})", kind, w)
+
+    def scatter(self, places: Value, value: Value) -> None:
+        """Write a number to an address for each lane that is in this branch."""
+        if self.lanes == 1:
+            self.store(places, value)
+            return
+        w = self.lanes
+        if places.width == 1:
+            raise ValueError("several lanes write to one place")
+        value, mask, short = self.widen(value, w), self.mask, {REAL: "f64", WHOLE: "i64"}
+        mask = mask if mask is not None else self.truth(True)
+        name = f"llvm.masked.scatter.v{w}{short[value.kind]}.v{w}p0"
+        vector = vector_type(w, value.kind)
+        self.declared.add(f"declare void @{name}({vector}, <{w} x ptr>, i32, <{w} x i1>)")
+        self.lines.append(
+            f"  call void @{name}({value.typed}, {places.typed}, i32 8, {mask.typed})"
+        )
+
+    def invoke(self, function: str, places: Sequence[Value]) -> None:
+        """Call a function of addresses, by its symbol or by where it is."""
+        self.lines.append(f"  call void {function}({', '.join(p.typed for p in places)})")
+
+    # control
+    def label(self, word: str) -> str:
+        """A new label."""
+        self.count_ += 1
+        return f"{word}{self.count_}"
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        if condition.width == 1:
+            return condition
+        name = f"llvm.vector.reduce.or.v{condition.width}i1"
+        self.declared.add(f"declare i1 @{name}({vector_type(condition.width, TRUTH)})")
+        return self.emit(f"call i1 @{name}({condition.typed})", TRUTH, 1)
+
+    def is_within(self, scope: tuple[int, ...]) -> bool:
+        """Whether this place is in a branch, or in one within it."""
+        return self.scope[: len(scope)] == scope
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        outer = self.mask, self.depth, self.scope
+        self.count_ += 1
+        self.scope = (*self.scope, self.count_)
+        yield
+        self.mask, self.depth, self.scope = outer
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """A branch."""
+        body, after = self.label("when"), self.label("after")
+        with self._inside():
+            if self.lanes > 1:
+                condition = self.widen(condition, self.lanes)
+                condition = condition if self.mask is None else condition & self.mask
+                self.mask, self.depth = condition, self.depth + 1
+                condition = self.any(condition)
+            self.lines.append(f"  br {condition.typed}, label %{body}, label %{after}\n{body}:")
+            yield
+            self.lines.append(f"  br label %{after}\n{after}:")
+
+    @contextmanager
+    def repeat(self) -> Iterator[Loop]:
+        """A loop that lanes leave one by one."""
+        body, after = self.label("repeat"), self.label("after")
+        loop = Loop(self, after)
+        with self._inside():
+            if loop.active is not None:
+                self.store(loop.active.place, self.mask or self.truth(True))
+                self.depth += 1
+            self.lines.append(f"  br label %{body}\n{body}:")
+            if loop.active is not None:
+                self.mask = loop.active[0]
+            yield loop
+            self.lines.append(f"  br label %{body}\n{after}:")
+
+    def count(self, start: int | Value, stop: int | Value, step: int = 1) -> Iterator[Value]:
+        """Whole numbers at run time, the same in all lanes; at least one."""
+        place, body, after = self._on_stack_once(), self.label("count"), self.label("after")
+        self.store(place, self.of(start, WHOLE))
+        self.lines.append(f"  br label %{body}\n{body}:")
+        with self._inside():
+            k = self.load(place, WHOLE)
+            yield k
+            following = k + step
+            self.store(place, following)
+            goes_on = following < stop
+            self.lines.append(f"  br {goes_on.typed}, label %{body}, label %{after}\n{after}:")
+
+    def _on_stack_once(self) -> Value:
+        place = self.value(f"%m{len(self.head)}", PLACE, 1)
+        self.head.append(f"  {place.name} = alloca i64, align 8")
+        return place
+
+    def each(self, n: int) -> Iterator[int | Value]:
+        """Numbers 0 to n − 1: written out where they are few."""
+        if n <= LONGEST_WRITTEN // 4 or self.target.on_stack:
+            yield from range(n)
+        else:
+            yield from self.count(0, n)
+
+    def rows(self, n: int) -> Iterator[Block]:
+        """Over n numbers of each lane: several of one lane at a time, or one of several lanes."""
+        if self.lanes > 1:
+            if n:
+                yield from (Block(k) for k in (range(n) if n <= 2 else self.count(0, n)))
+            return
+        block, start = self.target.block, 0
+        if n > LONGEST_WRITTEN and not self.target.on_stack:
+            start = n - n % block
+            for k in self.count(0, start, block):
+                yield Block(k, block)
+        width = block
+        while start < n:
+            while width > n - start:
+                width //= 2
+            yield Block(start, width)
+            start += width
+
+    def choose(self, which: Value, cases: Sequence[int]) -> Iterator[int]:
+        """A case for each number that may be chosen at run time, the same in all lanes."""
+        after, labels = self.label("after"), {k: self.label("case") for k in cases}
+        listed = " ".join(f"i64 {k}, label %{label}" for k, label in labels.items())
+        self.lines.append(f"  switch {which.typed}, label %{after} [ {listed} ]")
+        for k, label in labels.items():
+            self.lines.append(f"{label}:")
+            with self._inside():
+                yield k
+            self.lines.append(f"  br label %{after}")
+        self.lines.append(f"{after}:")
+
+    # trajectories
+    def take(self, counter: Value) -> Value:
+        """The next count for each lane that is in this branch, raised for whoever asks next."""
+        if self.lanes == 1:
+            return self.emit(f"atomicrmw add {counter.typed}, i64 1 monotonic", WHOLE, 1)
+        mask = self.mask if self.mask is not None else self.truth(True)
+        asks = self.emit(f"zext {mask.typed} to {vector_type(self.lanes, WHOLE)}", WHOLE)
+        each = [
+            self.emit(f"extractelement {asks.typed}, i64 {j}", WHOLE, 1) for j in range(self.lanes)
+        ]
+        ends = [each[0]]
+        for ask in each[1:]:
+            ends.append(ends[-1] + ask)
+        begin = self.emit(f"atomicrmw add {counter.typed}, {ends[-1].typed} monotonic", WHOLE, 1)
+        taken = self.value("poison", WHOLE, self.lanes)
+        for j, (end, ask) in enumerate(zip(ends, each, strict=True)):
+            place = begin + (end - ask)
+            taken = self.emit(f"insertelement {taken.typed}, {place.typed}, i64 {j}", WHOLE)
+        return taken
+
+    def body(self, name: str, arguments: Sequence[str]) -> str:
+        """The whole function, of addresses, and what it declares."""
+        listed = ", ".join(f"ptr %{argument}" for argument in arguments)
+        frame = ' "frame-pointer"="all"' if self.lanes > 1 else ""
+        head = f"define void @{name}({listed}) nounwind{frame} {{"
+        return "\n".join([head, "start:", *self.head, *self.lines, "  ret void", "}"])
+
+
+__all__ = [
+    "ONE", "PLACE", "REAL", "THREAD", "TRUTH", "WHOLE",
+    "Array", "Block", "Flow", "Given", "Target", "Value", "Variables", "literal",
+]  # fmt: skip

@@ -1,0 +1,236 @@
+"""Events in an accepted step: where their values cross zero, and which crossing ends the run.
+
+They are looked at in the end and at the quarters of a step. A crossing is located on the dense
+output; where that misses the tolerance, on steps of its own.
+
+References
+----------
+[Chandrupatla1997] for the roots, without equation numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noslip.engines.flow import Array, Given, Value
+from noslip.simulation.loop.dense import ask_roughness, interpolate, partial_step, state_within
+from noslip.simulation.loop.projection import settle
+from noslip.simulation.loop.rates import find_inputs
+from noslip.simulation.loop.writer import LoopWriter
+from noslip.simulation.rules import (
+    ACCEPTED,
+    BESIDE,
+    CHECKS_PER_STEP,
+    EPS,
+    START_FRACTION,
+    VANISHED,
+)
+
+
+def find_events(w: LoopWriter) -> None:
+    """Look for crossings in the step; those that do not end the run are noted.
+
+    s.event becomes the one that ends it, or −1, s.theta where in the step that is; s.verdict an
+    ending where a state cannot be projected. The last values are left in w.before.
+    """
+    f, s, shape = w.f, w.s, w.shape
+    s.event, s.theta, s.left = f.whole(-1), f.real(1.0), f.real(0.0)
+    with f.when(s.is_first):
+        # angles go on from the start itself, which may be where they jump
+        for start in (0.0, START_FRACTION):
+            s.left = f.real(start)
+            event_values(w, s.left, w.probe)
+            for k in range(shape.num_events):
+                w.before[k] = w.probe[k]
+            follow_angles(w)
+    for quarter in f.count(1, CHECKS_PER_STEP + 1):
+        with f.when((s.event < 0) & s.verdict.equals(ACCEPTED)):
+            s.right = f.widen(f.to_real(quarter), f.lanes) / CHECKS_PER_STEP
+            _values_at_check(w, quarter)
+            _find_crossings(w)
+            with f.when((s.event < 0) & s.verdict.equals(ACCEPTED)):
+                # nan leaves the value before it in place. Zero does not: a value that reached it
+                # has crossed, and does not cross once more by resting there or by going on
+                for k in range(shape.num_events):
+                    value = w.after[k]
+                    w.before[k] = f.where(value.is_nan(), w.before[k], value)
+                follow_angles(w)
+                s.left = s.right
+
+
+def _values_at_check(w: LoopWriter, quarter: Value) -> None:
+    """Values at the right end of the part that is looked at, into w.after."""
+    f, s, shape = w.f, w.s, w.shape
+    if shape.num_angles:
+        # the end was looked at from its start, which is too far for angles
+        event_values(w, s.right, w.after)
+        return
+    is_last = f.widen(quarter, f.lanes).equals(CHECKS_PER_STEP)
+    with f.when(is_last):
+        for k in range(shape.num_events):
+            w.after[k] = w.at_end[k]
+    with f.when(~is_last):
+        event_values(w, s.right, w.after)
+
+
+def event_values(w: LoopWriter, theta: Value, out: Array) -> None:
+    """Values of all events on the dense output at θ."""
+    s = w.s
+    interpolate(w, theta, w.point)
+    _values(w, w.f.fma(theta, s.h_try, s.t), out)
+
+
+def _values(w: LoopWriter, time: Value, out: Array) -> None:
+    find_inputs(w, time, w.point)
+    w.call("events", time, w.point, w.inputs, out)
+
+
+def follow_angles(w: LoopWriter) -> None:
+    """Let angles go on from where they are now; they are the last values."""
+    shape = w.shape
+    if not shape.num_angles:
+        return
+    parameters = w.parameters("events")
+    first = shape.num_parameters - shape.num_angles if shape.is_batch else 0
+    for i in range(shape.num_angles):
+        parameters[first + i] = w.before[shape.num_events - shape.num_angles + i]
+
+
+def _crosses(w: LoopWriter, k: int) -> Value:
+    """Whether a value left its sign, in the direction asked for (0: both; nan: never)."""
+    f = w.f
+    direction = f.load(f.offset(w.number("directions"), k))
+    a, b = w.before[k], w.after[k]
+    rises = (a < 0.0) & (b >= 0.0) & (direction >= 0.0)
+    return rises | ((a > 0.0) & (b <= 0.0) & (direction <= 0.0))
+
+
+def _find_crossings(w: LoopWriter) -> None:
+    """Roots of all events between s.left and s.right, and what follows from them."""
+    f, s, shape = w.f, w.s, w.shape
+    s.found, s.first_root = f.whole(-1), f.real(2.0)
+    # those that end the run come first, so that no later crossing is noted
+    for k in range(shape.num_events - shape.num_angles):
+        with f.when(_crosses(w, k) & s.verdict.equals(ACCEPTED)):
+            s.root = locate(w, k)
+            if k < shape.num_endings:
+                is_earlier = s.root < s.first_root
+                s.found = f.where(is_earlier, k, s.found)
+                s.first_root = f.least(s.first_root, s.root)
+            else:
+                with f.when(s.root <= s.first_root):
+                    note_crossing(w, k)
+    with f.when((s.found >= 0) & s.verdict.equals(ACCEPTED)):
+        s.event, s.theta = s.found, s.first_root
+        ask_roughness(w, s.t, s.h_try)
+        with f.when(s.rough.equals(1)):
+            s.theta = refine(w, s.found, s.theta)
+
+
+def resolution(w: LoopWriter) -> Value:
+    """Fraction of a step that its time resolves."""
+    f, s = w.f, w.s
+    return EPS * f.most(f.abs(s.t) / s.h_try, 1.0)
+
+
+def locate(w: LoopWriter, event: int) -> Value:
+    """Root θ of one event between s.left and s.right, on its far side.
+
+    Chandrupatla's method: inverse quadratic interpolation where it is safe, else bisection. The
+    root lies between a, the newest point, and b; c is the point before.
+    """
+    f, s = w.f, w.s
+    s.a, s.f_a, s.b, s.f_b = s.right, w.after[event], s.left, w.before[event]
+    s.fraction, s.tries = f.real(0.5), f.whole(0)
+    tolerance = 2.0 * resolution(w)
+    with f.repeat() as search:
+        gap = f.abs(s.b - s.a)
+        search.leave((gap <= tolerance) | s.f_a.equals(0.0) | (s.tries >= 200))
+        least = 0.5 * tolerance / gap
+        s.x = s.a + f.least(f.most(s.fraction, least), 1.0 - least) * (s.b - s.a)
+        event_values(w, s.x, w.probe)
+        f_x = w.probe[event]
+        is_same = ~((f_x > 0.0) ^ (s.f_a > 0.0))
+        c, f_c = f.where(is_same, s.a, s.b), f.where(is_same, s.f_a, s.f_b)
+        b, f_b = f.where(is_same, s.b, s.a), f.where(is_same, s.f_b, s.f_a)
+        a, f_a = s.x, f_x
+        xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+        rest = 1.0 - phi
+        is_safe = (phi * phi < xi) & (rest * rest < 1.0 - xi)
+        from_c = (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+        expected = f_a / (f_b - f_a) * f_c / (f_b - f_c) + from_c
+        s.fraction = f.where(is_safe, expected, 0.5)
+        s.a, s.f_a, s.b, s.f_b, s.tries = a, f_a, b, f_b, s.tries + 1
+    return f.where(s.f_a.equals(0.0), s.a, f.most(s.a, s.b))
+
+
+def refine(w: LoopWriter, event: int | Value, theta: Value) -> Value:
+    """Root θ of an event on steps of their own, by secants from the root on dense output.
+
+    Secants do not find where a value jumps over zero: there the root on dense output stays.
+    """
+    f, s = w.f, w.s
+    s.dense_root, s.a, s.attempt = theta, theta, f.whole(0)
+    s.b = f.where(theta > 0.5, theta - BESIDE, theta + BESIDE)
+    s.f_a, s.size = f.real(np.nan), f.real(0.0)
+    with f.repeat() as search:
+        search.leave(s.attempt >= 10)
+        partial_step(w, s.t, s.h_try, s.a, w.point)
+        _values(w, f.fma(s.a, s.h_try, s.t), w.probe)
+        value, f_b = _event_value(w, event), s.f_a
+        s.size = f.where(s.attempt < 2, f.most(s.size, f.abs(value)), s.size)
+        s.f_a = value
+        search.leave(value.equals(0.0))
+        is_first = s.attempt.equals(0)
+        is_done = value.equals(f_b) | (f.abs(s.a - s.b) <= 4.0 * resolution(w))
+        search.leave(~is_first & is_done)
+        a, b = s.a, s.b
+        secant = f.least(f.most(a - value * (a - b) / (value - f_b), 0.0), 1.0)
+        s.a, s.b = f.where(is_first, b, secant), a
+        s.attempt = s.attempt + 1
+    is_found = f.abs(s.f_a) <= VANISHED * s.size
+    return f.where(is_found, s.a, s.dense_root)
+
+
+def _event_value(w: LoopWriter, event: int | Value) -> Value:
+    """The value of one event among those in w.probe."""
+    if isinstance(event, int):
+        return w.probe[event]
+    f = w.f
+    value = w.probe[0]
+    for k in range(1, w.shape.num_endings):
+        value = f.where(event.equals(k), w.probe[k], value)
+    return value
+
+
+def note_crossing(w: LoopWriter, event: int) -> None:
+    """Note an event that does not end the run: when, and of one run also the state."""
+    f, s, shape = w.f, w.s, w.shape
+    ask_roughness(w, s.t, s.h_try)
+    with f.when(s.rough.equals(1)):
+        s.root = refine(w, event, s.root)
+    time = f.fma(s.root, s.h_try, s.t)
+    if shape.is_batch:
+        note_time(w, event, f.least(time, s.t_new))
+        return
+    s.crossing_time = time
+    state_within(w, s.t, s.h_try, s.root)
+    corrections = settle(w, s.crossing_time, w.point)
+    s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
+    width = shape.ny + 2
+    row = f.offset(w.number("crossings"), s.crossings * width)
+    place = Given(f, row)
+    place[0], place[1] = f.real(float(event)), s.crossing_time
+    w.copy(w.point, Array(f, row).part(2), shape.ny)
+    s.crossings = s.crossings + 1
+
+
+def note_time(w: LoopWriter, event: int | Value, time: Value) -> None:
+    """Count an event of a lane and keep its time if there is room."""
+    f, s, shape = w.f, w.s, w.shape
+    place = s.index * (shape.num_events - shape.num_angles) + event
+    counts = w.vector("event_counts", "i64")
+    s.times_noted = counts[place]
+    with f.when(s.times_noted < w.number("max_events")):
+        w.vector("event_times")[place * w.number("max_events") + s.times_noted] = time
+    counts[place] = s.times_noted + 1

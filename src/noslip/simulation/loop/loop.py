@@ -1,0 +1,426 @@
+"""The integration loop: trajectories from a queue, one in each lane, every lane with its own steps.
+
+A lane takes a trajectory, brings it to its end step by step, leaves what it came to, and takes the
+next one. In every round each lane tries one step of its own size from its own time and takes it or
+not, by its own error. No number of one lane ever enters another's, so a trajectory's bits depend
+neither on its neighbors nor on the order or the number of workers. One run is a queue of one.
+
+    rates      f(t, x, inputs, p)      → [ẋ; health]
+    generator  f(t, y, base inputs, p) → [inputs; ż]; without it inputs are the base inputs
+    update     f(t, y, base inputs, p) → new z, at update times
+    project    f(t, x, inputs, p)      → [x after one Newton step; residual before it]
+    events     f(t, x, inputs, p)      → one value per event, those that end the run first
+    columns    f(t, x, inputs, p)      → one value per column
+
+The state is y = [x; z]: x is the mechanism's, z belongs to the law that gives the inputs. Round by
+round, and where it is written:
+
+    rates       inputs, rates and health at a time and state
+    steps       the first step's size; a trial step and its error; its end, projected and checked
+    projection  a state brought back on the constraints
+    dense       states between the ends of an accepted step
+    events      crossings in it
+    samples     what is kept of samples
+    across      samples from several steps
+
+Methods: DOP853 with the step sizes of `step_sizes`, and RK4 with a fixed step and a cubic dense
+output.
+
+Traps
+-----
+- Times of stages never reach a knot at which the step ends: they stop one rounding before it, so
+  that inputs written as "if t ≥ knot" are seen from the left within that step. The next step sees
+  them from the right, hence its first stage is evaluated anew.
+
+References
+----------
+[HairerNorsettWanner1993] for the method and its first step, without equation numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noslip.engines.flow import WHOLE, Array, Given, Value
+from noslip.simulation import rules
+from noslip.simulation.loop.across import enter_node, make_node, report_steps, spoil
+from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
+from noslip.simulation.loop.events import find_events, note_time
+from noslip.simulation.loop.hermite import NUM_NODES
+from noslip.simulation.loop.rates import (
+    enter_segments,
+    evaluate,
+    find_inputs,
+    first_unhealthy,
+    table_set,
+    take_sides,
+    update_generator,
+)
+from noslip.simulation.loop.samples import (
+    find_columns,
+    find_state,
+    next_sample,
+    record,
+    record_samples_here,
+    record_within,
+)
+from noslip.simulation.loop.shape import Shape
+from noslip.simulation.loop.steps import (
+    close_step,
+    first_step,
+    just_below,
+    next_row,
+    next_step,
+    try_step,
+)
+from noslip.simulation.loop.writer import GOES_ON, NEW, LoopWriter
+from noslip.simulation.rules import ACCEPTED, EPS, RETRY, RK4
+from noslip.simulation.step_sizes import SHORT
+
+
+def print_loop(shape: Shape) -> str:
+    """LLVM text of ``void integrate(ptr setup, ptr work)``."""
+    w = LoopWriter(shape)
+    f, s = w.f, w.s
+    can_pause = not shape.is_batch and not shape.target.on_stack
+    s.is_new = w.kept[0].equals(0) if can_pause else f.truth(True)
+    with f.when(s.is_new):
+        s.code, s.index = f.whole(NEW), _take(w)
+    if can_pause:
+        with f.when(~s.is_new):
+            w.restore()
+            if shape.is_across:
+                enter_node(w, s.steps)
+    with f.repeat() as rounds:
+        rounds.leave(s.index < 0)
+        with f.when(s.code.equals(NEW)):
+            _begin(w)
+        with f.when(s.code.equals(GOES_ON)):
+            _arrive(w)
+        if shape.is_across:
+            _report(w)
+        with f.when(s.code >= 0):
+            _finish(w)
+        rounds.leave(s.code.equals(rules.PAUSED))
+        with f.when(s.code.equals(GOES_ON)):
+            _step(w)
+    if can_pause:
+        w.save(0)
+        with f.when((s.index >= 0) & s.code.equals(rules.PAUSED)):
+            # what was noted until now is taken out before the run goes on
+            s.code, s.crossings, s.recorded = f.whole(GOES_ON), f.whole(0), f.whole(0)
+            w.save(1)
+    text = [f.body("integrate", ("setup", "work")), *w.subroutines.values(), *sorted(f.declared)]
+    return "\n".join(text)
+
+
+def _take(w: LoopWriter) -> Value:
+    """The next trajectory of the queue, or −1 if there is none."""
+    f = w.f
+    place = f.take(w.number("counter"))
+    w.s.taken = f.whole(-1)
+    is_left = place < w.number("queue_length")
+    if w.shape.is_batch:
+        # those that were not begun when the batch was cancelled are left alone
+        is_left = is_left & f.load(w.number("status")).equals(0.0)
+    with f.when(is_left):
+        w.s.taken = w.vector("queue", WHOLE)[place]
+    return w.s.taken
+
+
+def _begin(w: LoopWriter) -> None:
+    """Put a trajectory in its lane."""
+    f, s, shape = w.f, w.s, w.shape
+    n, index = shape.ny, s.index
+    s.t = w.vector("start_times")[index]
+    s.begin, s.h = s.t, w.vector("start_steps")[index]
+    s.error, s.density, s.mean = f.real(0.0), f.real(0.0), f.real(0.0)
+    s.smallest, s.stop = f.real(0.0), f.real(0.0)
+    s.filled = w.vector("start_filled", WHOLE)[index]
+    for name in ("steps", "rejections", "evaluations"):
+        setattr(s, name, w.vector(f"num_{name}", WHOLE)[index])
+    for name in ("updates", "reported", "crossings", "recorded", "pending"):
+        setattr(s, name, f.whole(0))
+    for name in ("event_theta", "event_step", "event_last", "event_end"):
+        setattr(s, name, f.real(0.0))
+    s.which, s.unhealthy = f.whole(-1), f.whole(-1)
+    s.may_grow = s.is_stale = s.is_first = s.is_finite = f.truth(True)
+    if shape.is_across:
+        make_node(w, f.whole(0), s.t)
+    starts = w.vector("starts")
+    for k in f.each(n):
+        w.y[k] = starts[index * n + k]
+    if shape.is_batch:
+        _load_parameters(w)
+    if shape.num_tables:
+        first = w.vector("first_segments", WHOLE)
+        for k in range(shape.num_tables):
+            w.segments[k] = first[table_set(w) * shape.num_tables + k]
+    if shape.has_knots:
+        offsets = w.vector("knot_offsets", WHOLE)
+        s.knot, s.knot_end = offsets[table_set(w)], offsets[table_set(w) + 1]
+    else:
+        s.knot = s.knot_end = f.whole(0)
+    s.code = f.whole(GOES_ON)
+
+
+def _load_parameters(w: LoopWriter) -> None:
+    """Parameters and base inputs of a trajectory into its lane."""
+    f, s, shape = w.f, w.s, w.shape
+    tables = (
+        ("parameters", w.own_parameters, shape.num_parameters - shape.num_angles, "parameter"),
+        ("base", w.base, shape.num_base, "base"),
+    )
+    for name, own, count, stride in tables:
+        given = w.vector(name)
+        for k in f.each(count):
+            own[k] = given[s.index * w.number(f"{stride}_stride") + k]
+    angles = w.vector("angles") if shape.num_angles else None
+    for k in range(shape.num_angles):
+        assert angles is not None
+        place = shape.num_parameters - shape.num_angles + k
+        w.own_parameters[place] = angles[s.index * shape.num_angles + k]
+
+
+def _arrive(w: LoopWriter) -> None:
+    """What is known where a step begins: where it must stop, rates at knots, samples, endings."""
+    f, s, shape = w.f, w.s, w.shape
+    end = w.number("end_time")
+    # time resolves no steps below this
+    s.smallest = 10.0 * EPS * f.most(f.abs(s.t), 1e-8 * (end - s.begin))
+    s.stop = f.widen(end, f.lanes)
+    if shape.has_knots:
+        knots = w.vector("knots")
+        with f.repeat() as loop:
+            loop.leave(s.knot >= s.knot_end)
+            loop.leave(knots[s.knot] > s.t + s.smallest)
+            s.knot = s.knot + 1
+        with f.when(s.knot < s.knot_end):
+            s.stop = f.least(end, knots[s.knot])
+    # at the start and at knots the inputs may jump
+    with f.when(s.is_stale):
+        if shape.num_tables:
+            enter_segments(w)
+        if shape.has_update:
+            update_generator(w)
+        health = evaluate(w, s.t, w.y, w.K(1))
+        w.copy(w.K(1), w.K(0), shape.ny)
+        with f.when(s.is_first):
+            take_sides(w, health)
+        s.is_stale, s.is_finite = f.truth(False), w.all_finite(w.K(0), shape.ny)
+        s.unhealthy = first_unhealthy(w, health)
+        if shape.method != RK4:
+            with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
+                s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
+    if shape.has_samples:
+        if shape.is_across:
+            with f.when(s.is_first):
+                record_samples_here(w)
+        else:
+            record_samples_here(w)
+    s.code = _ending(w)
+
+
+def _ending(w: LoopWriter) -> Value:
+    """Reason to end before the next step, the most telling first; GOES_ON if there is none."""
+    f, s = w.f, w.s
+    max_step = w.number("max_step")
+    code = f.whole(GOES_ON)
+    if not w.shape.is_batch:
+        pause = w.number("pause")
+        is_due = (pause > 0) & (pause <= s.steps)
+        if w.shape.num_crossings:
+            is_due = is_due | (s.crossings > w.number("most_crossings"))
+        if w.shape.records_steps:
+            is_due = is_due | (s.recorded >= w.number("most_recorded"))
+        code = f.where(is_due, rules.PAUSED, code)
+    # a step that short is tried once, unless a longer one was tried in vain
+    is_stuck = ((s.h < s.smallest) & ~s.may_grow) | (s.smallest > max_step)
+    stuck = f.where(f.is_finite(s.error), f.whole(rules.STEP_TOO_SMALL), rules.NON_FINITE)
+    code = f.where(is_stuck, stuck, code)
+    code = f.where(s.steps >= w.number("max_steps"), rules.MAX_STEPS, code)
+    status = f.load(w.number("status"))
+    code = f.where(~status.equals(0.0), rules.CANCELLED, code)
+    code = f.where(s.t >= w.number("end_time"), rules.FINISHED, code)
+    code = f.where(s.is_finite, code, rules.NON_FINITE)
+    is_singular = s.unhealthy >= 0
+    s.which = f.where(is_singular, s.unhealthy, s.which)
+    return f.where(is_singular, rules.SINGULAR, code)
+
+
+def _report(w: LoopWriter) -> None:
+    """Let steps report whose samples are taken from several, see `across.py`."""
+    f, s = w.f, w.s
+    is_ready = (s.steps >= NUM_NODES - 1) & (s.steps - s.reported > NUM_NODES // 2)
+    is_ready = is_ready & ~s.is_first
+    is_over = (s.code >= 0) & ~s.code.equals(rules.PAUSED)
+    is_event = s.pending > 0
+    limit = f.where(is_ready, s.steps + (2 - NUM_NODES // 2), f.whole(0))
+    limit = f.where(is_over, s.steps, limit)
+    s.report_limit = f.where(is_event, s.steps + 1, limit)
+    with f.when(s.reported < s.report_limit):
+        report_steps(w, s.report_limit)
+        is_lost = ~s.verdict.equals(ACCEPTED)
+        # where that fails, the run ends before that step
+        with f.when(is_lost):
+            s.code, s.t = s.verdict, Given(f, w.node[0])[0]
+            s.pending = f.whole(0)
+    if w.shape.num_endings:
+        with f.when(s.pending > 0):
+            make_node(w, s.steps + 1, s.event_end)
+            w.copy(w.next, w.y, w.shape.ny)
+            s.steps, s.t = s.steps + 1, s.event_end
+            s.which, s.code = s.pending - 1, f.whole(rules.EVENT)
+
+
+def _step(w: LoopWriter) -> None:
+    """Try a step; take it, or try a shorter one in the next round."""
+    f, s, shape = w.f, w.s, w.shape
+    _aim(w)
+    try_step(w)
+    s.verdict, s.event, s.theta = f.whole(RETRY), f.whole(-1), f.real(1.0)
+    s.t_end = s.t_new
+    s.rough = f.whole(UNKNOWN)
+    with f.when(s.error <= 1.0):
+        is_dense = f.truth(bool(shape.num_events))
+        if shape.has_samples and not shape.is_across and not shape.num_events:
+            is_dense = next_sample(w) < s.t_new
+        s.is_dense = is_dense
+        close_step(w, s.is_dense)
+        if shape.num_events or (shape.has_samples and not shape.is_across):
+            with f.when(s.is_dense & s.verdict.equals(ACCEPTED)):
+                _look_within(w)
+    _go_on(w)
+
+
+def _aim(w: LoopWriter) -> None:
+    """Where the step ends; on the next stop if that is near. Stages do not see a jump there."""
+    f, s = w.f, w.s
+    end, max_step = w.number("end_time"), w.number("max_step")
+    s.h = f.least(f.most(s.h, s.smallest), max_step)
+    s.lands = s.stop - s.t <= f.least(1.01 * s.h, max_step * (1.0 + 1e-9))
+    s.t_new = f.where(s.lands, s.stop, s.t + s.h)
+    s.last = s.t_new
+    if w.shape.has_knots:
+        s.last = f.where(s.lands & (s.stop < end), just_below(w, s.t_new), s.t_new)
+    s.h_try = s.t_new - s.t
+
+
+def _look_within(w: LoopWriter) -> None:
+    """Events and samples of an accepted step, and its state where an event ends the run."""
+    f, s, shape = w.f, w.s, w.shape
+    is_well = prepare_dense(w, s.t, s.h_try, s.last)
+    s.verdict = f.where(is_well, s.verdict, RETRY)
+    with f.when(s.verdict.equals(ACCEPTED)):
+        if shape.num_events:
+            find_events(w)
+            is_ended = s.event >= 0
+            reached = f.least(f.fma(s.theta, s.h_try, s.t), s.t_new)
+            s.t_end = f.where(is_ended, reached, s.t_new)
+        if shape.is_across:
+            with f.when(s.rough.equals(1)):
+                spoil(w)
+            return
+        if shape.has_samples:
+            with f.when(s.verdict.equals(ACCEPTED)):
+                record_within(w, s.t, s.h_try, s.t_end)
+        if shape.num_endings:
+            with f.when((s.event >= 0) & s.verdict.equals(ACCEPTED)):
+                find_state(w, s.t, s.h_try, s.theta, s.t_end)
+                with f.when(s.verdict.equals(ACCEPTED)):
+                    w.copy(w.point, w.next, shape.ny)
+                    if shape.is_batch:
+                        note_time(w, s.event, s.t_end)
+                    else:
+                        record(w, s.t_end, w.next)
+
+
+def _go_on(w: LoopWriter) -> None:
+    """Make the end of an accepted step the new state; choose the next step."""
+    f, s, shape = w.f, w.s, w.shape
+    is_lost, is_taken = s.verdict.equals(RETRY), s.verdict.equals(ACCEPTED)
+    s.code = f.where(s.verdict >= 0, s.verdict, s.code)
+    if shape.is_across and shape.num_endings:
+        # the steps before it report first
+        with f.when(is_taken & (s.event >= 0)):
+            s.pending, s.event_theta = s.event + 1, s.theta
+            s.event_step, s.event_last, s.event_end = s.h_try, s.last, s.t_end
+        is_taken = is_taken & (s.event < 0)
+    s.is_taken = is_taken
+    with f.when(s.is_taken):
+        _accept(w)
+    with f.when(is_lost):
+        s.rejections = s.rejections + 1
+        if shape.method == RK4:
+            s.code = f.whole(rules.NON_FINITE)
+        else:
+            # one that was accepted and then found wanting is as good as one with no error known
+            s.error = f.where(s.error <= 1.0, np.inf, s.error)
+            s.h = next_step(w, s.error, f.truth(False))
+            s.may_grow = f.truth(False)
+
+
+def _accept(w: LoopWriter) -> None:
+    f, s, shape = w.f, w.s, w.shape
+    n = shape.ny
+    s.t, s.steps, s.is_first = s.t_end, s.steps + 1, f.truth(False)
+    if shape.is_across:
+        rates = next_row(w)
+        make_node(w, s.steps, s.t)
+        w.copy(rates, w.K(0), n)
+    else:
+        w.copy(next_row(w), w.K(0), n)
+    w.copy(w.next, w.y, n)
+    if not shape.is_batch:
+        status = w.vector("status")
+        status[1], status[2] = s.t, f.to_real(s.steps)
+    if shape.records_steps:
+        _record_step(w)
+    if shape.num_endings and not shape.is_across:
+        with f.when(s.event >= 0):
+            s.code, s.which = f.whole(rules.EVENT), s.event
+    if shape.method != RK4:
+        is_known = ~s.lands | (s.h_try > SHORT * s.h)
+        with f.when(is_known & (s.event < 0)):
+            following = next_step(w, s.error, s.may_grow)
+            s.h = f.where(s.lands, f.most(s.h, following), following)
+    s.may_grow = f.truth(True)
+    s.is_stale = s.lands & (s.t < w.number("end_time"))
+
+
+def _record_step(w: LoopWriter) -> None:
+    """Keep the end of a step."""
+    f, s, n = w.f, w.s, w.shape.ny
+    w.vector("step_times")[s.recorded] = s.t
+    w.copy(w.y, Array(f, f.offset(w.number("step_states"), s.recorded * n)), n)
+    s.recorded = s.recorded + 1
+
+
+def _finish(w: LoopWriter) -> None:
+    """Leave what a trajectory has come to; take the next one."""
+    f, s, shape = w.f, w.s, w.shape
+    n, index = shape.ny, s.index
+    w.vector("codes", WHOLE)[index], w.vector("which", WHOLE)[index] = s.code, s.which
+    w.vector("times")[index] = s.t
+    w.vector("steps_left")[index] = f.least(s.h, w.number("max_step"))
+    for name in ("steps", "rejections", "evaluations", "filled"):
+        w.vector(f"num_{name}", WHOLE)[index] = getattr(s, name)
+    states = w.vector("states")
+    for k in f.each(n):
+        states[index * n + k] = w.y[k]
+    if shape.is_batch:
+        find_inputs(w, s.t, w.y)
+        find_columns(w, s.t, w.y)
+        final = w.vector("final")
+        for k in range(shape.num_columns):
+            final[index * shape.num_columns + k] = w.values[k]
+        for k in range(shape.num_angles):
+            place = shape.num_parameters - shape.num_angles + k
+            w.vector("angles")[index * shape.num_angles + k] = w.own_parameters[place]
+        s.code, s.index = f.whole(NEW), _take(w)
+        return
+    w.vector("num_crossings", WHOLE)[0] = s.crossings
+    if shape.records_steps:
+        w.vector("num_recorded", WHOLE)[0] = s.recorded
+    with f.when(~s.code.equals(rules.PAUSED)):
+        s.index = f.whole(-1)

@@ -1,0 +1,65 @@
+"""States brought back on the constraints by Newton's method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noslip.engines.flow import Array, Value
+from noslip.simulation.loop.rates import find_inputs
+from noslip.simulation.loop.writer import LoopWriter
+from noslip.simulation.rules import (
+    MAX_PROJECTIONS,
+    NON_FINITE,
+    PROJECTION_FAILED,
+    ROUNDING,
+    SURELY,
+)
+
+
+def project(w: LoopWriter, t: Value, x: Array) -> Value:
+    """Bring x on the constraints with the inputs found; number of corrections.
+
+    Or −PROJECTION_FAILED where they do not bring it there, −NON_FINITE where they are no numbers.
+    """
+    w.s.corrections = w.subroutine(newton, t, x)
+    return w.s.corrections
+
+
+def newton(w: LoopWriter, t: Value, x: Array) -> Value:
+    """Newton's method, at most MAX_PROJECTIONS steps of it."""
+    f, s, nx = w.f, w.s, w.shape.nx
+    limit = w.number("projection")
+    s.largest, s.residual = f.real(1.0), f.real(np.inf)
+    s.corrections = f.whole(0)
+    for i in f.rows(nx):
+        s.largest = f.most(s.largest, f.largest(f.abs(x[i])))
+    with f.repeat() as loop:
+        w.call("project", t, x, w.inputs, w.newton)
+        residual, before = w.newton[nx], s.residual
+        # Newton's method squares a small residual; one that no longer halves is the rounding of
+        # large coordinates, such as the angle of a wheel after many turns
+        is_rounding = (before < 2.0 * residual) & (2.0 * residual <= ROUNDING * s.largest)
+        loop.leave((residual <= limit) | ((s.corrections > 2) & is_rounding))
+        is_well = w.all_finite(w.newton, nx)
+        s.corrections = f.where(is_well, s.corrections, -NON_FINITE)
+        loop.leave(~is_well)
+        w.copy(w.newton, x, nx)
+        s.residual, s.corrections = residual, s.corrections + 1
+        loop.leave(residual * residual <= SURELY * limit)
+        is_vain = s.corrections >= MAX_PROJECTIONS
+        s.corrections = f.where(is_vain, -PROJECTION_FAILED, s.corrections)
+        loop.leave(is_vain)
+    return s.corrections
+
+
+def settle(w: LoopWriter, t: Value, y: Array) -> Value:
+    """Project a reported state and find its inputs; as `project`."""
+    f, s = w.f, w.s
+    find_inputs(w, t, y)
+    if not w.shape.has_projection:
+        return f.whole(0)
+    corrections = project(w, t, y)
+    if w.shape.has_generator:
+        with f.when(corrections > 0):
+            find_inputs(w, t, y)
+    return s.corrections

@@ -1,0 +1,100 @@
+"""Inputs, rates and health at a time and state, and what inputs do at a knot."""
+
+from __future__ import annotations
+
+from noslip.engines.flow import WHOLE, Array, Value
+from noslip.simulation.loop.writer import LoopWriter
+
+
+def find_inputs(w: LoopWriter, t: Value, y: Array) -> None:
+    """Inputs at (t, y) and the rates of the law's states, into w.inputs."""
+    f, shape = w.f, w.shape
+    for k in range(shape.num_tables):
+        segment = w.segments[k]
+        c, starts = w.vector("coefficients"), w.vector("segment_starts")
+        r = t - starts[segment]
+        c0, c1, c2, c3 = (c[segment * 4 + power] for power in range(4))
+        value = f.fma(f.fma(f.fma(c0, r, c1), r, c2), r, c3)
+        target = f.load(f.offset(w.number("targets"), k, WHOLE), WHOLE)
+        w.base[target] = value
+    if shape.has_generator:
+        w.call("generator", t, y, w.base, w.inputs)
+
+
+def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
+    """Rates [ẋ; ż] at (t, y) into out; where the health values are."""
+    find_inputs(w, t, y)
+    w.call("rates", t, y, w.inputs, out)
+    behind, nz = out.part(w.shape.nx), w.shape.nz
+    if not w.is_subroutine:
+        w.s.evaluations = w.s.evaluations + 1
+    if not nz:
+        return behind
+    # the function has put the health values where ż goes
+    w.copy(behind, w.health, w.shape.num_health)
+    w.copy(w.inputs.part(w.shape.num_inputs), behind, nz)
+    return w.health
+
+
+def take_sides(w: LoopWriter, health: Array) -> None:
+    """Let every floor be on the side of zero where the health value is now."""
+    floors = w.vector("floors")
+    for k in w.f.each(w.shape.num_health):
+        w.sides[k] = w.f.copysign(floors[k], health[k])
+
+
+def is_healthy(w: LoopWriter, health: Array, share: float) -> Value:
+    """Whether all health values are on the far side of a share of their floors; nan is not."""
+    f, s = w.f, w.s
+    s.is_well = f.truth(True)
+    for k in f.each(w.shape.num_health):
+        floor = w.sides[k]
+        s.is_well = s.is_well & (health[k] * floor >= share * floor * floor)
+    return s.is_well
+
+
+def first_unhealthy(w: LoopWriter, health: Array) -> Value:
+    """Index of the first health value that is nearer to zero than its floor, or −1."""
+    f, s = w.f, w.s
+    s.found = f.whole(-1)
+    for k in f.each(w.shape.num_health):
+        floor = w.sides[k]
+        is_well = health[k] * floor >= floor * floor
+        s.found = f.where((s.found >= 0) | is_well, s.found, f.of(k, WHOLE))
+    return s.found
+
+
+def enter_segments(w: LoopWriter) -> None:
+    """Choose the segment of every table that holds from the time of the lane on."""
+    f, s, shape = w.f, w.s, w.shape
+    starts, ends = w.vector("segment_starts"), w.vector("end_segments", WHOLE)
+    for k in range(shape.num_tables):
+        after = ends[table_set(w) * shape.num_tables + k]
+        with f.repeat() as loop:
+            following = w.segments[k] + 1
+            loop.leave(following >= after)
+            loop.leave(starts[following] > s.t + s.smallest)
+            w.segments[k] = following
+
+
+def table_set(w: LoopWriter) -> Value:
+    """Which set of tables a lane's trajectory uses."""
+    if not w.shape.is_batch:
+        return w.f.whole(0)
+    return w.vector("table_sets", WHOLE)[w.s.index]
+
+
+def update_generator(w: LoopWriter) -> None:
+    """Let the law set its states anew at each update time up to now."""
+    f, s, nx, nz = w.f, w.s, w.shape.nx, w.shape.nz
+    times = w.vector("update_times")
+    with f.repeat() as loop:
+        loop.leave(s.updates >= w.number("num_updates"))
+        due = times[s.updates]
+        loop.leave(due > s.t + s.smallest)
+        # what was due before this segment began was done then
+        with f.when(due >= s.begin - s.smallest):
+            find_inputs(w, s.t, w.y)
+            w.call("update", s.t, w.y, w.base, w.point)
+            w.copy(w.point, w.y.part(nx), nz)
+        s.updates = s.updates + 1

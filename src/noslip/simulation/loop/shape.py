@@ -1,0 +1,128 @@
+"""What the text of a loop depends on, and the record that tells a run the rest.
+
+A `Shape` is known when the loop is printed: sizes, and which parts there are. One loop serves all
+systems of the same shape. Functions, vectors, times and tolerances are known when it runs, from a
+record of 64-bit words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from noslip.engines.flow import ONE, Target
+from noslip.simulation import rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a loop is printed for.
+
+    Parameters
+    ----------
+    target : lanes, and where arrays lie.
+    method : ``rules.DOP853`` or ``rules.RK4``.
+    nx, nz : states of the mechanism, and of the law that gives the inputs.
+    num_health : values that must stay away from zero.
+    num_inputs : of the mechanism.
+    num_base, num_tables : numbers that the law is given, and how many of them tables drive.
+    is_batch : whether there are many trajectories, each with parameters of its own, and columns of
+        them are kept; else there is one, whose functions take parameters from where they are
+        given, and states and inputs are kept.
+    num_parameters : of all functions of a batch.
+    num_events, num_endings, num_angles : values whose crossings are looked for, the first of them
+        that end a run, the last of them that are angles which go on.
+    num_columns : values kept of samples of a batch.
+    keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
+    has_generator, has_update, has_projection : which functions there are.
+    has_knots : whether steps must end on given times.
+    has_samples : whether states within steps are asked for.
+    is_across : whether samples are taken from several steps, see `across.py`.
+    records_steps : whether the end of every step is kept.
+    """
+
+    target: Target = ONE
+    method: int = rules.DOP853
+    nx: int
+    nz: int = 0
+    num_health: int = 0
+    num_inputs: int = 0
+    num_base: int = 0
+    num_tables: int = 0
+    is_batch: bool = False
+    num_parameters: int = 0
+    num_events: int = 0
+    num_endings: int = 0
+    num_angles: int = 0
+    num_columns: int = 0
+    keeps: tuple[str, ...] = ()
+    has_generator: bool = False
+    has_update: bool = False
+    has_projection: bool = False
+    has_knots: bool = False
+    has_samples: bool = False
+    is_across: bool = False
+    records_steps: bool = False
+
+    @property
+    def ny(self) -> int:
+        """All states."""
+        return self.nx + self.nz
+
+    @property
+    def row(self) -> int:
+        """Numbers of a row of K: rates, and behind ẋ the health values."""
+        return self.nx + max(self.nz, self.num_health)
+
+    @property
+    def num_crossings(self) -> int:
+        """Events that do not end a run."""
+        return self.num_events - self.num_endings - self.num_angles
+
+
+_FUNCTIONS = ("rates", "generator", "update", "project", "events", "columns")
+_GIVEN = (
+    # trajectories to do, and how many were taken; the memory that stays with the run
+    *("queue", "counter"),
+    # by trajectory: state, time, step and samples done at the start of this segment
+    *("starts", "start_times", "start_steps", "start_filled"),
+    # parameters of the functions, and base inputs; rows with a distance, 0 if all share one
+    *("parameters", "generator_parameters", "event_parameters", "base"),
+    # by trajectory which set of tables drives its base inputs (0: all the first); a set's knots are
+    # knots[knot_offsets[set]:…]; its table k has segments first_segments[set num_tables + k] up to
+    # end_segments, each c₀ s³ + c₁ s² + c₂ s + c₃ with s = t − its start, for base input targets[k]
+    *("table_sets", "knot_offsets", "knots", "first_segments", "end_segments"),
+    *("segment_starts", "coefficients", "targets"),
+    *("update_times", "sample_times", "directions", "absolute", "floors"),
+)
+_LEFT = (
+    # cancel request; of one run also the time reached and the steps taken
+    "status",
+    # by trajectory: ending and which event or health value, where it ended, what it took
+    *("codes", "which", "times", "steps_left", "num_steps", "num_rejections", "num_evaluations"),
+    *("num_filled", "states"),
+    # samples of one run, with room for one more at an event; its crossings: event, time and state;
+    # the ends of its steps
+    *("recorded_times", "recorded_states", "recorded_inputs", "crossings", "num_crossings"),
+    *("step_times", "step_states", "num_recorded"),
+    # by trajectory and column
+    *("final", "minimum", "maximum", "samples"),
+    # by trajectory and event: how often, and the first times
+    *("event_counts", "event_times"),
+    # by trajectory: angles that events follow, where they were last looked at
+    "angles",
+)
+_SIZES = (
+    *("queue_length", "parameter_stride", "base_stride"),
+    *("num_updates", "num_samples", "max_steps", "max_events"),
+    # a run pauses after so many steps (0: never), and when there is no room for more crossings or
+    # ends of steps
+    *("pause", "most_crossings", "most_recorded"),
+)
+ADDRESSES = (*_FUNCTIONS, *_GIVEN, *_LEFT)
+INTEGERS = (*ADDRESSES, *_SIZES)
+REALS = ("end_time", "max_step", "relative", "projection")
+#: The record: words, then numbers.
+SETUP = np.dtype([(name, np.int64) for name in INTEGERS] + [(name, np.float64) for name in REALS])
+PLACES = {name: k for k, name in enumerate((*INTEGERS, *REALS))}

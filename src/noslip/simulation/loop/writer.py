@@ -1,0 +1,267 @@
+"""`LoopWriter`: the function in the making, its variables and arrays, and what it is given.
+
+Letters are those of ``dop853``: K holds the rates of the stages, a row for each, F the terms of the
+dense output. What a lane knows from round to round are variables that are declared here; all others
+are of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from noslip.engines.flow import PLACE, REAL, TRUTH, WHOLE, Array, Flow, Given, Value
+from noslip.engines.lanes import vector_type
+from noslip.simulation.dop853 import NUM_DENSE_TERMS
+from noslip.simulation.loop.hermite import NUM_NODES
+from noslip.simulation.loop.shape import ADDRESSES, PLACES, Shape
+from noslip.simulation.rules import NUM_ROWS
+
+#: Codes of a lane besides the endings of `rules`: it takes a trajectory, goes on, or has none.
+NEW, GOES_ON, IDLE = -3, -2, -4
+
+_REALS = ("t", "h", "error", "density", "mean", "begin", "smallest", "stop")
+_WHOLES = (
+    *("index", "code", "which", "steps", "rejections", "evaluations", "filled", "knot"),
+    *("knot_end", "updates", "unhealthy", "reported", "crossings", "recorded", "pending"),
+)
+_TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
+#: Of the event that ends a run, until the steps before it have reported, see `across.py`.
+_PENDING = ("event_theta", "event_step", "event_last", "event_end")
+
+
+class LoopWriter:
+    """Writes a loop of a shape.
+
+    Attributes
+    ----------
+    f : the function.
+    s : its variables.
+    given : numbers and addresses of the record.
+    """
+
+    def __init__(self, shape: Shape, subroutines: dict[str, str] | None = None) -> None:
+        self.shape = shape
+        self.subroutines = {} if subroutines is None else subroutines  # texts by name
+        self.is_subroutine = subroutines is not None
+        self._returned: dict[str, Value] = {}
+        f = self.f = Flow(shape.target)
+        self.s = f.variables()
+        self.s.declare(REAL, *_REALS, *_PENDING)
+        self.s.declare(WHOLE, *_WHOLES)
+        self.s.declare(TRUTH, *_TRUTHS)
+        self.setup = f.value("%setup", PLACE, 1)
+        self._loaded: dict[str, Value] = {}
+        n, row = shape.ny, shape.row
+        # what a paused run keeps besides its arrays
+        self.kept = f.array(1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS), WHOLE)
+        self.time = f.array(1, is_scratch=True)
+        if shape.is_across:
+            self.node_size = 2 + 2 * n + NUM_ROWS * row
+            self.nodes = f.array(NUM_NODES * self.node_size)
+            self.node = f.local(PLACE)
+            self.stencil = f.array(5 * NUM_NODES + 1)
+        else:
+            self._y = f.array(n)
+            self._end = f.array(n, is_scratch=True)
+            self._k0 = f.array(row)
+            self._K = f.array((NUM_ROWS - 1) * row, is_scratch=True)
+        self.next = f.array(n)
+        self.stage, self.point, self.other = (f.array(n, is_scratch=True) for _ in range(3))
+        self.F = f.array(NUM_DENSE_TERMS * n, is_scratch=True)
+        self.newton = f.array(shape.nx + 1, is_scratch=True)
+        self.health = f.array(shape.num_health)
+        self.sides = f.array(shape.num_health)
+        self.before = f.array(shape.num_events)
+        self.after, self.at_end, self.probe = (
+            f.array(shape.num_events, is_scratch=True) for _ in range(3)
+        )
+        self.segments = f.array(shape.num_tables, WHOLE)
+        self.values = f.array(shape.num_columns, is_scratch=True)
+        self._own_parameters = f.array(shape.num_parameters)
+        self._own_base = f.array(shape.num_base)
+        self._own_inputs = f.array(shape.num_inputs + shape.nz, is_scratch=True)
+
+    # what is given
+    def number(self, name: str) -> Value:
+        """A number or size of the record, the same for all lanes."""
+        if name not in self._loaded:
+            kind = REAL if PLACES[name] >= PLACES["end_time"] else WHOLE
+            kind = PLACE if name in ADDRESSES else kind
+            # at the head of the function, so that every branch may read it
+            f, place = self.f, f"%{name}_at"
+            f.head.append(f"  {place} = getelementptr i64, ptr %setup, i64 {PLACES[name]}")
+            f.head.append(f"  %{name} = load {kind}, ptr {place}, align 8")
+            self._loaded[name] = f.value(f"%{name}", kind, 1)
+        return self._loaded[name]
+
+    def vector(self, name: str, kind: str = REAL) -> Given:
+        """Numbers that the record points to."""
+        return Given(self.f, self.number(name), kind)
+
+    # vectors of a lane
+    @property
+    def y(self) -> Array:
+        """State where the step starts."""
+        return self._in_node(2) if self.shape.is_across else self._y
+
+    @property
+    def end(self) -> Array:
+        """State at the end of the step, before a projection."""
+        return self._in_node(2 + self.shape.ny) if self.shape.is_across else self._end
+
+    def K(self, k: int | Value) -> Array:
+        """Row k of K: the rates of a stage."""
+        row = self.shape.row
+        if self.shape.is_across:
+            return self._in_node(2 + 2 * self.shape.ny).part(k * row)
+        if isinstance(k, int) and k == 0:
+            return self._k0
+        return self._K.part((k - 1) * row)
+
+    def _in_node(self, place: int) -> Array:
+        # a subroutine works on one node
+        node = self.f.value("%node", PLACE, 1) if self.is_subroutine else self.node[0]
+        return Array(self.f, node).part(place)
+
+    @property
+    def base(self) -> Array:
+        """Base inputs of a lane: numbers, or what tables make of them."""
+        if self.shape.is_batch:
+            return self._own_base
+        return Array(self.f, self.number("base"))
+
+    @property
+    def inputs(self) -> Array:
+        """Inputs of the mechanism and rates of the law's states."""
+        return self._own_inputs if self.shape.has_generator else self.base
+
+    def parameters(self, name: str) -> Array:
+        """Parameters of a function."""
+        if self.shape.is_batch:
+            return self._own_parameters
+        words = {"generator": "generator_parameters", "update": "generator_parameters"}
+        words |= {"events": "event_parameters"}
+        return Array(self.f, self.number(words.get(name, "parameters")))
+
+    @property
+    def own_parameters(self) -> Array:
+        """Where a lane keeps its own parameters."""
+        return self._own_parameters
+
+    def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
+        """Call a function of the system: f(t, x, u, p) into out."""
+        self.time[0] = t
+        places = [self.time, x, u, self.parameters(name), out]
+        function = f"@{name}" if self.f.target.on_stack else self.number(name).name
+        self.f.invoke(function, [array.place for array in places])
+
+    def copy(self, source: Array, target: Array, count: int) -> None:
+        """Copy numbers of each lane."""
+        for i in self.f.rows(count):
+            target[i] = source[i]
+
+    def all_finite(self, x: Array, count: int) -> Value:
+        """Whether so many numbers are finite."""
+        f, s = self.f, self.s
+        s.off = f.real(0.0)
+        for i in f.rows(count):
+            s.off = s.off + f.total(x[i] - x[i])
+        return s.off.equals(0.0)
+
+    # subroutines
+    def subroutine(
+        self, body: Callable[..., Value | None], *arguments: Value | Array, evaluations: int = 0
+    ) -> Value:
+        """What a part of the loop returns that is written once and called from several places.
+
+        It works on the same arrays and in the same lanes, and has its own variables. Where arrays
+        lie on the stack it is written out where it is called.
+
+        Parameters
+        ----------
+        body : of a writer and the arguments.
+        evaluations : how often it evaluates the rates.
+        """
+        f, name = self.f, body.__name__.strip("_")
+        if f.target.on_stack:
+            found = body(self, *arguments)
+            return f.truth(True) if found is None else found
+        if name not in self.subroutines:
+            self.subroutines[name] = ""  # one that it calls may call others
+            self.subroutines[name] = self._written(name, body, arguments)
+        given = [a.place if isinstance(a, Array) else a for a in arguments]
+        returned = self._returned[name]
+        listed = ", ".join(["ptr %setup", "ptr %work", *(v.typed for v in self._context(given))])
+        call = f"call {vector_type(returned.width, returned.kind)} @{name}({listed})"
+        if evaluations:
+            self.s.evaluations = self.s.evaluations + evaluations
+        return f.emit(call, returned.kind, returned.width)
+
+    def _context(self, given: list[Value]) -> list[Value]:
+        """Arguments of a subroutine: its node, the lanes that are in this branch, its own."""
+        f = self.f
+        context = [self.node[0]] if self.shape.is_across else []
+        if f.lanes > 1:
+            context.append(f.mask if f.mask is not None else f.truth(True))
+        return context + given
+
+    def _written(
+        self, name: str, body: Callable[..., Value | None], arguments: Sequence[Value | Array]
+    ) -> str:
+        """The text of a subroutine."""
+        w = LoopWriter(self.shape, self.subroutines)
+        w._returned = self._returned
+        f, context = w.f, []
+        if self.shape.is_across:
+            context.append("ptr %node")
+            w.node[0] = f.value("%node", PLACE, 1)
+        if f.lanes > 1:
+            context.append(f"{vector_type(f.lanes, TRUTH)} %mask")
+            f.mask, f.depth = f.value("%mask", TRUTH, f.lanes), 1
+        given: list[Value | Array] = []
+        for k, argument in enumerate(arguments):
+            value = argument.place if isinstance(argument, Array) else argument
+            own = f.value(f"%a{k}", value.kind, value.width)
+            context.append(own.typed)
+            if isinstance(argument, Array):
+                given.append(Array(f, own, argument.kind, argument.depth))
+            else:
+                given.append(own)
+        found = body(w, *given)
+        found = f.truth(True) if found is None else found
+        self._returned[name] = found
+        self.f.declared |= f.declared
+        returned = vector_type(found.width, found.kind)
+        frame = ' "frame-pointer"="all"' if f.lanes > 1 else ""
+        listed = ", ".join(["ptr %setup", "ptr %work", *context])
+        head = f"define internal {returned} @{name}({listed}) nounwind noinline{frame} {{"
+        return "\n".join([head, "start:", *f.head, *f.lines, f"  ret {found.typed}", "}"])
+
+    # pausing
+    def save(self, flag: int) -> None:
+        """Keep all variables in memory, and whether the run goes on from there."""
+        f = self.f
+        self.kept[0] = f.whole(flag)
+        if flag:
+            for k, (array, kind) in enumerate(self._persistent(), 1):
+                value = array[0]
+                if kind == REAL:
+                    value = f.bits(value)
+                elif kind == TRUTH:
+                    value = f.to_whole(value)
+                self.kept[k] = value
+
+    def restore(self) -> None:
+        """Take all variables from memory."""
+        f = self.f
+        for k, (array, kind) in enumerate(self._persistent(), 1):
+            value = self.kept[k]
+            if kind == REAL:
+                value = f.from_bits(value)
+            elif kind == TRUTH:
+                value = ~value.equals(0)
+            array[0] = value
+
+    def _persistent(self) -> list[tuple[Array, str]]:
+        arrays = [self.s.place(name) for name in (*_REALS, *_PENDING, *_WHOLES, *_TRUTHS)]
+        return [(array, array.kind) for array in arrays]

@@ -1,1 +1,0 @@
-"""One trajectory: the native loop of `simulate`."""
