@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -112,10 +112,57 @@ def compile_batch(
     start_time, end_time : s.
     lanes : numbers in a vector; 1 for scalar code.
     """
+    key = (
+        *("batch", tuple(columns), tuple(events.items()), lanes, tuple(request.numbers)),
+        *(tuple(request.definitions.items()), tuple(request.traced.items())),
+    )
+
+    def make() -> _Functions:
+        return _functions(system, request, columns, events, lanes)
+
+    # a law, and a CasADi function, may be another object with the same name the next time
+    is_text = all(isinstance(spec, str) for spec in request.traced.values())
+    made = system.kept(key, make) if is_text and request.law is None else make()
+    update_times = _update_times(made.generator, start_time, end_time)
+    entries = [] if made.generator is not None else _table_entries(system, request)
+    return BatchCode(
+        system=system,
+        functions=made.addresses,
+        units=made.units,
+        parameters=_parameter_rows(request, made.generator, made.num_angles),
+        base_inputs=_base_rows(system, request),
+        tables=_table_sets(entries, request.count, update_times, start_time, end_time),
+        generator=made.generator,
+        update_times=update_times,
+        inputs_program=made.inputs_program,
+        num_angles=made.num_angles,
+        _kept=made.kept,
+    )
+
+
+class _Functions(NamedTuple):
+    """What batches with the same columns, events and texts share."""
+
+    addresses: dict[str, int]
+    units: Mapping[str, str]
+    generator: InputGenerator | None
+    inputs_program: Program | None
+    num_angles: int
+    kept: tuple[Any, ...]
+
+
+def _functions(
+    system: System,
+    request: Request,
+    columns: Sequence[str],
+    events: Mapping[str, str],
+    lanes: int,
+) -> _Functions:
+    """Trace and compile all functions of a request."""
     generator = request.law.generator(system) if request.law else None
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
-    traced, entries = _inputs(system, request, definitions, generator)
+    traced = _traced_inputs(system, request, definitions, generator)
     units, columns_traced = trace_columns(system, columns, generator, definitions)
     expressions: dict[str, ca.SX] = {"columns": columns_traced}
     near = ca.SX(0, 1)
@@ -133,20 +180,13 @@ def compile_batch(
         for name, expression in expressions.items()
     }
     own, motion = _compile(list(programs.values()), lanes), _motion(system, lanes)
-    functions = {name: function.address for name, function in (own | motion).items()}
-    update_times = _update_times(generator, start_time, end_time)
-    return BatchCode(
-        system=system,
-        functions=functions,
+    return _Functions(
+        addresses={name: function.address for name, function in (own | motion).items()},
         units=units,
-        parameters=_parameter_rows(request, generator, near.shape[0]),
-        base_inputs=_base_rows(system, request),
-        tables=_table_sets(entries, request.count, update_times, start_time, end_time),
         generator=generator,
-        update_times=update_times,
         inputs_program=programs.get("generator"),
         num_angles=near.shape[0],
-        _kept=(own, motion),
+        kept=(own, motion),
     )
 
 
@@ -189,30 +229,39 @@ def _program(
 Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one or one for each
 
 
-def _inputs(
+def _traced_inputs(
     system: System,
     request: Request,
     definitions: Mapping[str, str | ca.SX],
     generator: InputGenerator | None,
-) -> tuple[dict[int, ca.SX], list[Entry]]:
-    """Traced inputs by place, and the tables of the others."""
+) -> dict[int, ca.SX]:
+    """Traced inputs by place."""
     names = [q.name for q in system.inputs]
     if generator is not None:
-        return {names.index(name): e for name, e in generator.inputs.items()}, []
-    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+        return {names.index(name): e for name, e in generator.inputs.items()}
     traced: dict[int, ca.SX] = {}
     for name, spec in request.traced.items():
-        k = names.index(name)
-        offset = num_w if k >= num_u else 0
+        k, offset = _place(system, names, name)
         traced |= traced_entries(system, spec, k, offset, name, definitions)
+    return traced
+
+
+def _place(system: System, names: list[str], name: str) -> tuple[int, int]:
+    """Place of an input, and how far behind it its rate is."""
+    k = names.index(name)
+    return k, len(system.model.speed_inputs) if k >= len(system.model.inputs) else 0
+
+
+def _table_entries(system: System, request: Request) -> list[Entry]:
+    """Inputs that are tables, and their rates."""
+    names = [q.name for q in system.inputs]
     entries: list[Entry] = []
     for name, tables in request.tables.items():
-        k = names.index(name)
-        offset = num_w if k >= num_u else 0
+        k, offset = _place(system, names, name)
         found = [table_entries(system, table, k, offset, name) for table in tables]
         for place, (target, _, _) in enumerate(found[0]):
             entries.append((target, tuple((f[place][1], f[place][2]) for f in found)))
-    return traced, entries
+    return entries
 
 
 def _table_sets(
