@@ -1,7 +1,4 @@
-"""Whether the rows and the independent speeds of a system still serve, and better ones if not.
-
-Both were chosen for the nominal parameters at generic configurations. A run may have others.
-"""
+"""Whether the rows of a system, chosen for the nominal parameters, still serve with others."""
 
 from __future__ import annotations
 
@@ -10,32 +7,10 @@ from collections import deque
 from collections.abc import Mapping
 
 import casadi as ca
-import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.kinematics.basis import independent_columns, independent_rows
-from noslip.simulation.runner import NativeResult
-
-
-def other_basis(system: System, result: NativeResult, values: Array) -> System | None:
-    """The system in the best speeds where the run stopped, or None if there are none."""
-    health = system.health[result.index]
-    if health.kind != "basis":
-        return None
-    kin = system.kinematics
-    q = result.state[: len(system.coordinates)]
-    probe = dataclasses.replace(kin.probe, params=values)
-    chosen = independent_columns(probe, kin.kept, [(result.time, q)])
-    names = tuple(kin.speeds[k].name for k in chosen)
-    if names == tuple(s.name for s in kin.independent_speeds):
-        return system
-    A = probe.matrix(q, result.time)[0][list(kin.kept)]
-    dependent = [k for k in range(kin.num_speeds) if k not in chosen]
-    A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
-    if np.linalg.svd(A[:, dependent], compute_uv=False)[-1] < 1e-8:
-        return None
-    return system.in_speeds(names)
+from noslip.kinematics.basis import independent_rows
 
 
 def check_redundant_rows(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -21,11 +22,10 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
-from noslip.simulation import rules
-from noslip.simulation.basis import check_redundant_rows, other_basis
+from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.begin import begin, state_at
 from noslip.simulation.checks import check_named, check_run, sample_times
-from noslip.simulation.events import compile_events
+from noslip.simulation.events import Watched, compile_events
 from noslip.simulation.guards import broken_guard
 from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
@@ -34,6 +34,7 @@ from noslip.simulation.molds import mold_of
 from noslip.simulation.plan import Numbers
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.segments import Leg, Place, carried, drive, tree_speeds
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.simulation.undefined import undefined_input
@@ -134,56 +135,39 @@ def simulate(
     plan = plan_inputs(system, inputs, values, definitions)
     started = begin(system, plan, start, start_time, values)
     state = state_at(system, started.q, started.eta, started.mu, plan)
-    end_time = start_time + duration
-
+    motion = _Motion(
+        system=system,
+        start=started,
+        times=times,
+        end_time=start_time + duration,
+        values=values,
+        inputs=inputs,
+        definitions=definitions,
+        stop=stop,
+        events=events,
+        method=method,
+        rtol=rtol,
+        atol=float(atol),
+        max_step=max_step,
+        max_steps=max_steps,
+        progress=progress,
+        cancel=cancel,
+        plan=plan,
+    )
     segments: list[Segment] = []
-    steps = rejections = evaluations = 0
-    t, h, done = start_time, step, 0
-    here, here_plan, is_best = system, plan, False
-    while True:
-        watched = compile_events(here, stop, events, definitions)
-        if watched.num_angles and not segments:
-            angles = np.zeros(watched.num_angles)
-        numbers = Numbers(
-            start_time=t,
-            end_time=end_time,
-            start_state=state,
-            sample_times=times[done:],
-            parameters=values,
-            generator_parameters=here_plan.parameters,
-            event_parameters=np.concatenate([angles, values]) if watched.num_angles else values,
-            base_inputs=here_plan.base,
-            absolute_tolerance=_absolute(
-                here.num_states, here.does_work, here_plan.num_states, float(atol)
-            ),
-            relative_tolerance=rtol,
-            projection_tolerance=PROJECTION_TOLERANCE,
-            step=h,
-            max_step=max_step,
-            max_steps=max_steps - steps,
-        )
-        numbers.check()
-        mold = mold_of(here, here_plan, watched, method, is_best, numbers, start_time)
-        memory = mold.cast(numbers)
-        result = run_memory(memory, t, end_time, progress, cancel)
-        if watched.num_angles:
-            angles = memory.event_parameters[: watched.num_angles]
-        steps += result.steps
-        rejections += result.rejections
-        evaluations += result.evaluations
-        following = other_basis(here, result, values) if result.code == rules.SINGULAR else None
-        goes_on = following is not None and not (following is here and is_best)
-        segments.append(_segment(here, here_plan, result, goes_on))
-        done += len(segments[-1].t)
-        t, h = result.time, result.step
-        if following is None or not goes_on:
-            break
-        # speeds that fail at the start itself do not tell it
-        v = started.v if t == start_time else _speeds(here, here_plan, result, values)
-        state = _carried(here, following, result.state, v)
-        # where no other speeds are better, the run goes on in these as long as they can be trusted
-        here, is_best = following, following is here
-        here_plan = plan_inputs(here, inputs, values, definitions)
+    counts = np.zeros(3, dtype=int)
+    for driven in drive(
+        Place(system),
+        Leg(start_time, state, step),
+        motion.end_time,
+        motion.run,
+        motion.carry,
+        values,
+    ):
+        result, here = driven.result, driven.place.system
+        counts += (result.steps, result.rejections, result.evaluations)
+        segments.append(_segment(here, motion.plan, result, driven.goes_on))
+        motion.done += len(segments[-1].t)
     _raise_callback_failure(segments, system)
     trajectory = assemble(
         system,
@@ -194,19 +178,21 @@ def simulate(
         started,
         stop,
         events,
-        (steps, rejections, evaluations),
+        counts.tolist(),
         reactions,
         rtol,
         atol,
         method,
     )
-    if watched.notes:
-        trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + watched.notes)
+    if motion.watched.notes:
+        notes = trajectory.notes + motion.watched.notes
+        trajectory = dataclasses.replace(trajectory, notes=notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
-    told = broken_guard(here, here_plan.generator, t, result.state, here_plan.parameters)
+    last, t = motion.plan, result.time
+    told = broken_guard(here, last.generator, t, result.state, last.parameters)
     if told is None and trajectory.ending in _MAYBE_UNDEFINED:
-        told = undefined_input(here, here_plan, t, result.state, result.step, values)
+        told = undefined_input(here, last, t, result.state, result.step, values)
     if on_failure == "raise":
         told = told or Fault(
             trajectory.message,
@@ -220,6 +206,80 @@ def simulate(
     return trajectory
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Motion:
+    """A run as segments need it: what is asked for, and what is known on the way.
+
+    Parameters
+    ----------
+    plan : inputs in the speeds of the present segment.
+    done : samples that were taken in the segments before.
+    """
+
+    system: System
+    start: Start
+    times: Array
+    end_time: float
+    values: Array
+    inputs: Mapping[str, InputSpec] | AbstractInputLaw | None
+    definitions: Mapping[str, str] | None
+    stop: Mapping[str, str] | None
+    events: Mapping[str, str] | None
+    method: str
+    rtol: float
+    atol: float
+    max_step: float
+    max_steps: int
+    progress: Callable[[float], object] | None
+    cancel: Any
+    plan: InputPlan
+    done: int = 0
+    watched: Watched = field(init=False)
+    angles: Array = field(default_factory=lambda: np.zeros(0))
+
+    def run(self, place: Place, leg: Leg) -> NativeResult:
+        """Run a segment."""
+        here, plan, values = place.system, self.plan, self.values
+        self.watched = watched = compile_events(here, self.stop, self.events, self.definitions)
+        if len(self.angles) != watched.num_angles:
+            self.angles = np.zeros(watched.num_angles)
+        numbers = Numbers(
+            start_time=leg.time,
+            end_time=self.end_time,
+            start_state=leg.state,
+            sample_times=self.times[self.done :],
+            parameters=values,
+            generator_parameters=plan.parameters,
+            event_parameters=np.concatenate([self.angles, values]) if len(self.angles) else values,
+            base_inputs=plan.base,
+            absolute_tolerance=_absolute(
+                here.num_states, here.does_work, plan.num_states, self.atol
+            ),
+            relative_tolerance=self.rtol,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            step=leg.step,
+            max_step=self.max_step,
+            max_steps=self.max_steps - leg.steps,
+        )
+        numbers.check()
+        mold = mold_of(here, plan, watched, self.method, place.is_best, numbers, self.start.time)
+        memory = mold.cast(numbers)
+        result = run_memory(memory, leg.time, self.end_time, self.progress, self.cancel)
+        if len(self.angles):
+            self.angles = memory.event_parameters[: len(self.angles)]
+        return result
+
+    def carry(self, here: Place, there: Place, result: NativeResult) -> Array:
+        """The state in the speeds of the next segment, and its inputs in them."""
+        # speeds that fail at the start itself do not tell it
+        v = self.start.v
+        if result.time != self.start.time:
+            u = inputs_at(self.plan, result.time, result.state)
+            v = tree_speeds(here.system, result.time, result.state, u, self.values)
+        self.plan = plan_inputs(there.system, self.inputs, self.values, self.definitions)
+        return carried(here.system, there.system, result.state, v)
+
+
 def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: bool) -> Segment:
     """The samples of a stretch; where its speeds fail, one is taken again in the next ones."""
     t, states, inputs = result.times, result.states, result.inputs
@@ -227,21 +287,6 @@ def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: boo
         good = t < result.time
         t, states, inputs = t[good], states[good], inputs[good]
     return Segment(system, plan, t, states, inputs, result.crossings)
-
-
-def _speeds(system: System, plan: InputPlan, result: NativeResult, values: Array) -> Array:
-    """Tree speeds where a stretch ended."""
-    u = inputs_at(plan, result.time, result.state)
-    x = result.state[: system.num_states]
-    return system.motion(result.time, x, u, values)[: len(system.speeds)]
-
-
-def _carried(here: System, there: System, state: Array, v: Array) -> Array:
-    """The state of the same motion in the speeds of another system."""
-    nq, nf = len(here.coordinates), len(here.independent_speeds)
-    names = [s.name for s in there.speeds]
-    eta = v[[names.index(s.name) for s in there.independent_speeds]]
-    return np.concatenate([state[:nq], eta, state[nq + nf :]])
 
 
 @lru_cache(maxsize=64)

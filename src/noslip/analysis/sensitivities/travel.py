@@ -17,10 +17,9 @@ from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
-from noslip.simulation import rules
-from noslip.simulation.basis import other_basis
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.runner import NativeResult
+from noslip.simulation.segments import Leg, Place, drive
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
@@ -119,47 +118,53 @@ def travel(
     settings : of the run.
     run : runs one piece.
     """
-    numbers, t, end, h = settings.numbers, settings.start_time, settings.end_time, settings.step
-    here, is_best, done, steps = code_of(system), False, 0, 0
-    looks = _looks(here.loop, t, end)
+    numbers = settings.numbers
+    values = numbers.p[: len(system.model.parameters)]
+    here = code_of(system)
+    looks = _looks(here.loop, settings.start_time, settings.end_time)
     pieces: list[Piece] = []
     jumps: list[Jump] = []
-    while True:
+    done = 0
+
+    def run_piece(place: Place, leg: Leg) -> NativeResult:
+        nonlocal looks
+        t, state = leg.time, leg.state
         if looks.size and looks[0] <= t + 1e-12 * max(1.0, abs(t)):
             jumps.append(Jump(code=here, time=t, state=state, there=None))
             state = _jumped(jumps[-1], settings)
             looks = looks[1:]
-        stop = float(looks[0]) if looks.size else end
+        stop = float(looks[0]) if looks.size else settings.end_time
         left = dataclasses.replace(
-            settings, step=h, max_steps=settings.max_steps - steps, times=settings.times[done:]
+            settings,
+            step=leg.step,
+            max_steps=settings.max_steps - leg.steps,
+            times=settings.times[done:],
         )
-        result = run(_plan(here, left, t, stop, state, is_best), here)
-        code, state = result.code, result.state
-        t, h, steps = result.time, result.step, steps + result.steps
-        following = None
-        if code == rules.SINGULAR:
-            num_params = len(system.model.parameters)
-            following = other_basis(here.loop.system, result, numbers.p[:num_params])
-        goes_on = following is not None and not (following is here.loop.system and is_best)
-        num_good = int(np.sum(result.times < t)) if goes_on else result.times.size
+        return run(_plan(here, left, t, stop, state, place), here)
+
+    def carry(_: Place, there: Place, result: NativeResult) -> Array:
+        nonlocal here
+        jumps.append(Jump(code=here, time=result.time, state=result.state, there=there.system))
+        here = code_of(there.system)
+        return _jumped(jumps[-1], settings)
+
+    begin = Leg(settings.start_time, state, settings.step)
+    for segment in drive(Place(system), begin, settings.end_time, run_piece, carry, values):
+        result = segment.result
+        num_good = result.times.size
+        if segment.goes_on:
+            num_good = int(np.sum(result.times < result.time))
         pieces.append(Piece(jumps=tuple(jumps), code=here, result=result, num_good=num_good))
-        done, jumps = done + num_good, []
-        if code == rules.FINISHED and stop < end:
-            continue
-        if following is None or not goes_on:
-            return pieces
-        is_best = following is here.loop.system
-        if not is_best:
-            jumps.append(Jump(code=here, time=t, state=state, there=following))
-            state = _jumped(jumps[-1], settings)
-            here = code_of(following)
+        jumps.clear()
+        done += num_good
+    return pieces
 
 
 def _plan(
-    code: Code, settings: Settings, t: float, stop: float, state: Array, is_best: bool
+    code: Code, settings: Settings, t: float, stop: float, state: Array, place: Place
 ) -> IntegrationPlan:
     """What the native loop needs for one piece; a sample at a look is taken after it."""
-    numbers, system, times = settings.numbers, code.loop.system, settings.times
+    numbers, times = settings.numbers, settings.times
     return IntegrationPlan(
         rates=code.rates.address,
         parameters=numbers.p,
@@ -172,7 +177,7 @@ def _plan(
         knots=numbers.knots[(numbers.knots > t) & (numbers.knots < stop)],
         project=code.project.address if code.project else 0,
         projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=np.array([h.limit if is_best else h.floor for h in system.health]),
+        health_floors=place.floors,
         method=settings.method,
         relative_tolerance=settings.rtol,
         absolute_tolerance=settings.absolute,

@@ -9,27 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from noslip.engines.system import System
 from noslip.simulation import rules
-from noslip.simulation.basis import other_basis
 from noslip.simulation.batches.arrays import Array, LaneResults
 from noslip.simulation.batches.code import BatchCode
 from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
 from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.runner import CancelRequest
+from noslip.simulation.segments import Place, carried, next_place, tree_speeds
 
 Compile = Callable[[System, int], BatchCode]
-
-
-class Place(NamedTuple):
-    """Where a trajectory runs: the system, and whether no other speeds are better than its own."""
-
-    system: System
-    is_best: bool
 
 
 def finish_in_scalar_code(
@@ -64,7 +57,7 @@ def finish_in_scalar_code(
     while waiting:
         groups: dict[Place, list[int]] = {}
         for k in waiting:
-            here = places.get(k, Place(code.system, False))
+            here = places.get(k, Place(code.system))
             there = _next_place(written[here.system], here, results, k, is_wide)
             if there is not None:
                 _carry_over(written[here.system], there.system, results, k)
@@ -83,9 +76,7 @@ def finish_in_scalar_code(
             )
             # whoever is not reached by then was cancelled
             results.codes[trajectories] = rules.CANCELLED
-            plan = lane_plan(
-                scalar[place.system], settings, stretch, lanes=1, is_best=place.is_best
-            )
+            plan = lane_plan(scalar[place.system], settings, stretch, lanes=1, place=place)
             if run_lanes(plan, results, threads=threads, cancel=cancel):
                 for others in groups.values():
                     still = [k for k in others if results.codes[k] in given_up]
@@ -102,12 +93,12 @@ def _next_place(
     if results.codes[k] == rules.PROJECTION_FAILED:
         return here if is_wide else None
     ended: Any = SimpleNamespace(
-        index=int(results.which[k]), time=float(results.times[k]), state=results.states[k]
+        code=int(results.codes[k]),
+        index=int(results.which[k]),
+        time=float(results.times[k]),
+        state=results.states[k],
     )
-    following = other_basis(here.system, ended, _parameters(code, k))
-    if following is None or (following is here.system and here.is_best):
-        return None
-    return Place(following, following is here.system)
+    return next_place(here, ended, _parameters(code, k))
 
 
 def _carry_over(code: BatchCode, there: System, results: LaneResults, k: int) -> None:
@@ -117,11 +108,8 @@ def _carry_over(code: BatchCode, there: System, results: LaneResults, k: int) ->
         return
     t, y = results.times[k : k + 1], results.states[k : k + 1]
     u = code.inputs_at(np.array([k]), t, y)[0]
-    v = here.motion(t[0], y[0, : here.num_states], u, _parameters(code, k))[: len(here.speeds)]
-    names = [s.name for s in here.speeds]
-    chosen = [names.index(s.name) for s in there.independent_speeds]
-    first = len(here.coordinates)
-    results.states[k, first : first + len(chosen)] = v[chosen]
+    v = tree_speeds(here, t[0], y[0], u, _parameters(code, k))
+    results.states[k] = carried(here, there, y[0], v)
 
 
 def _parameters(code: BatchCode, k: int) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from noslip.simulation.batches.arrays import Array, LanePlan
 from noslip.simulation.batches.code import BatchCode
+from noslip.simulation.segments import Place
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
@@ -56,7 +57,12 @@ class Stretch:
 
 
 def lane_plan(
-    code: BatchCode, settings: Settings, stretch: Stretch, *, lanes: int, is_best: bool = False
+    code: BatchCode,
+    settings: Settings,
+    stretch: Stretch,
+    *,
+    lanes: int,
+    place: Place | None = None,
 ) -> LanePlan:
     """Plan of a stretch of some trajectories.
 
@@ -66,7 +72,7 @@ def lane_plan(
     settings : of the batch.
     stretch : which trajectories, and from where.
     lanes : numbers in a vector.
-    is_best : no other independent speeds are better, so these run on as long as they can.
+    place : where it runs; in the system of the code, if not given.
     """
     system, names = code.system, settings.events
     absolute = np.full(system.num_states + code.num_generator_states, settings.atol)
@@ -94,7 +100,7 @@ def lane_plan(
         sample_times=settings.sample_times,
         directions=np.concatenate([np.zeros(len(names)), np.full(code.num_angles, np.nan)]),
         num_endings=len(settings.terminal),
-        health_floors=np.array([h.limit if is_best else h.floor for h in system.health]),
+        health_floors=(place or Place(system)).floors,
         relative_tolerance=settings.rtol,
         absolute_tolerance=absolute,
         max_step=settings.step if settings.method == "rk4" else settings.max_step,

@@ -20,7 +20,8 @@ from noslip.simulation.inputs import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
+from noslip.simulation.segments import Leg, Place, carried, drive
+from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.start import Start
 from noslip.simulation.trajectory import Trajectory
 
@@ -93,15 +94,23 @@ class Driver:
         SimulationError : if the motion cannot go on.
         """
         end = self.t + min(seconds, PIECE)
-        while self.t < end:
-            result = self._integrate(end)
+        begin = Leg(self.t, self._state, self._step)
+        for driven in drive(
+            Place(self._here),
+            begin,
+            end,
+            lambda place, leg: self._integrate(place, leg, end),
+            self._carry,
+            self.values,
+        ):
+            result = driven.result
             self._counts += np.array([result.steps, result.rejections, result.evaluations])
             self._state, self._step, self.t = result.state.copy(), result.step, result.time
             self._result = result
             if len(result.times):
                 self._record(result.times[-1], result.states[-1], result.inputs[-1:])
-            if result.code != rules.FINISHED:
-                self._change_basis(result)
+            if result.code != rules.FINISHED and not driven.goes_on:
+                self._refuse(result)
         self._check_upright()
 
     def trajectory(self, since: float = -np.inf) -> Trajectory:
@@ -150,21 +159,21 @@ class Driver:
     def _planned(self, system: System) -> InputPlan:
         return plan_inputs(system, self._rule, self.values)
 
-    def _integrate(self, end: float) -> NativeResult:
+    def _integrate(self, place: Place, leg: Leg, end: float) -> NativeResult:
         """To a time, or to where the rule changes its numbers."""
         here, plan = self._here, self._plan
-        numbers, until = self._rule.numbers(self.t, self.commands)
-        nz = len(self._state) - here.num_states
-        absolute = np.full(len(self._state), TOLERANCE)
+        numbers, until = self._rule.numbers(leg.time, self.commands)
+        nz = len(leg.state) - here.num_states
+        absolute = np.full(len(leg.state), TOLERANCE)
         if here.does_work:
             absolute[here.num_states - 1] = 1e300
         return run_native(
             IntegrationPlan(
                 rates=here.rates.address,
                 parameters=self.values,
-                start_time=self.t,
+                start_time=leg.time,
                 end_time=min(end, until),
-                start_state=self._state,
+                start_state=leg.state,
                 num_generator_states=nz,
                 sample_times=np.array([end] if end <= until else []),
                 base_inputs=plan.base,
@@ -173,10 +182,10 @@ class Driver:
                 num_inputs=len(here.inputs),
                 project=here.projection.address if here.has_projection else 0,
                 projection_tolerance=PROJECTION_TOLERANCE,
-                health_floors=np.array([h.floor for h in here.health]),
+                health_floors=place.floors,
                 relative_tolerance=TOLERANCE,
                 absolute_tolerance=absolute,
-                step=self._step,
+                step=leg.step,
                 max_steps=20_000,
                 direct_steps=20_000,
             )
@@ -197,25 +206,19 @@ class Driver:
                     "start again, and ride more gently or let its balance be kept",
                 )
 
-    def _change_basis(self, result: NativeResult) -> None:
+    def _carry(self, here: Place, there: Place, result: NativeResult) -> Array:
         """Go on in other independent speeds where these no longer determine the motion."""
-        following = None
-        if result.code == rules.SINGULAR:
-            following = other_basis(self._here, result, self.values)
-        if following is None or following is self._here:
-            raise SimulationError(
-                f"the drive cannot go on: {_reason(self._here, result)}",
-                f"model '{self.system.model.name}', t = {result.time:.4g} s",
-                "start it again, and drive more gently there",
-            )
-        here = self._here
-        nq, nf = len(here.coordinates), len(here.independent_speeds)
-        v = self.v
-        names = [s.name for s in following.speeds]
-        eta = v[[names.index(s.name) for s in following.independent_speeds]]
-        self._state = np.concatenate([self._state[:nq], eta, self._state[nq + nf :]])
-        self._here, self._step = following, 0.0
-        self._plan = self._planned(following)
+        state = carried(here.system, there.system, result.state, self.v)
+        self._here = there.system
+        self._plan = self._planned(there.system)
+        return state
+
+    def _refuse(self, result: NativeResult) -> None:
+        raise SimulationError(
+            f"the drive cannot go on: {_reason(self._here, result)}",
+            f"model '{self.system.model.name}', t = {result.time:.4g} s",
+            "start it again, and drive more gently there",
+        )
 
     def _record(self, t: float, state: Array, inputs: Array) -> None:
         last = self._segments[-1] if self._segments else None
