@@ -34,7 +34,7 @@ from noslip.simulation.molds import mold_of
 from noslip.simulation.plan import Numbers
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.simulation.undefined import undefined_input
 

@@ -21,7 +21,7 @@ from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.simulate import PROJECTION_TOLERANCE, other_basis
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
 
 #: Tolerance of the integration, and the longest piece of time it does at once, s.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,6 +19,7 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.joints import Angles
+from noslip.simulation.starts.stacks import row_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,21 @@ class Orientation:
     rate_names: tuple[str, ...]
 
 
-class Rows(NamedTuple):
-    """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v at a configuration.
+class Block(NamedTuple):
+    """Coordinates whose rates are made of the same few speeds, by the pattern of N."""
 
-    Rows that hold by themselves are zero in A, where rounding would ask for speeds.
+    coordinates: frozenset[int]
+    speeds: tuple[int, ...]
+
+
+class Rows(NamedTuple):
+    """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v of n configurations.
+
+    The first index is that of the configuration. Rows that hold by themselves are zero in A, where
+    rounding would ask for speeds. `weight` gives the rows of A, over the scale, unit length.
+
+    `basis` is [G, R]: G v = R stacks the kept rows and E; R has −a for η = 0, a test of all rows
+    together, and each independent speed as 1. All rows have unit length.
     """
 
     A: Array
@@ -44,6 +56,8 @@ class Rows(NamedTuple):
     g: Array
     N: Array
     E: Array
+    weight: Array
+    basis: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,35 +72,31 @@ class Layout:
     states: tuple[str, ...]  # coordinates, then speeds
     orientations: tuple[Orientation, ...]
     rest: Array  # (nq,)
-    state: Array  # (nx,) zeros
-    inputs: Array  # (nu + 2 nw,) zeros
+    num_inputs: int  # [u; w; ẇ]
+    blocks: tuple[Block, ...]
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
     holonomic: NDArray[np.int64]  # rows of A that have a g
+    closing: NDArray[np.int64]  # those of them that do not hold by themselves
+    closing_g: NDArray[np.int64]  # and their places in g
+    kept: NDArray[np.int64]  # rows of A that the others do not imply
     kinematics: Kinematics
     function: NativeFunction | None  # None for a long mechanism
     matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is in it, and its shape
+    plans: dict[tuple[str, ...], Any]  # of completions, by the names that are given
 
-    def rows(self, t: float, q: Array, w: Array, params: Array) -> Rows:
-        """The rows at a time, a configuration and speed inputs."""
-        if self.kinematics.is_long:
-            return _long_rows(self.kinematics, t, q, w, params)
-        assert self.function is not None
-        values = self.function(t, q, w, params)
-        return Rows(*[values[place].reshape(shape) for place, shape in self.matrices])
+    def rows(self, t: Array, q: Array, w: Array, params: Array) -> Rows:
+        """The rows at times (n,), configurations (n, nq) and speed inputs (n, nw)."""
+        if self.function is None:
+            all_params = np.broadcast_to(params, (len(q), params.shape[-1]))
+            each = zip(t, q, w, all_params, strict=True)
+            found = [_long_rows(self.kinematics, *one) for one in each]
+            return Rows(*[np.array(matrices) for matrices in zip(*found, strict=True)])
+        n, values = len(q), self.function.map(t, q, w, params)
+        return Rows(*[values[:, place].reshape(n, *shape) for place, shape in self.matrices])
 
 
 _LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary()
-
-
-def row_weights(C: Array) -> Array:
-    """What gives the rows (…, rows, columns) unit length.
-
-    A row of rounding alone at this configuration stays as small as it is: it asks for nothing.
-    """
-    size = np.sqrt(np.add.reduce(C * C, axis=-1))
-    largest = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)
-    return np.asarray(1.0 / np.where(size > 1e-12 * largest, size, np.maximum(1.0, largest)))
 
 
 def layout_of(system: System) -> Layout:
@@ -105,6 +115,7 @@ def _make_layout(system: System) -> Layout:
     costates = tuple(c.name for c in system.costates)
     orientations = _orientations(system)
     angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
+    hold = set(kin.self_satisfied)
     function, matrices = (None, ()) if kin.is_long else _rows(system)
     return Layout(
         coordinates=coordinates,
@@ -115,15 +126,34 @@ def _make_layout(system: System) -> Layout:
         states=(*coordinates, *speeds),
         orientations=orientations,
         rest=np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float),
-        state=np.zeros(system.num_states),
-        inputs=np.zeros(len(system.inputs)),
+        num_inputs=len(system.inputs),
+        blocks=_blocks(kin.N.sparsity()),
         scale=kin.probe.scale,
         unit=np.eye(kin.num_speeds),
         holonomic=np.array(kin.probe.holonomic, dtype=int),
+        closing=np.array([k for k in kin.probe.holonomic if k not in hold], dtype=int),
+        closing_g=np.array(
+            [i for i, k in enumerate(kin.probe.holonomic) if k not in hold], dtype=int
+        ),
+        kept=np.array(kin.kept, dtype=int),
         kinematics=kin,
         function=function,
         matrices=matrices,
+        plans={},
     )
+
+
+def _blocks(pattern: ca.Sparsity) -> tuple[Block, ...]:
+    """Coordinates and speeds that N ties together."""
+    coordinates, speeds = pattern.shape
+    parts = [({k}, set[int]()) for k in range(coordinates)]
+    for k, speed in zip(*pattern.get_triplet(), strict=True):
+        parts[k][1].add(speed)
+    for speed in range(speeds):
+        tied = [part for part in parts if speed in part[1]]
+        parts = [part for part in parts if speed not in part[1]]
+        parts.append((set().union(*(p[0] for p in tied)), set().union(*(p[1] for p in tied))))
+    return tuple(Block(frozenset(qs), tuple(sorted(vs))) for qs, vs in parts if qs)
 
 
 def _orientations(system: System) -> tuple[Orientation, ...]:
@@ -150,30 +180,53 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
     probe = kin.probe
     A, a = (np.array(matrix) for matrix in probe.constraint(t, q, w, params))
     A[kin.self_satisfied] = 0.0
-    return Rows(
-        A=A,
-        a=a.ravel(),
-        g=np.array(probe.position(t, q, params)).ravel(),
-        N=np.array(probe.kinematic_map(q)),
-        E=kin.independent_rows(t, q, params),
-    )
+    a, E, kept = a.ravel(), kin.independent_rows(t, q, params), list(kin.kept)
+    weight = row_weights(A / probe.scale)
+    basis = np.zeros((kin.num_speeds, kin.num_speeds + 2 + len(E)))
+    basis[:, : kin.num_speeds] = np.concatenate([A[kept] * weight[kept, None], E])
+    basis[: len(kept), kin.num_speeds] = -a[kept] * weight[kept]
+    basis[:, kin.num_speeds + 1 :] = _right_sides(len(kept), len(E))
+    g = np.array(probe.position(t, q, params)).ravel()
+    return Rows(A, a, g, np.array(probe.kinematic_map(q)), E, weight, basis)
+
+
+def _right_sides(num_kept: int, num_independent: int) -> Array:
+    """Right sides of the basis that do not change: the test, and each independent speed as 1."""
+    sides = np.zeros((num_kept + num_independent, 1 + num_independent))
+    sides[:num_kept, 0] = np.cos(1.0 + np.arange(num_kept))  # some values, in no proportion
+    sides[num_kept:, 1:] = np.eye(num_independent)
+    return sides
 
 
 def _rows(
     system: System,
 ) -> tuple[NativeFunction, tuple[tuple[slice, tuple[int, ...]], ...]]:
-    """A, a, g, N and E, row by row, as one native function, and where each is in it."""
+    """:class:`Rows`, matrix by matrix and row by row, as one native function, and their places."""
     kin, symbols = system.kinematics, system.kinematics.symbols
+    A, kept = ca.densify(kin.A), list(kin.kept)
+    A[kin.self_satisfied, :] = 0
+    weight = _weights(A, kin.probe.scale)
+    stacked = ca.vertcat(A[kept, :] * ca.repmat(weight[kept, :], 1, A.shape[1]), kin.E)
+    right = ca.vertcat(-kin.a[kept, :] * weight[kept, :], ca.SX(kin.E.shape[0], 1))
+    sides = ca.DM(_right_sides(len(kept), kin.E.shape[0]))
+    basis = ca.horzcat(stacked, right, sides)
     parts: list[ca.SX] = []
     matrices, at = [], 0
-    A = ca.densify(kin.A)
-    A[kin.self_satisfied, :] = 0
-    for matrix, is_vector in ((A, 0), (kin.a, 1), (kin.g, 1), (kin.N, 0), (kin.E, 0)):
+    for matrix in (A, kin.a, kin.g, kin.N, kin.E, weight, basis):
         rows, columns = matrix.shape
         parts.append(ca.vec(ca.densify(matrix).T))
-        shape = (rows,) if is_vector else (rows, columns)
-        matrices.append((slice(at, at + rows * columns), shape))
+        is_vector = matrix is kin.a or matrix is kin.g or matrix is weight
+        matrices.append((slice(at, at + rows * columns), (rows,) if is_vector else matrix.shape))
         at += rows * columns
     given = (symbols.t, symbols.q, symbols.w, symbols.params)
     program = trace_program("rows", given, ca.densify(system.fold(ca.vertcat(*parts))))
     return compile_native([program])["rows"], tuple(matrices)
+
+
+def _weights(A: ca.SX, scale: Array) -> ca.SX:
+    """:func:`row_weights`, traced."""
+    if not A.shape[0]:
+        return ca.SX(0, 1)
+    sizes = ca.sqrt(ca.sum2((A / ca.repmat(ca.DM(scale).T, A.shape[0], 1)) ** 2))
+    most = ca.mmax(sizes)
+    return 1 / ca.if_else(sizes > 1e-12 * most, sizes, ca.fmax(1.0, most))
