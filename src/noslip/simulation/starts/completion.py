@@ -208,6 +208,8 @@ class Plan:
     def _make(cls, layout: Layout, names: tuple[str, ...]) -> Plan:
         coordinates = [(n, layout.coordinates[n]) for n in names if n in layout.coordinates]
         angled = [o for o in layout.orientations if any(n in names for n in o.angle_names)]
+        for o in angled:
+            _check_given_once(layout, names, o)
         turned = [k for o in angled for k in range(o.quaternion, o.quaternion + 4)]
         independent = {n: k for n, k in layout.independent_speeds.items() if n in names}
         speeds = layout.speeds
@@ -223,6 +225,18 @@ class Plan:
                 if any(n in names for n in o.rate_names)
             ],
             partly=partly_rated(layout, names),
+        )
+
+
+def _check_given_once(layout: Layout, names: tuple[str, ...], o: Orientation) -> None:
+    """An orientation starts from named angles or from a quaternion, not from both."""
+    quaternion = layout.states[o.quaternion : o.quaternion + 4]
+    both = [next(n for n in o.angle_names if n in names), *(n for n in quaternion if n in names)]
+    if len(both) > 1:
+        raise SimulationError(
+            f"an orientation is given by both '{both[0]}' and '{both[1]}'",
+            f"start of model '{layout.kinematics.model.name}'",
+            "give the named angles, or the quaternion",
         )
 
 
@@ -475,21 +489,8 @@ def _given_coordinates(task: Task) -> Array:
         q[:, k] = given[name]
     for o in task.plan.angled:
         at = slice(o.quaternion, o.quaternion + 4)
-        _check_given_once(task, o.angle_names, layout.states[at])
         q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
     return _normalized(q, layout.kinematics.probe.quaternions)
-
-
-def _check_given_once(task: Task, angles: tuple[str, ...], quaternion: tuple[str, ...]) -> None:
-    """An orientation starts from named angles or from a quaternion, not from both."""
-    given = task.given
-    both = [next(n for n in angles if n in given), *(n for n in quaternion if n in given)]
-    if len(both) > 1:
-        raise SimulationError(
-            f"an orientation is given by both '{both[0]}' and '{both[1]}'",
-            f"start of model '{task.system.model.name}'",
-            "give the named angles, or the quaternion",
-        )
 
 
 def _normalized(q: Array, quaternions: Sequence[int]) -> Array:
@@ -526,8 +527,7 @@ def _close(
         is_good = largest(there.g) <= tolerance
         good = which[is_good]
         q[good], is_closed[good] = found[is_good], True
-        for matrix, new in zip(rows, there, strict=True):
-            matrix[good] = new[is_good]
+        rows.values[good] = there.values[is_good]
         return hold
 
     tries = releases(layout, task.given)
@@ -562,17 +562,18 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
     rows = task.rows(q)
     if not rows.g.shape[1]:
         return q, rows
-    is_open, closing = ~is_within(rows.g, 1e-15, q), task.layout.closing_g
-    if not (is_open.any() and hold.free.size and closing.size):
+    error, closing = largest(rows.g), task.layout.closing_g
+    if not ((error > 1e-15).any() and hold.free.size and closing.size):
         return q, rows
-    q, error, rounding = q.copy(), largest(rows.g), 1e-15 * np.maximum(1.0, largest(q))
+    rounding = 1e-15 * np.maximum(1.0, largest(q))
+    q, is_open = q.copy(), error > rounding
     for _ in range(200):
         which = is_open.nonzero()[0]
         if not which.size:
             break
         is_all = len(which) == len(q)
         now, before = (q, error) if is_all else (q[which], error[which])
-        here, own = rows if is_all else Rows(*[m[which] for m in rows]), task.part(which)
+        here, own = rows if is_all else rows.part(which), task.part(which)
         matrix = hold.matrix(own, now, here, task.layout.closing)
         # what is held is restored below: only the rows ask for a step
         inverse = pseudo_inverse(matrix)[:, :, : closing.size]
@@ -597,8 +598,7 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
         else:
             moved = which[is_taken]
             q[moved], error[moved] = trial[is_taken], left[is_taken]
-            for m, new in zip(rows, there, strict=True):
-                m[moved] = new[is_taken]
+            rows.values[moved] = there.values[is_taken]
         is_far = is_taken & (left > (rounding if is_all else rounding[which]))
         if is_far.any():
             # a step of rounding that leaves rows broken says that no step can mend them
@@ -790,7 +790,7 @@ def _fit_speeds(
             (_Fit.by_singular_values, _Fit.singular_factors),
         ):
             is_all = len(which) == len(q)
-            there = rows if is_all else Rows(*[m[which] for m in rows])
+            there = rows if is_all else rows.part(which)
             fit = _Fit(task.part(which), q if is_all else q[which], there, rated)
             found, is_fit = way(fit)
             if is_all and is_fit.all():

@@ -5,6 +5,7 @@ Made once for a system and kept with it.
 
 from __future__ import annotations
 
+import math
 import weakref
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -41,7 +42,11 @@ class Block(NamedTuple):
     speeds: tuple[int, ...]
 
 
-class Rows(NamedTuple):
+#: Where each matrix is in the values of a configuration, and its shape.
+RowPlaces = dict[str, tuple[slice, tuple[int, ...]]]
+
+
+class Rows:
     """A v + a = 0, g = 0 of the holonomic rows, q̇ = N v and η = E v of n configurations.
 
     The first index is that of the configuration. Rows that hold by themselves are zero in A, where
@@ -58,6 +63,20 @@ class Rows(NamedTuple):
     E: Array
     weight: Array
     basis: Array
+
+    def __init__(self, values: Array, places: RowPlaces) -> None:
+        self.values, self._places = values, places
+
+    def __getattr__(self, name: str) -> Array:
+        """One of the matrices, when it is first asked for."""
+        place, shape = self._places[name]
+        matrix: Array = self.values[:, place].reshape(len(self.values), *shape)
+        self.__dict__[name] = matrix
+        return matrix
+
+    def part(self, k: Array | NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
+        """Those of some configurations."""
+        return Rows(self.values[k], self._places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +101,7 @@ class Layout:
     kept: NDArray[np.int64]  # rows of A that the others do not imply
     kinematics: Kinematics
     function: NativeFunction | None  # None for a long mechanism
-    matrices: tuple[tuple[slice, tuple[int, ...]], ...]  # where each is in it, and its shape
+    places: RowPlaces  # of the matrices in it
     plans: dict[tuple[str, ...], Any]  # of completions, by the names that are given
 
     def rows(self, t: Array, q: Array, w: Array, params: Array) -> Rows:
@@ -90,10 +109,8 @@ class Layout:
         if self.function is None:
             all_params = np.broadcast_to(params, (len(q), params.shape[-1]))
             each = zip(t, q, w, all_params, strict=True)
-            found = [_long_rows(self.kinematics, *one) for one in each]
-            return Rows(*[np.array(matrices) for matrices in zip(*found, strict=True)])
-        n, values = len(q), self.function.map(t, q, w, params)
-        return Rows(*[values[:, place].reshape(n, *shape) for place, shape in self.matrices])
+            return Rows(np.array([_long_rows(self.kinematics, *one) for one in each]), self.places)
+        return Rows(self.function.map(t, q, w, params), self.places)
 
 
 _LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary()
@@ -116,7 +133,6 @@ def _make_layout(system: System) -> Layout:
     orientations = _orientations(system)
     angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
     hold = set(kin.self_satisfied)
-    function, matrices = (None, ()) if kin.is_long else _rows(system)
     return Layout(
         coordinates=coordinates,
         speeds=speeds,
@@ -137,8 +153,8 @@ def _make_layout(system: System) -> Layout:
         ),
         kept=np.array(kin.kept, dtype=int),
         kinematics=kin,
-        function=function,
-        matrices=matrices,
+        function=None if kin.is_long else _rows(system),
+        places=_row_places(kin),
         plans={},
     )
 
@@ -175,7 +191,27 @@ def _orientations(system: System) -> tuple[Orientation, ...]:
     return tuple(found)
 
 
-def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> Rows:
+def _row_places(kin: Kinematics) -> RowPlaces:
+    """Places of the matrices of :class:`Rows`, one behind the other."""
+    (rows, nv), nf = kin.A.shape, kin.num_independent_speeds
+    shapes: dict[str, tuple[int, ...]] = {
+        "A": (rows, nv),
+        "a": (rows,),
+        "g": (kin.g.shape[0],),
+        "N": (kin.num_coordinates, nv),
+        "E": (nf, nv),
+        "weight": (rows,),
+        "basis": (nv, nv + 2 + nf),
+    }
+    places, at = {}, 0
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        places[name] = (slice(at, at + size), shape)
+        at += size
+    return places
+
+
+def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> Array:
     """The rows in numbers, column by column, where their matrix is too large to be compiled."""
     probe = kin.probe
     A, a = (np.array(matrix) for matrix in probe.constraint(t, q, w, params))
@@ -187,7 +223,8 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
     basis[: len(kept), kin.num_speeds] = -a[kept] * weight[kept]
     basis[:, kin.num_speeds + 1 :] = _right_sides(len(kept), len(E))
     g = np.array(probe.position(t, q, params)).ravel()
-    return Rows(A, a, g, np.array(probe.kinematic_map(q)), E, weight, basis)
+    parts = (A, a, g, np.array(probe.kinematic_map(q)), E, weight, basis)
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def _right_sides(num_kept: int, num_independent: int) -> Array:
@@ -198,29 +235,20 @@ def _right_sides(num_kept: int, num_independent: int) -> Array:
     return sides
 
 
-def _rows(
-    system: System,
-) -> tuple[NativeFunction, tuple[tuple[slice, tuple[int, ...]], ...]]:
-    """:class:`Rows`, matrix by matrix and row by row, as one native function, and their places."""
+def _rows(system: System) -> NativeFunction:
+    """The matrices of :class:`Rows`, row by row, as one native function."""
     kin, symbols = system.kinematics, system.kinematics.symbols
     A, kept = ca.densify(kin.A), list(kin.kept)
     A[kin.self_satisfied, :] = 0
     weight = _weights(A, kin.probe.scale)
     stacked = ca.vertcat(A[kept, :] * ca.repmat(weight[kept, :], 1, A.shape[1]), kin.E)
     right = ca.vertcat(-kin.a[kept, :] * weight[kept, :], ca.SX(kin.E.shape[0], 1))
-    sides = ca.DM(_right_sides(len(kept), kin.E.shape[0]))
-    basis = ca.horzcat(stacked, right, sides)
-    parts: list[ca.SX] = []
-    matrices, at = [], 0
-    for matrix in (A, kin.a, kin.g, kin.N, kin.E, weight, basis):
-        rows, columns = matrix.shape
-        parts.append(ca.vec(ca.densify(matrix).T))
-        is_vector = matrix is kin.a or matrix is kin.g or matrix is weight
-        matrices.append((slice(at, at + rows * columns), (rows,) if is_vector else matrix.shape))
-        at += rows * columns
+    basis = ca.horzcat(stacked, right, ca.DM(_right_sides(len(kept), kin.E.shape[0])))
+    matrices = (A, kin.a, kin.g, kin.N, kin.E, weight, basis)
+    values = ca.vertcat(*[ca.vec(ca.densify(matrix).T) for matrix in matrices])
     given = (symbols.t, symbols.q, symbols.w, symbols.params)
-    program = trace_program("rows", given, ca.densify(system.fold(ca.vertcat(*parts))))
-    return compile_native([program])["rows"], tuple(matrices)
+    program = trace_program("rows", given, ca.densify(system.fold(values)))
+    return compile_native([program])["rows"]
 
 
 def _weights(A: ca.SX, scale: Array) -> ca.SX:
