@@ -8,9 +8,9 @@ the least one that mends the rows and leaves what is held,
     (1)  [G; N_fixed] δ = [−g; 0],    q ← q + N δ
 
 Speeds that are given, T v = τ, stay; the independent speeds that are not given are as small as the
-given ones and the constraints allow. With the freedom basis of the configuration,
+given ones and the constraints allow. With the freedom basis of the kinematics,
 
-    (2)  [A; E] v = [−a; η]  ⇒  v = s + S η       T S η = τ − T s,   |η| least
+    (2)  v = s + S η,   A S = 0,   A s + a = 0       T S η = τ − T s,   |η| least
 
 Where the basis fails, C v = d stacks the constraints and what is given. C = U Σ Vᵀ gives the least
 v that fits; of what it leaves free those speeds are taken that make E v least.
@@ -54,7 +54,6 @@ from noslip.simulation.starts.stacks import (
     row_weights,
     singular_inverse,
     singular_values,
-    solutions,
 )
 from noslip.words import counted
 
@@ -591,6 +590,9 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
             h.restore(own.given, trial)
         there = own.rows(trial)
         left = largest(there.g)
+        is_far = left > (rounding if is_all else rounding[which])
+        if is_all and not is_far.any():
+            return trial, there
         # until rounding is reached, or rows are not defined
         is_taken = ((left < before) | (before > tolerance)) & np.isfinite(size)
         if is_all and is_taken.all():
@@ -599,11 +601,9 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
             moved = which[is_taken]
             q[moved], error[moved] = trial[is_taken], left[is_taken]
             rows.values[moved] = there.values[is_taken]
-        is_far = is_taken & (left > (rounding if is_all else rounding[which]))
-        if is_far.any():
-            # a step of rounding that leaves rows broken says that no step can mend them
-            is_far &= (size > 1e-12 * length) | (before <= 1e3 * tolerance)
-        is_open[which] = is_far
+        # a step of rounding that leaves rows broken says that no step can mend them
+        is_stuck = (size <= 1e-12 * length) & (before > 1e3 * tolerance)
+        is_open[which] = is_far & is_taken & ~is_stuck
     return q, rows
 
 
@@ -642,13 +642,12 @@ class _Fit:
 
     def by_basis(self) -> tuple[Array, NDArray[np.bool_]]:
         """Speeds (n, nv) by (2), and where they fit."""
-        rows, size = self.rows, len(self.scale)
-        X = solutions(rows.basis[:, :, :size], rows.basis[:, :, size:])
-        v = X[:, :, 0]
+        rows, X = self.rows, self.rows.basis
+        v = X[:, :, 0].copy()
         if self.given:
             given = [asked.value for asked in self.asked if asked.independent]
             eta = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
-            v = v + apply(X.take([2 + k for k in self.given], axis=2), eta)
+            v = v + apply(X.take([1 + k for k in self.given], axis=2), eta)
         is_fit = np.abs(X).max((1, 2), initial=0.0) <= LARGEST_BASIS
         if self.others:
             T, tau, back = self._others(X)
@@ -668,15 +667,16 @@ class _Fit:
 
     def _free(self, X: Array) -> Array:
         """Columns of S of the independent speeds that are not given."""
-        return X.take([k for k in range(2, X.shape[2]) if k - 2 not in self.given], axis=2)
+        return X.take([k for k in range(1, X.shape[2]) if k - 1 not in self.given], axis=2)
 
     def basis_factors(self) -> Factors:
         """Factors of :meth:`by_basis` of one start."""
         rows, size, kept = self.rows, len(self.scale), self.task.layout.kept
-        inverse = inverses(rows.basis[:, :, :size])[0]
+        weight = rows.weight[0][kept]
+        inverse = inverses(np.concatenate([rows.A[0][kept] * weight[:, None], rows.E[0]])[None])[0]
         S = inverse[:, len(kept) :]
         R = np.zeros((size, rows.A.shape[1] + sum(a.value.shape[1] for a in self.asked)))
-        R[:, kept] = inverse[:, : len(kept)] * rows.weight[0][kept]
+        R[:, kept] = inverse[:, : len(kept)] * weight
         place, others = rows.A.shape[1], []
         for asked in self.asked:
             at = list(range(place, place + asked.value.shape[1]))
@@ -685,7 +685,7 @@ class _Fit:
                 R[:, at] = S[:, list(asked.independent)]
             else:
                 others += at
-        X = np.concatenate([np.zeros((1, size, 2)), S[None]], axis=2)
+        X = np.concatenate([np.zeros((1, size, 1)), S[None]], axis=2)
         B = self._free(X)[0]
         if self.others:
             T, _, back = (part[0] for part in self._others(X))

@@ -20,7 +20,7 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.joints import Angles
-from noslip.simulation.starts.stacks import row_weights
+from noslip.simulation.starts.stacks import row_weights, solutions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,7 @@ class Rows:
     The first index is that of the configuration. Rows that hold by themselves are zero in A, where
     rounding would ask for speeds. `weight` gives the rows of A, over the scale, unit length.
 
-    `basis` is [G, R]: G v = R stacks the kept rows and E; R has −a for η = 0, a test of all rows
-    together, and each independent speed as 1. All rows have unit length.
+    `basis` is [s, S], v = s + S η; not finite, or far too large, where it fails.
     """
 
     A: Array
@@ -201,7 +200,7 @@ def _row_places(kin: Kinematics) -> RowPlaces:
         "N": (kin.num_coordinates, nv),
         "E": (nf, nv),
         "weight": (rows,),
-        "basis": (nv, nv + 2 + nf),
+        "basis": (nv, 1 + nf),
     }
     places, at = {}, 0
     for name, shape in shapes.items():
@@ -218,32 +217,23 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
     A[kin.self_satisfied] = 0.0
     a, E, kept = a.ravel(), kin.independent_rows(t, q, params), list(kin.kept)
     weight = row_weights(A / probe.scale)
-    basis = np.zeros((kin.num_speeds, kin.num_speeds + 2 + len(E)))
-    basis[:, : kin.num_speeds] = np.concatenate([A[kept] * weight[kept, None], E])
-    basis[: len(kept), kin.num_speeds] = -a[kept] * weight[kept]
-    basis[:, kin.num_speeds + 1 :] = _right_sides(len(kept), len(E))
+    G = np.concatenate([A[kept] * weight[kept, None], E])
+    right = np.zeros((len(G), 1 + len(E)))
+    right[: len(kept), 0] = -a[kept] * weight[kept]
+    right[len(kept) :, 1:] = np.eye(len(E))
+    basis = solutions(G[None], right[None])[0]
     g = np.array(probe.position(t, q, params)).ravel()
     parts = (A, a, g, np.array(probe.kinematic_map(q)), E, weight, basis)
     return np.concatenate([part.ravel() for part in parts])
 
 
-def _right_sides(num_kept: int, num_independent: int) -> Array:
-    """Right sides of the basis that do not change: the test, and each independent speed as 1."""
-    sides = np.zeros((num_kept + num_independent, 1 + num_independent))
-    sides[:num_kept, 0] = np.cos(1.0 + np.arange(num_kept))  # some values, in no proportion
-    sides[num_kept:, 1:] = np.eye(num_independent)
-    return sides
-
-
 def _rows(system: System) -> NativeFunction:
     """The matrices of :class:`Rows`, row by row, as one native function."""
     kin, symbols = system.kinematics, system.kinematics.symbols
-    A, kept = ca.densify(kin.A), list(kin.kept)
+    A = ca.densify(kin.A)
     A[kin.self_satisfied, :] = 0
     weight = _weights(A, kin.probe.scale)
-    stacked = ca.vertcat(A[kept, :] * ca.repmat(weight[kept, :], 1, A.shape[1]), kin.E)
-    right = ca.vertcat(-kin.a[kept, :] * weight[kept, :], ca.SX(kin.E.shape[0], 1))
-    basis = ca.horzcat(stacked, right, ca.DM(_right_sides(len(kept), kin.E.shape[0])))
+    basis = ca.horzcat(kin.s, kin.S)
     matrices = (A, kin.a, kin.g, kin.N, kin.E, weight, basis)
     values = ca.vertcat(*[ca.vec(ca.densify(matrix).T) for matrix in matrices])
     given = (symbols.t, symbols.q, symbols.w, symbols.params)

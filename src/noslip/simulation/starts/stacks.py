@@ -71,10 +71,7 @@ def row_weights(C: Array) -> Array:
 
 
 def pseudo_inverse(C: Array) -> Array:
-    """C⁺ (n, j, i) of matrices (n, i, j): C⁻¹ or Cᵀ (C Cᵀ)⁻¹, by singular values if need be.
-
-    Rows of zeros ask for nothing.
-    """
+    """C⁺ (n, j, i) of matrices (n, i, j): C⁻¹ or Cᵀ (C Cᵀ)⁻¹, by singular values if need be."""
     num_rows, num_columns = C.shape[1:]
     if not C.size:
         return np.zeros((len(C), num_columns, num_rows))
@@ -85,16 +82,11 @@ def pseudo_inverse(C: Array) -> Array:
         K = C @ Ct
         return np.divide(Ct, K, out=np.zeros(Ct.shape), where=K > 0.0)
     K = C if is_square else C @ Ct
-    most = np.abs(K).max((1, 2))
-    if not is_square:
-        is_zero = K.diagonal(0, 1, 2) <= 1e-24 * most[:, None]
-        if is_zero.any():
-            K += is_zero[:, None] * np.eye(num_rows)
     inverse = inverses(K)
     found = inverse if is_square else Ct @ inverse
-    is_poor = ~(np.abs(inverse).max((1, 2)) * most <= SAFE)
-    if is_poor.any():
-        found[is_poor] = singular_inverse(C[is_poor])
+    is_good = np.abs(inverse).max((1, 2)) * np.abs(K).max((1, 2)) <= SAFE
+    if not is_good.all():
+        found[~is_good] = singular_inverse(C[~is_good])
     return found
 
 
