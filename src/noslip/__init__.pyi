@@ -123,7 +123,7 @@ from .engines.system import (
 from .simulation.inputs import (
     Table as Table,
 )
-from .simulation.start import (
+from .simulation.starts.completion import (
     Start as Start,
     complete_start as complete_start,
 )

@@ -7,7 +7,7 @@ planar mechanism described in three dimensions costs no more than a planar one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -95,15 +95,24 @@ def rotation_from_angles(angles: Traced, sequence: str) -> ca.SX:
     return R
 
 
-def angular_velocity(angles: Sequence[float], rates: Sequence[float], sequence: str) -> list[float]:
-    """ω in the axes of the turned frame, for the rates of intrinsic angles; plain numbers."""
-    omega = [0.0, 0.0, 0.0]
+def angular_velocity(
+    angles: Sequence[Any],
+    rates: Sequence[Any],
+    sequence: str,
+    cos: Callable[[Any], Any] = math.cos,
+    sin: Callable[[Any], Any] = math.sin,
+) -> list[Any]:
+    """ω in the axes of the turned frame, for the rates of intrinsic angles.
+
+    Plain numbers, or arrays if their cosine and sine are given.
+    """
+    omega: list[Any] = [0.0, 0.0, 0.0]
     for letter, angle, rate in zip(sequence, angles, rates, strict=True):
         i = "xyz".index(letter)
         j, k = (i + 1) % 3, (i + 2) % 3
-        c, s = math.cos(angle), math.sin(angle)
+        c, s = cos(angle), sin(angle)
         # seen from the axes after this turn, ω is Rᵀω and gains the rate about the turn's own axis
-        omega[i] += rate
+        omega[i] = omega[i] + rate
         omega[j], omega[k] = c * omega[j] + s * omega[k], c * omega[k] - s * omega[j]
     return omega
 
@@ -118,11 +127,23 @@ def rotation_from_quaternion(quaternion: Traced) -> ca.SX:
     )
 
 
-def quaternion_from_angles(angles: Sequence[float], sequence: str) -> list[float]:
-    """Unit quaternion (w, x, y, z) of R₁(a₁) R₂(a₂) R₃(a₃), plain numbers."""
+def quaternion_from_angles(
+    angles: Sequence[Any],
+    sequence: str,
+    cos: Callable[[Any], Any] = math.cos,
+    sin: Callable[[Any], Any] = math.sin,
+) -> list[Any]:
+    """Unit quaternion (w, x, y, z) of R₁(a₁) R₂(a₂) R₃(a₃).
+
+    Plain numbers, or arrays if their cosine and sine are given.
+    """
+    w: Any
+    x: Any
+    y: Any
+    z: Any
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
     for letter, angle in zip(sequence, angles, strict=True):
-        c, s = math.cos(angle / 2), math.sin(angle / 2)
+        c, s = cos(angle / 2), sin(angle / 2)
         a, b, d = (s if letter == axis else 0.0 for axis in "xyz")
         w, x, y, z = (
             w * c - x * a - y * b - z * d,

@@ -23,7 +23,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

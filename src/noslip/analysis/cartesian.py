@@ -24,7 +24,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.formulations.forces import GRAVITY
 from noslip.kinematics.tree import twists
 from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.start import complete_start
+from noslip.simulation.starts.completion import complete_start
 from noslip.spatial import cross
 
 COMPONENTS = ("vx", "vy", "vz", "wx", "wy", "wz")

@@ -30,7 +30,7 @@ from noslip.simulation import rules
 from noslip.simulation.checks import check_run, sample_times
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from noslip.numeric import is_truth
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.checks import check_named
 from noslip.simulation.inputs import plan_inputs
-from noslip.simulation.start import Start, complete_start, start_names
+from noslip.simulation.starts.completion import Start, complete_start, start_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

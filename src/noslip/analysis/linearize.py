@@ -32,7 +32,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
 from noslip.simulation.basis import check_redundant_rows
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.
 STEADY = 1e-8

@@ -21,7 +21,7 @@ from noslip.model.scenario import Scenario
 from noslip.numeric import is_truth
 from noslip.simulation.input_kinds import InputSpec
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import Start, complete_start, start_names
+from noslip.simulation.starts.completion import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory
 from noslip.words import counted
 

@@ -21,7 +21,7 @@ from noslip.analysis.chart import Chart, chart_at
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.basis import independent_columns
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 
 #: A derivative below this, relative to the largest of its row, is none.
 _NONE = 1e-9

@@ -14,7 +14,7 @@ from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
-from noslip.simulation.start import Start, start_names
+from noslip.simulation.starts.completion import Start, start_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -27,7 +27,7 @@ def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load
     from noslip.show.json_text import json_text
-    from noslip.simulation.start import start_names
+    from noslip.simulation.starts.completion import start_names
 
     loaded = load(model)
     system = System(equations=derive_equations(loaded))

@@ -34,7 +34,7 @@ from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.numeric import is_truth
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
 #: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.

@@ -117,7 +117,7 @@ def check(model: Model) -> CheckReport:
     ModelError, FormulationError : if it has faults.
     """
     from noslip.engines.system import System
-    from noslip.simulation.start import start_names
+    from noslip.simulation.starts.completion import start_names
 
     if not isinstance(model, Model):
         raise TypeError(f"check takes a Model, got {type(model).__name__}: load or build one first")

@@ -17,7 +17,7 @@ from noslip.model.model import Model
 from noslip.show.scene.frames import Frames
 from noslip.show.scene.geometry import quaternions_of
 from noslip.show.scene.scene import scene
-from noslip.simulation.start import complete_start, start_names
+from noslip.simulation.starts.completion import complete_start, start_names
 
 if TYPE_CHECKING:
     from PIL.Image import Image

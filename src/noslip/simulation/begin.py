@@ -9,7 +9,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.inputs import InputPlan, inputs_at
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Completion, Start, complete_one
 
 _NO_WORK = np.zeros(1)
 
@@ -23,7 +23,7 @@ def begin(
 ) -> Start:
     """The completed start of a run at a time, s; one that is completed already stays as it is."""
     if not isinstance(start, Start):
-        return _completed(system, plan, start, time, values)
+        return complete(system, plan, start, time, values).start()
     if start.time != time:
         raise SimulationError(
             f"the start is that of t = {start.time:g} s, but the run starts at {time:g} s",
@@ -43,20 +43,21 @@ def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -
     return np.concatenate(parts, dtype=np.float64)
 
 
-def _completed(
+def complete(
     system: System,
     plan: InputPlan,
     start: Mapping[str, float] | None,
     time: float,
     values: Array,
-) -> Start:
+) -> Completion:
+    """The completion of a start at a time, s, with the speed inputs that hold there."""
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
 
     def speed_inputs(q: Array) -> Array:
         eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
         return inputs_at(plan, time, state_at(system, q, eta, mu, plan))[num_u : num_u + num_w]
 
-    return complete_start(
+    return complete_one(
         system,
         dict(start or {}),
         time=time,

@@ -17,7 +17,7 @@ from functools import partial
 import casadi as ca
 
 from noslip.engines.system import System
-from noslip.simulation.start_rows import Orientation, layout_of
+from noslip.simulation.starts.layout import Orientation, layout_of
 from noslip.spatial import traced_angles
 
 #: Unit of a name, and how it is traced.

@@ -16,7 +16,7 @@ from noslip.simulation.inputs import InputPlan, inputs_at
 from noslip.simulation.later import Later
 from noslip.simulation.named_tables import NO_EVENTS, Named
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 
 ENDINGS = {

@@ -35,7 +35,7 @@ from noslip.simulation.plan import Numbers
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import Leg, Place, carried, drive, tree_speeds
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.simulation.undefined import undefined_input
 

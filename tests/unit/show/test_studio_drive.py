@@ -14,7 +14,7 @@ from noslip.show.studio.driving.driver import Driver
 from noslip.show.studio.driving.film import Film
 from noslip.show.studio.driving.helm import FORCE, PLACE, SPEED
 from noslip.show.studio.driving.servo import Servo
-from noslip.simulation.start import complete_start
+from noslip.simulation.starts.completion import complete_start
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
 ARMS = ("manipulator-2r", "manipulator-6r")

@@ -20,7 +20,7 @@ from noslip.show.studio.driving.starts import beginning, standing
 from noslip.show.studio.running.runs import Outcome
 from noslip.show.studio.running.session import Session
 from noslip.show.studio.running.shelf import Shelf
-from noslip.simulation.start import complete_start
+from noslip.simulation.starts.completion import complete_start
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.
 SETTLED = 1e-6

@@ -12,7 +12,7 @@ from noslip.analysis.sensitivities.result import Sensitivities
 from noslip.analysis.sensitivities.travel import Piece, Settings
 from noslip.engines.system import Array
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 
 
 def collect(

@@ -9,8 +9,8 @@ the motion is projected onto the constraints, y ← P(y, p), and its derivatives
 
     (2)  Y ← P_y Y + P_p ∂p/∂θ
 
-The start is that of `start_tangents.py`. In other independent speeds Y is carried over as y is.
-Errors of Y count in the size of θ: |δY| |θ| is held to the same tolerance as δy.
+The start is that of `simulation/starts/tangents.py`. In other independent speeds Y is carried over
+as y is. Errors of Y count in the size of θ: |δY| |θ| is held to the same tolerance as δy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from noslip.errors import SimulationError
 from noslip.simulation.checks import check_named, sample_times
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending
 
 

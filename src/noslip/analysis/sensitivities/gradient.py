@@ -37,7 +37,7 @@ from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.samples import ending_of
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

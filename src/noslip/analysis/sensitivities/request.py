@@ -18,7 +18,7 @@ from noslip.simulation.checks import METHODS, check_named, check_run
 from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.plan import InputTable
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

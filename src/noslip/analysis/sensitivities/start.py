@@ -10,15 +10,14 @@ import numpy as np
 
 from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.analysis.sensitivities.numbers import Numbers, Same, driven, input_plan
-from noslip.analysis.sensitivities.start_place import Change
-from noslip.analysis.sensitivities.start_tangents import check_kept, start_tangents
 from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array
 from noslip.simulation.begin import begin as begin_run
-from noslip.simulation.begin import state_at
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.begin import complete, state_at
+from noslip.simulation.starts.completion import Start
+from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 
 
 def begin(
@@ -44,30 +43,20 @@ def begin(
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     params = numbers.p[: len(system.model.parameters)]
     plan = input_plan(loop, numbers, inputs)
-    started = begin_run(system, plan, start, time, params)
+    completion = None if isinstance(start, Start) else complete(system, plan, start, time, params)
+    started = completion.start() if completion else begin_run(system, plan, start, time, params)
     state = state_at(system, started.q, started.eta, started.mu, plan)
     padded = np.concatenate([state, np.zeros(loop.num_states - state.size)])
-    at_rest = state_at(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
-    w = inputs(time, at_rest, numbers.base_at(time), numbers.p)[num_u : num_u + num_w]
     changes = list(_changes(loop, numbers, variables, started, time))
-    if isinstance(start, Start):
-        check_kept(system, started, w, params, changes)
-        return started, padded, np.zeros((loop.num_states, len(changes)))
-
-    def complete(given: Mapping[str, float], params: Array) -> Start:
-        return complete_start(system, given, time=time, speed_inputs=lambda q: w, parameters=params)
-
-    found = start_tangents(
-        system,
-        dict(start or {}),
-        started,
-        speed_inputs=w,
-        params=params,
-        changes=changes,
-        complete=complete,
-    )
     tangents = np.zeros((loop.num_states, len(changes)))
-    tangents[: len(found)] = found
+    if completion is None:
+        at_rest = state_at(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
+        w = inputs(time, at_rest, numbers.base_at(time), numbers.p)[num_u : num_u + num_w]
+        check_kept(system, started, w, params, changes)
+        return started, padded, tangents
+    for k, along in enumerate(start_tangents(completion, changes)):
+        found = np.concatenate([along.q, along.eta, along.mu])
+        tangents[: len(found), k] = found
     return started, padded, tangents
 
 

@@ -27,8 +27,8 @@ from noslip.simulation.input_expressions import table_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.named_values import units_by_name
 from noslip.simulation.plan import InputTable
-from noslip.simulation.start import Start
-from noslip.simulation.start_rows import layout_of
+from noslip.simulation.starts.completion import Start
+from noslip.simulation.starts.layout import layout_of
 
 PARAMETER, NUMBER, START, INPUT, TABLE = "parameter", "number", "start", "input", "table"
 

@@ -9,7 +9,7 @@ from noslip.simulation.batches.arrays import Array
 from noslip.simulation.batches.code import BatchCode
 from noslip.simulation.batches.plan import Settings, Stretch
 from noslip.simulation.batches.request import Request
-from noslip.simulation.batches.starts import complete_starts
+from noslip.simulation.starts.completion import complete_starts
 
 
 def begin_batch(code: BatchCode, request: Request, settings: Settings) -> Stretch:
@@ -24,7 +24,7 @@ def begin_batch(code: BatchCode, request: Request, settings: Settings) -> Stretc
         times = np.full(len(q), settings.start_time)
         return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
 
-    starts = complete_starts(
+    q, eta, mu = complete_starts(
         system,
         request.starts,
         count=count,
@@ -33,7 +33,7 @@ def begin_batch(code: BatchCode, request: Request, settings: Settings) -> Stretc
         speed_inputs=speed_inputs if num_w else None,
     )
     work = np.zeros((count, 1 if system.does_work else 0))
-    parts = [starts.q, starts.eta, starts.mu, work, np.tile(z, (count, 1))]
+    parts = [q, eta, mu, work, np.tile(z, (count, 1))]
     states = np.concatenate(parts, axis=1)
     is_finite = np.isfinite(states).all(axis=1)
     if not is_finite.all():

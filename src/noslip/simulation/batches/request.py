@@ -22,7 +22,7 @@ from noslip.simulation.batches.arrays import Array
 from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.named_values import units_by_name
-from noslip.simulation.start_rows import layout_of
+from noslip.simulation.starts.layout import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
 BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function

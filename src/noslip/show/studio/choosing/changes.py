@@ -6,7 +6,7 @@ from noslip.engines.system import System
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
 from noslip.show.studio.choosing.choice import Choice
-from noslip.simulation.start import start_names
+from noslip.simulation.starts.completion import start_names
 
 
 def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:

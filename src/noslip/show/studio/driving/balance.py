@@ -28,7 +28,7 @@ from noslip.kinematics.tree import Node
 from noslip.model.expressions import nominal
 from noslip.model.joints import Angles, Free
 from noslip.model.quantities import Quantity
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.spatial import traced_angles
 
 #: Units of the weights: rad (or lengths of the model), 1/s, 1/s².

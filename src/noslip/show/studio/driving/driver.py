@@ -22,7 +22,7 @@ from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import Leg, Place, carried, drive
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
 
 #: Tolerance of the integration, and the longest piece of time it does at once, s.

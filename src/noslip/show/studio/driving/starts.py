@@ -10,7 +10,7 @@ from noslip.show.studio.choosing.choice import Choice
 from noslip.show.studio.driving.balance import Balance
 from noslip.show.studio.driving.driver import Driver
 from noslip.show.studio.driving.helm import Helm
-from noslip.simulation.start import Start, complete_start
+from noslip.simulation.starts.completion import Start, complete_start
 
 
 def beginning(

@@ -26,7 +26,7 @@ from noslip.show.studio.driving.film import Film
 from noslip.show.studio.driving.helm import PLACE, SPEED, Helm
 from noslip.show.studio.driving.starts import beginning, standing
 from noslip.show.studio.running.runs import Outcome
-from noslip.simulation.start import Start
+from noslip.simulation.starts.completion import Start
 
 if TYPE_CHECKING:
     from noslip.show.studio.page.page import Page

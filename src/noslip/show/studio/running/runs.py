@@ -28,7 +28,7 @@ from noslip.show.studio.choosing.forms import form_text, read_path, read_timing
 from noslip.show.studio.running.follower import Follower, find_follower
 from noslip.show.studio.running.worker import Cancel
 from noslip.simulation.simulate import simulate
-from noslip.simulation.start import complete_start
+from noslip.simulation.starts.completion import complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
 
 #: Tolerance of the integration.

@@ -1,0 +1,1 @@
+"""Consistent starts of one run and of many: completion, and its derivatives."""

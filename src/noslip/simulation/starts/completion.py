@@ -1,0 +1,873 @@
+"""Consistent starts from what is given: of n runs at once, and of one as n = 1.
+
+Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
+stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
+0. With G the holonomic rows of A, over a length of the model where speeds are angular, a step is
+the least one that mends the rows and leaves what is held,
+
+    (1)  [G; N_fixed] δ = [−g; 0],    q ← q + N δ
+
+Speeds that are given, T v = τ, stay; the independent speeds that are not given are as small as the
+given ones and the constraints allow. With the freedom basis of the kinematics,
+
+    (2)  v = s + S η,   A S = 0,   A s + a = 0       T S η = τ − T s,   |η| least
+
+Where the basis fails, C v = d stacks the constraints and what is given. C = U Σ Vᵀ gives the least
+v that fits; of what it leaves free those speeds are taken that make E v least.
+
+A start has the same bits alone and beside any others: see ``stacks``. How it follows what it is
+completed from is in ``tangents``, from the same rows and factors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.simulation.starts.layout import Layout, Orientation, Rows, layout_of
+from noslip.simulation.starts.named_angles import (
+    Given,
+    Held,
+    given_values,
+    partly_rated,
+    quaternions,
+    releases,
+    start_angles,
+    turning,
+)
+from noslip.simulation.starts.stacks import (
+    RANK,
+    apply,
+    inverses,
+    is_within,
+    largest,
+    pseudo_inverse,
+    row_weights,
+    singular_inverse,
+    singular_values,
+)
+from noslip.words import counted
+
+#: Largest residual of a constraint row that a start may leave, in the unit of the row.
+TOLERANCE = 1e-11
+#: Relative error of coordinate rates up to which independent speeds carry a start.
+CARRIED = 1e-7
+#: Size up to which the freedom basis is trusted.
+LARGEST_BASIS = 1e6
+#: Share of the speeds by which rows may be missed where the basis is trusted.
+BASIS_ERROR = 1e-13
+#: Sets of given names for which plans are kept.
+MAX_PLANS = 64
+#: Starts that are completed together, and numbers in each of their matrices.
+BLOCK, BLOCK_NUMBERS = 1024, 2**20
+
+Places = NDArray[np.int64]
+#: From trajectories, and their coordinates (n, nq), to the speed inputs (n, nw) at the start.
+SpeedInputs = Callable[[Places, Array], Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Start:
+    """A consistent state at the start of a run.
+
+    Parameters
+    ----------
+    time : s.
+    q, v : coordinates and tree speeds.
+    eta : independent speeds.
+    mu : costates, of vakonomic equations; as given, else zero.
+    position_residual, speed_residual : largest |g| and |A v + a| that is left.
+    completed : coordinates and speeds that were not given and came out different from zero.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    eta: Array
+    mu: Array
+    position_residual: float
+    speed_residual: float
+    completed: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What n starts are completed from: values (n,) by name, times (n,), w (n, nw), parameters."""
+
+    system: System
+    layout: Layout
+    plan: Plan
+    given: Given
+    t: Array
+    w: Array
+    params: Array  # (np,) of all, or (n, np)
+
+    def part(self, k: Places) -> Task:
+        """Some of the starts."""
+        if len(k) == len(self.t):
+            return self
+        given = {name: x[k] for name, x in self.given.items()}
+        params = self.params if self.params.ndim == 1 else self.params[k]
+        return Task(self.system, self.layout, self.plan, given, self.t[k], self.w[k], params)
+
+    def rows(self, q: Array) -> Rows:
+        """The rows at configurations (n, nq)."""
+        return self.layout.rows(self.t, q, self.w, self.params)
+
+    def params_of(self, k: int) -> Array:
+        """(np,) parameters of one start."""
+        return self.params if self.params.ndim == 1 else self.params[k]
+
+
+class Hold(NamedTuple):
+    """What a completion does not move: coordinates, and some angles of orientations.
+
+    Parameters
+    ----------
+    fixed, held : coordinates, and orientations of which only some angles are held.
+    free, scale : speeds that are not at rest, and their scale.
+    kept : fixed coordinates whose rates are made of them.
+    quaternions : those that are not fixed, or not wholly.
+    """
+
+    fixed: list[int]
+    held: tuple[Held, ...]
+    free: Places
+    scale: Array
+    kept: Places
+    quaternions: list[int]
+
+    @classmethod
+    def of(cls, layout: Layout, fixed: list[int], held: tuple[Held, ...] = ()) -> Hold:
+        """Where all coordinates of a block are fixed, its speeds are at rest."""
+        loose = [block for block in layout.blocks if not block.coordinates.issubset(fixed)]
+        free = sorted(k for block in loose for k in block.speeds)
+        kept = sorted(k for block in loose for k in block.coordinates.intersection(fixed))
+        turning = [
+            k
+            for k in layout.kinematics.probe.quaternions
+            if not set(range(k, k + 4)).issubset(fixed)
+        ]
+        scale = layout.scale[free]
+        return cls(fixed, held, np.array(free, int), scale, np.array(kept, int), turning)
+
+    def matrix(self, task: Task, q: Array, rows: Rows, holonomic: Places) -> Array:
+        """The matrix of (1) on the free speeds, over their scale."""
+        parts = [rows.A.take(holonomic, axis=1)]
+        if self.kept.size:
+            parts.append(rows.N.take(self.kept, axis=1))
+        parts += [h.rows(task.given, q, len(task.layout.scale)) for h in self.held]
+        stacked = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return stacked.take(self.free, axis=2) / self.scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What follows from the names that are given alone.
+
+    Parameters
+    ----------
+    coordinates : names, and their places.
+    angled : orientations of which angles are given.
+    hold : of all coordinates that are given.
+    independent, tree : independent speeds, and other tree speeds, and their places.
+    rated : orientations of which rates are given; and the places of their angular speeds among the
+        independent ones, if they are.
+    partly : those of which only some are.
+    """
+
+    coordinates: list[tuple[str, int]]
+    angled: list[Orientation]
+    hold: Hold
+    independent: dict[str, int]
+    tree: dict[str, int]
+    rated: list[tuple[Orientation, list[int]]]
+    partly: tuple[Held, ...]
+
+    @classmethod
+    def of(cls, layout: Layout, names: tuple[str, ...]) -> Plan:
+        """The plan for some names, made once."""
+        plan: Plan | None = layout.plans.get(names)
+        if plan is None:
+            if len(layout.plans) >= MAX_PLANS:
+                layout.plans.clear()
+            plan = layout.plans[names] = cls._make(layout, names)
+        return plan
+
+    @classmethod
+    def _make(cls, layout: Layout, names: tuple[str, ...]) -> Plan:
+        coordinates = [(n, layout.coordinates[n]) for n in names if n in layout.coordinates]
+        angled = [o for o in layout.orientations if any(n in names for n in o.angle_names)]
+        for o in angled:
+            _check_given_once(layout, names, o)
+        turned = [k for o in angled for k in range(o.quaternion, o.quaternion + 4)]
+        independent = {n: k for n, k in layout.independent_speeds.items() if n in names}
+        speeds = layout.speeds
+        return cls(
+            coordinates=coordinates,
+            angled=angled,
+            hold=Hold.of(layout, sorted([k for _, k in coordinates] + turned)),
+            independent=independent,
+            tree={n: speeds[n] for n in names if n in speeds and n not in independent},
+            rated=[
+                (o, _independent_places(layout, o, independent))
+                for o in layout.orientations
+                if any(n in names for n in o.rate_names)
+            ],
+            partly=partly_rated(layout, names),
+        )
+
+
+def _check_given_once(layout: Layout, names: tuple[str, ...], o: Orientation) -> None:
+    """An orientation starts from named angles or from a quaternion, not from both."""
+    quaternion = layout.states[o.quaternion : o.quaternion + 4]
+    both = [next(n for n in o.angle_names if n in names), *(n for n in quaternion if n in names)]
+    if len(both) > 1:
+        raise SimulationError(
+            f"an orientation is given by both '{both[0]}' and '{both[1]}'",
+            f"start of model '{layout.kinematics.model.name}'",
+            "give the named angles, or the quaternion",
+        )
+
+
+def _independent_places(layout: Layout, o: Orientation, given: Mapping[str, int]) -> list[int]:
+    """Places of an orientation's angular speeds among the independent ones, if they are."""
+    names = list(layout.speeds)[o.speed : o.speed + 3]
+    if any(n in given or n not in layout.independent_speeds for n in names):
+        return []
+    return [layout.independent_speeds[n] for n in names]
+
+
+class Asked(NamedTuple):
+    """Speeds that are given: one independent speed, one tree speed or rates of angles."""
+
+    labels: list[str]
+    row: Array  # (n, k, nv) on the tree speeds
+    value: Array  # (n, k)
+    independent: Sequence[int] = ()  # places among the independent speeds
+    orientation: Orientation | None = None  # of rates of angles
+    held: Held | None = None  # those of only some
+
+
+class Factors(NamedTuple):
+    """Of C v = d: R d fits, and with C Z = 0, B Bᵀ = Z (ZᵀEᵀE Z)⁻¹ Zᵀ."""
+
+    R: Array  # (nv, rows)
+    B: Array  # (nv, k)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Completion:
+    """n consistent starts, and how they were completed.
+
+    Parameters
+    ----------
+    task : what they were completed from, with the speed inputs at the start.
+    first_guess : (n, nq) coordinates with which the completion began.
+    q, v, eta, mu : (n, …) what was found.
+    rows : there.
+    hold, asked, factors : of one start; of many, those of the last that took another way.
+    """
+
+    task: Task
+    first_guess: Array
+    q: Array
+    v: Array
+    eta: Array
+    mu: Array
+    rows: Rows
+    hold: Hold
+    asked: list[Asked]
+    factors: Callable[[], Factors]
+
+    def start(self) -> Start:
+        """The one start."""
+        task, q, v = self.task, self.q[0], self.v[0]
+        named = zip(task.layout.states, (*q.tolist(), *v.tolist()), strict=True)
+        return Start(
+            time=float(task.t[0]),
+            q=q,
+            v=v,
+            eta=self.eta[0],
+            mu=self.mu[0],
+            position_residual=float(largest(self.rows.g)[0]),
+            speed_residual=float(largest(apply(self.rows.A, self.v) + self.rows.a)[0]),
+            completed={n: x for n, x in named if n not in task.given and abs(x) > 1e-15},
+        )
+
+
+def complete_start(
+    system: System,
+    given: Mapping[str, float],
+    *,
+    time: float = 0.0,
+    speed_inputs: Callable[[Array], Array] | None = None,
+    parameters: Array | None = None,
+) -> Start:
+    """Consistent coordinates and speeds that keep what is given.
+
+    Parameters
+    ----------
+    system : compiled system.
+    given : values by name: coordinates, tree speeds, named independent speeds, named angles and
+        their rates (``disk.tilt``, ``disk.tilt_rate``).
+    time : s.
+    speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by
+        default.
+    parameters : (np,) parameter vector; nominal by default.
+
+    Raises
+    ------
+    SimulationError : for unknown names, if the given values contradict the constraints, or if the
+        mechanism has more freedom at this configuration than its equations.
+    """
+    return complete_one(
+        system, given, time=time, speed_inputs=speed_inputs, parameters=parameters
+    ).start()
+
+
+def complete_one(
+    system: System,
+    given: Mapping[str, float],
+    *,
+    time: float,
+    speed_inputs: Callable[[Array], Array] | None,
+    parameters: Array | None,
+) -> Completion:
+    """The completion behind :func:`complete_start`."""
+    layout = layout_of(system)
+    _check_names(system, layout, given)
+    params = system.parameters() if parameters is None else parameters
+    one = speed_inputs
+    return _complete(
+        system,
+        {name: np.array([value], dtype=float) for name, value in given.items()},
+        _FIRST,
+        float(time),
+        params,
+        None if one is None else lambda _, q: one(q[0])[None],
+    )
+
+
+def complete_starts(
+    system: System,
+    given: Mapping[str, Array],
+    *,
+    count: int,
+    time: float,
+    parameters: Array,
+    speed_inputs: SpeedInputs | None,
+) -> tuple[Array, Array, Array]:
+    """Coordinates (n, nq), independent speeds (n, nf) and costates (n, nc) of consistent starts.
+
+    Parameters
+    ----------
+    system : compiled system.
+    given : values by name, one or one for each trajectory.
+    count : trajectories.
+    time : s.
+    parameters : (1, np) or (count, np).
+    speed_inputs : values of the speed inputs at the start, if there are any.
+
+    Raises
+    ------
+    SimulationError : as :func:`complete_start`, with the number of the trajectory.
+    """
+    layout = layout_of(system)
+    is_shared = len(parameters) == 1 and all(len(v) == 1 for v in given.values())
+    num_starts = 1 if is_shared and speed_inputs is None else count
+    _check_names(system, layout, {name: float(values[0]) for name, values in given.items()})
+    block = max(1, min(BLOCK, BLOCK_NUMBERS // max(1, len(layout.scale)) ** 2))
+    parts = []
+    for k in np.array_split(np.arange(num_starts), -(-num_starts // block)):
+        own = {
+            name: np.broadcast_to(values, len(k)) if len(values) == 1 else values[k]
+            for name, values in given.items()
+        }
+        params = parameters[0] if len(parameters) == 1 else parameters[k]
+        found = _complete(system, own, k, time, params, speed_inputs, is_one=num_starts == 1)
+        parts.append((found.q, found.eta, found.mu))
+    q, eta, mu = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if num_starts < count:
+        q, eta, mu = (np.tile(part, (count, 1)) for part in (q, eta, mu))
+    return q, eta, mu
+
+
+def start_names(system: System) -> list[str]:
+    """Every name a start may give."""
+    return list(layout_of(system).names)
+
+
+_FIRST = np.zeros(1, dtype=int)
+
+
+@np.errstate(all="ignore")  # what is not finite is refused
+def _complete(
+    system: System,
+    given: Given,
+    trajectories: Places,
+    time: float,
+    params: Array,
+    speed_inputs: SpeedInputs | None,
+    *,
+    is_one: bool = True,
+) -> Completion:
+    """Starts of some trajectories. The first that fails is refused, with its number among many."""
+    layout, n = layout_of(system), len(trajectories)
+    t, w = np.full(n, time), np.zeros((n, len(system.model.speed_inputs)))
+    plan = Plan.of(layout, tuple(given))
+    task = Task(system, layout, plan, given, t, w, params)
+    faults: dict[int, SimulationError] = {}
+    guess = _given_coordinates(task)
+    q, rows, hold = _close(task, guess, faults)
+    if speed_inputs is not None:
+        w = np.asarray(speed_inputs(trajectories, q), dtype=float)
+        task = Task(system, layout, plan, given, t, w, params)
+        rows = task.rows(q)
+    v, asked, factors = _fit_speeds(task, q, rows, faults)
+    eta = apply(rows.E, v)
+    mu = np.zeros((n, len(layout.costates)))
+    for k, name in enumerate(layout.costates):
+        mu[:, k] = given.get(name, 0.0)
+    _check_carried(task, rows, (q, eta, mu), v, faults)
+    if faults:
+        first = min(faults)
+        fault = faults[first].faults[0]
+        place = fault.where if is_one else f"{fault.where}, trajectory {trajectories[first]}"
+        raise SimulationError(fault.what, place, fault.fix)
+    return Completion(
+        task=task,
+        first_guess=guess,
+        q=q,
+        v=v,
+        eta=eta,
+        mu=mu,
+        rows=rows,
+        hold=hold,
+        asked=asked,
+        factors=factors,
+    )
+
+
+def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> None:
+    for name, value in given.items():
+        if name not in layout.names:
+            raise SimulationError(
+                f"there is no coordinate, speed or angle '{name}'",
+                f"start of model '{system.model.name}'",
+                nearest(name, list(layout.names)),
+            )
+        is_number = isinstance(value, (float, int, np.number)) and not isinstance(value, bool)
+        if not (is_number and math.isfinite(value)):
+            shown = f"{value}" if isinstance(value, np.number) else f"{value!r:.60}"
+            raise SimulationError(
+                f"'{name}' starts at {shown}, which is not a finite number",
+                f"start of model '{system.model.name}'",
+                "give a finite number in SI units",
+            )
+
+
+# Coordinates
+
+
+def _given_coordinates(task: Task) -> Array:
+    """(n, nq): rest positions overwritten by what is given."""
+    layout, given, n = task.layout, task.given, len(task.t)
+    q = np.empty((n, len(layout.rest)))
+    q[:] = layout.rest
+    for name, k in task.plan.coordinates:
+        q[:, k] = given[name]
+    for o in task.plan.angled:
+        at = slice(o.quaternion, o.quaternion + 4)
+        q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
+    return _normalized(q, layout.kinematics.probe.quaternions)
+
+
+def _normalized(q: Array, quaternions: Sequence[int]) -> Array:
+    """The coordinates, with unit quaternions at some places."""
+    for k in quaternions:
+        part = q[:, k : k + 4]
+        part /= np.sqrt(np.add.reduce(part * part, axis=1, keepdims=True))
+    return q
+
+
+def _close(
+    task: Task, guess: Array, faults: dict[int, SimulationError]
+) -> tuple[Array, Rows, Hold]:
+    """Move the free coordinates until g(q, t) = 0, as little as they must; and the rows there.
+
+    Where only some angles of an orientation are given, the others stay too if they can. Where links
+    lie in line, no small motion changes g in the direction it lacks; the free coordinates are then
+    moved aside first, by more and more, always in the same way.
+    """
+    layout, probe = task.layout, task.layout.kinematics.probe
+    tolerance = TOLERANCE * max(1.0, probe.length)
+    hold = task.plan.hold
+    q, rows = _newton(task, guess, hold)
+    if not rows.g.size:
+        return q, rows, hold
+    is_closed = largest(rows.g) <= tolerance
+    if is_closed.all():
+        return q, rows, hold
+    first, first_g = q.copy(), rows.g.copy()
+
+    def attempt(which: Places, begin: Array, hold: Hold) -> Hold:
+        """Take over what closes from another beginning, or with less held."""
+        found, there = _newton(task.part(which), begin, hold)
+        is_good = largest(there.g) <= tolerance
+        good = which[is_good]
+        q[good], is_closed[good] = found[is_good], True
+        rows.values[good] = there.values[is_good]
+        return hold
+
+    tries = releases(layout, task.given)
+    partly = {h.orientation.quaternion for held in tries for h in held}
+    turned = [k + i for k in partly for i in range(4)]
+    fixed = [k for k in hold.fixed if k not in turned]
+    for held in tries:
+        which = np.flatnonzero(~is_closed)
+        if which.size:
+            hold = attempt(which, guess[which], Hold.of(layout, fixed, held))
+    rng = np.random.default_rng(5)
+    for aside in (0.01, 0.1, 0.3, 1.0):
+        step = aside * probe.length * rng.normal(size=len(layout.scale)) / layout.scale
+        which = np.flatnonzero(~is_closed & np.isfinite(first_g).all(axis=1))
+        if which.size:
+            begin = guess[which]
+            N = task.part(which).rows(begin).N
+            moved = begin + apply(N, np.tile(step, (len(which), 1)))
+            moved = _normalized(moved, probe.quaternions)
+            moved[:, fixed] = begin[:, fixed]
+            hold = attempt(which, moved, Hold.of(layout, fixed, tries[-1] if tries else ()))
+    for k in np.flatnonzero(~is_closed).tolist():
+        q[k] = first[k]
+        faults[k] = _contradiction(task, first[k], first_g[k])
+    return q, rows, hold
+
+
+def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
+    """Coordinates after Newton's method with least steps (1), and the rows there."""
+    length = task.layout.kinematics.probe.length
+    tolerance = TOLERANCE * max(1.0, length)
+    rows = task.rows(q)
+    if not rows.g.shape[1]:
+        return q, rows
+    error, closing = largest(rows.g), task.layout.closing_g
+    if not ((error > 1e-15).any() and hold.free.size and closing.size):
+        return q, rows
+    rounding = 1e-15 * np.maximum(1.0, largest(q))
+    q, is_open = q.copy(), error > rounding
+    for _ in range(200):
+        which = is_open.nonzero()[0]
+        if not which.size:
+            break
+        is_all = len(which) == len(q)
+        now, before = (q, error) if is_all else (q[which], error[which])
+        here, own = rows if is_all else rows.part(which), task.part(which)
+        matrix = hold.matrix(own, now, here, task.layout.closing)
+        # what is held is restored below: only the rows ask for a step
+        inverse = pseudo_inverse(matrix)[:, :, : closing.size]
+        step = apply(inverse, -here.g.take(closing, axis=1))
+        # no farther than the mechanism is long, or than it is away from where it must be
+        size = np.sqrt(np.add.reduce(step * step, axis=1))
+        longest = np.maximum(length, before)
+        if (size > longest).any():
+            step *= np.minimum(1.0, longest / np.maximum(size, 1e-300))[:, None]
+        move = apply(here.N.take(hold.free, axis=2), step / hold.scale)
+        trial = _normalized(now + move, hold.quaternions)
+        if hold.kept.size:
+            trial[:, hold.kept] = now[:, hold.kept]
+        for h in hold.held:
+            h.restore(own.given, trial)
+        there = own.rows(trial)
+        left = largest(there.g)
+        is_far = left > (rounding if is_all else rounding[which])
+        if is_all and not is_far.any():
+            return trial, there
+        # until rounding is reached, or rows are not defined
+        is_taken = ((left < before) | (before > tolerance)) & np.isfinite(size)
+        if is_all and is_taken.all():
+            q, rows, error = trial, there, left
+        else:
+            moved = which[is_taken]
+            q[moved], error[moved] = trial[is_taken], left[is_taken]
+            rows.values[moved] = there.values[is_taken]
+        # a step of rounding that leaves rows broken says that no step can mend them
+        is_stuck = (size <= 1e-12 * length) & (before > 1e3 * tolerance)
+        is_open[which] = is_far & is_taken & ~is_stuck
+    return q, rows
+
+
+def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
+    system, kin = task.system, task.system.kinematics
+    rows = [kin.rows[k].name for k in kin.probe.holonomic]
+    worst = int(np.nanargmax(np.abs(np.nan_to_num(g, nan=np.inf))))
+    fixed = task.plan.hold.fixed
+    names = ", ".join(f"{kin.coordinates[k].name} = {q[k]:.6g}" for k in fixed) or "nothing"
+    if not np.isfinite(g[worst]):
+        return SimulationError(
+            f"row '{rows[worst]}' is not defined at this start, as for a wheel that lies flat",
+            f"start of model '{system.model.name}' (given: {names})",
+            f"give another configuration; what can be set: {', '.join(task.layout.names)}",
+        )
+    return SimulationError(
+        f"the start breaks row '{rows[worst]}' by {g[worst]:.3g}, and the coordinates that are not "
+        "given cannot mend it",
+        f"start of model '{system.model.name}' (given: {names})",
+        "leave out a coordinate that the constraints determine, or give values that fit together",
+    )
+
+
+# Speeds
+
+
+class _Fit:
+    """Speeds of n starts: A v + a = 0 and what is asked for, T v = τ."""
+
+    def __init__(self, task: Task, q: Array, rows: Rows, rated: tuple[Held, ...]) -> None:
+        self.task, self.rows = task, rows
+        self.asked = _asked(task, q, rows, rated)
+        self.others = [asked for asked in self.asked if not asked.independent]
+        self.given = [k for asked in self.asked for k in asked.independent]
+        self.scale = task.layout.scale
+
+    def by_basis(self) -> tuple[Array, NDArray[np.bool_]]:
+        """Speeds (n, nv) by (2), and where they fit."""
+        rows, X = self.rows, self.rows.basis
+        v = X[:, :, 0].copy()
+        if self.given:
+            given = [asked.value for asked in self.asked if asked.independent]
+            eta = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
+            v = v + apply(X.take([1 + k for k in self.given], axis=2), eta)
+        is_fit = np.abs(X).max((1, 2), initial=0.0) <= LARGEST_BASIS
+        if self.others:
+            T, tau, back = self._others(X)
+            v = v + apply(back, tau - apply(T, v))
+            is_fit &= is_within(apply(T, v) - tau, BASIS_ERROR, v)
+        if rows.a.size:
+            is_fit &= is_within((apply(rows.A, v) + rows.a) * rows.weight, BASIS_ERROR, v)
+        return v, is_fit
+
+    def _others(self, X: Array) -> tuple[Array, Array, Array]:
+        """T, τ, and what takes T v to τ within the speeds that are free."""
+        T, tau, free = self.others[0].row, self.others[0].value, self._free(X)
+        if len(self.others) > 1:
+            T = np.concatenate([asked.row for asked in self.others], axis=1)
+            tau = np.concatenate([asked.value for asked in self.others], axis=1)
+        return T, tau, free @ pseudo_inverse(T @ free)
+
+    def _free(self, X: Array) -> Array:
+        """Columns of S of the independent speeds that are not given."""
+        return X.take([k for k in range(1, X.shape[2]) if k - 1 not in self.given], axis=2)
+
+    def basis_factors(self) -> Factors:
+        """Factors of :meth:`by_basis` of one start."""
+        rows, size, kept = self.rows, len(self.scale), self.task.layout.kept
+        weight = rows.weight[0][kept]
+        inverse = inverses(np.concatenate([rows.A[0][kept] * weight[:, None], rows.E[0]])[None])[0]
+        S = inverse[:, len(kept) :]
+        R = np.zeros((size, rows.A.shape[1] + sum(a.value.shape[1] for a in self.asked)))
+        R[:, kept] = inverse[:, : len(kept)] * weight
+        place, others = rows.A.shape[1], []
+        for asked in self.asked:
+            at = list(range(place, place + asked.value.shape[1]))
+            place += len(at)
+            if asked.independent:
+                R[:, at] = S[:, list(asked.independent)]
+            else:
+                others += at
+        X = np.concatenate([np.zeros((1, size, 1)), S[None]], axis=2)
+        B = self._free(X)[0]
+        if self.others:
+            T, _, back = (part[0] for part in self._others(X))
+            R = R - back @ (T @ R)
+            R[:, others] = back
+            B = B - back @ (T @ B)
+        return Factors(R, B)
+
+    def by_singular_values(self) -> tuple[Array, NDArray[np.bool_]]:
+        """Speeds (n, nv) where the basis fails, and where they fit."""
+        C, d, weight = self._stacked()
+        R, B = self._singular_factors(C, weight)
+        v = apply(R, d)
+        v = v + apply(R, d - apply(C, v))
+        v = v - apply(B, apply(self.rows.E, v))
+        return v, is_within((apply(C, v) - d) * weight, 1e-9, v * self.scale)
+
+    def _stacked(self) -> tuple[Array, Array, Array]:
+        """C v = d, and what gives its rows unit length."""
+        asked = self.asked
+        C = np.concatenate([self.rows.A, *(a.row for a in asked)], axis=1)
+        d = np.concatenate([-self.rows.a, *(a.value for a in asked)], axis=1)
+        return C, d, row_weights(C / self.scale)
+
+    def _singular_factors(self, C: Array, weight: Array) -> tuple[Array, Array]:
+        U, sigma, Vt = singular_values(C / self.scale * weight[:, :, None])
+        size = sigma.shape[1]
+        most = np.maximum(1.0, np.max(sigma, axis=1, keepdims=True, initial=0.0))
+        is_in = np.zeros(Vt.shape[:2], dtype=bool)
+        is_in[:, :size] = sigma > RANK * most
+        back = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=is_in[:, :size])
+        V = Vt.transpose(0, 2, 1) / self.scale[:, None]
+        R = (V[:, :, :size] * back[:, None, :]) @ U[:, :, :size].transpose(0, 2, 1)
+        null = V * ~is_in[:, None, :]
+        return R * weight[:, None, :], null @ singular_inverse(self.rows.E @ null)
+
+    def singular_factors(self) -> Factors:
+        """Factors of :meth:`by_singular_values` of one start."""
+        C, _, weight = self._stacked()
+        R, B = self._singular_factors(C, weight)
+        return Factors(R[0], B[0])
+
+    def contradiction(self, v: Array, k: int) -> SimulationError:
+        """What to say where speeds (nv,) of start k do not fit."""
+        system, (C, d, weight) = self.task.system, self._stacked()
+        residual = C[k] @ v - d[k]
+        worst = int(np.argmax(np.abs(residual) * weight[k]))
+        labels = [r.name for r in system.kinematics.rows]
+        labels += [label for asked in self.asked for label in asked.labels]
+        return SimulationError(
+            f"the given speeds contradict each other or the constraints: '{labels[worst]}' is "
+            f"missed by {residual[worst]:.3g}",
+            f"start of model '{system.model.name}'",
+            "leave out a speed that the constraints determine; the rest is completed for you",
+        )
+
+
+def _asked(task: Task, q: Array, rows: Rows, rated: tuple[Held, ...]) -> list[Asked]:
+    """Speeds that are given; of orientations `rated` only the given rates are held."""
+    layout, plan, given, n = task.layout, task.plan, task.given, len(q)
+    asked = [
+        Asked([name], rows.E[:, k : k + 1], given[name][:, None], (k,))
+        for name, k in plan.independent.items()
+    ]
+    for name, k in plan.tree.items():
+        asked.append(Asked([name], _unit_rows(layout, n, k, 1), given[name][:, None]))
+    for held in rated:
+        values, own = held.values(given, n), held.rows(given, q, len(layout.unit))
+        asked.append(Asked(held.names, own, values, orientation=held.orientation, held=held))
+    partly = [held.orientation for held in rated]
+    for o, places in plan.rated:
+        if o not in partly:
+            rates = given_values(o.rate_names, given, n)
+            omega = turning(o, start_angles(o, given, q), rates, n)
+            labels = [f"{o.joint}.{s}" for s in ("wx", "wy", "wz")]
+            own = _unit_rows(layout, n, o.speed, 3)
+            asked.append(Asked(labels, own, omega, places, orientation=o))
+    return asked
+
+
+def _unit_rows(layout: Layout, n: int, first: int, count: int) -> Array:
+    """(n, count, nv) rows that are some tree speeds themselves."""
+    rows = layout.unit[None, first : first + count]
+    return rows if n == 1 else np.broadcast_to(rows, (n, *rows.shape[1:]))
+
+
+def _fit_speeds(
+    task: Task, q: Array, rows: Rows, faults: dict[int, SimulationError]
+) -> tuple[Array, list[Asked], Callable[[], Factors]]:
+    """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
+
+    Where the rates of only some angles are given, those of the others are zero if they can be.
+    """
+    v = np.zeros((len(q), len(task.layout.scale)))
+    which = np.arange(len(q))
+    if faults:
+        which = np.delete(which, list(faults))
+    partly = task.plan.partly
+    for rated in ((), partly) if partly else ((),):
+        for way, factors in (
+            (_Fit.by_basis, _Fit.basis_factors),
+            (_Fit.by_singular_values, _Fit.singular_factors),
+        ):
+            is_all = len(which) == len(q)
+            there = rows if is_all else rows.part(which)
+            fit = _Fit(task.part(which), q if is_all else q[which], there, rated)
+            found, is_fit = way(fit)
+            if is_all and is_fit.all():
+                return found, fit.asked, partial(factors, fit)
+            v[which] = found
+            if is_fit.all():
+                return v, fit.asked, partial(factors, fit)
+            which = which[~is_fit]
+    for k, place in zip(which.tolist(), np.flatnonzero(~is_fit).tolist(), strict=True):
+        faults[k] = fit.contradiction(v[k], place)
+    return v, fit.asked, partial(factors, fit)
+
+
+def _check_carried(
+    task: Task,
+    rows: Rows,
+    state: tuple[Array, Array, Array],
+    v: Array,
+    faults: dict[int, SimulationError],
+) -> None:
+    """Refuse starts at which the mechanism has other freedoms than its equations.
+
+    Rows were chosen where the mechanism usually is. At a singular configuration, or on another
+    branch of its configurations, the same rows may repeat each other: S η + s is then not the
+    completed v. (Where only the independent speeds fail, a run changes them.) On a branch where
+    rows are independent that the chosen ones imply elsewhere, it cannot move as the equations say.
+
+    Parameters
+    ----------
+    state, v : [q; η; μ] as its parts, and tree speeds.
+    """
+    system, kin, n = task.system, task.system.kinematics, len(v)
+    if kin.probe.rank is not None:
+        for k in range(n):
+            probe = dataclasses.replace(kin.probe, params=task.params_of(k))
+            if k not in faults and not probe.is_on(state[0][k], float(task.t[k])):
+                faults[k] = SimulationError(
+                    "the mechanism has other degrees of freedom at this configuration than "
+                    f"elsewhere, where it has {kin.num_independent_speeds}: its configurations "
+                    "form several branches",
+                    f"start of model '{system.model.name}'",
+                    "start on the other branch, or leave out the constraints that lock it there",
+                )
+    if not v.any():
+        return
+    x = np.concatenate([*state, np.zeros((n, int(system.does_work)))], axis=1)
+    u = np.zeros((n, task.layout.num_inputs))
+    if task.w.size:
+        num_u, num_w = len(system.model.inputs), task.w.shape[1]
+        u[:, num_u : num_u + num_w] = task.w
+    rate = apply(rows.N, v)
+    off = system.rates.map(task.t, x, u, task.params)[:, : rate.shape[1]] - rate
+    is_carried = is_within(off, CARRIED, rate)
+    if is_carried.all():
+        return
+    for k in np.flatnonzero(~is_carried & v.any(axis=1)).tolist():
+        fault = None if k in faults else _repeated_rows(task, rows.A[k])
+        if fault is not None:
+            faults[k] = fault
+
+
+def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
+    """What to say if kept rows repeat each other at a configuration."""
+    kin, kept = task.system.kinematics, task.layout.kept
+    A = A[kept] / task.layout.scale
+    A *= row_weights(A)[:, None]
+    U, singular, _ = np.linalg.svd(A)
+    if not singular.size or singular[-1] > 1e-9:
+        return None
+    repeated = [
+        f"'{kin.rows[k].name}'" for k, x in zip(kept, U[:, -1], strict=True) if abs(x) > 1e-6
+    ]
+    freedoms = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
+    return SimulationError(
+        f"the rows {', '.join(repeated)} repeat each other at this configuration, as they do not "
+        "elsewhere: the mechanism can move here in a way that its equations do not have, with "
+        f"{freedoms}",
+        f"start of model '{task.system.model.name}'",
+        "leave out one of these constraints, or start without speed or at another place",
+    )
