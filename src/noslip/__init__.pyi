@@ -196,20 +196,20 @@ from .analysis.sweep import (
     EigenvalueSweep as EigenvalueSweep,
     sweep_eigenvalues as sweep_eigenvalues,
 )
-from .analysis.sensitivities.derivatives import (
+from .sensitivities.derivatives import (
     Derivatives as Derivatives,
     derivatives as derivatives,
 )
-from .analysis.sensitivities.result import (
+from .sensitivities.result import (
     Sensitivities as Sensitivities,
 )
-from .analysis.sensitivities.forward import (
+from .sensitivities.forward import (
     simulate_sensitivities as simulate_sensitivities,
 )
-from .analysis.sensitivities.objective import (
+from .sensitivities.objective import (
     Measurements as Measurements,
 )
-from .analysis.sensitivities.gradient import (
+from .sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
 )

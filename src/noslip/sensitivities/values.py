@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs
 from noslip.simulation.input_expressions import table_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.inputs import InputPlan, input_number

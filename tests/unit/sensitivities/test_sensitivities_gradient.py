@@ -9,7 +9,7 @@ from complex_step import STEP
 from differentiated import COMPLEX, RUNS, TIGHT, Run
 
 import noslip as ns
-from noslip.analysis.sensitivities import gradient as gradient_module
+from noslip.sensitivities import gradient as gradient_module
 from noslip.simulation.recorded_run import RecordedRun
 
 #: Runs at 1e-12 against complex steps and against forward sensitivities, relative.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.analysis.sensitivities.request import Request
 from noslip.engines.system import Array
 from noslip.errors import SimulationError
+from noslip.sensitivities.request import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop
-from noslip.analysis.sensitivities.numbers import Numbers, driven
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import Array, System
+from noslip.sensitivities.closed_loop import ClosedLoop
+from noslip.sensitivities.values import Numbers, driven
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.segments import Leg, Place, drive
@@ -105,7 +105,7 @@ class Piece:
 Run = Callable[[IntegrationPlan, Code], NativeResult]
 
 
-def travel(
+def run_segments(
     code_of: Callable[[System], Code], system: System, state: Array, settings: Settings, run: Run
 ) -> list[Piece]:
     """Pieces of a run, the last of which says how it ended.

@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
-from noslip.analysis.sensitivities.collect import collect
-from noslip.analysis.sensitivities.forward_code import TangentCode, tangent_code
-from noslip.analysis.sensitivities.numbers import numbers_of
-from noslip.analysis.sensitivities.request import Request, read_request
-from noslip.analysis.sensitivities.result import Sensitivities
-from noslip.analysis.sensitivities.start import begin
-from noslip.analysis.sensitivities.travel import Settings, travel
-from noslip.analysis.sensitivities.variables import TABLE
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.sensitivities.closed_loop import Definitions, Inputs
+from noslip.sensitivities.collect import collect
+from noslip.sensitivities.forward_code import TangentCode, tangent_code
+from noslip.sensitivities.request import Request, read_request
+from noslip.sensitivities.result import Sensitivities
+from noslip.sensitivities.segments import Settings, run_segments
+from noslip.sensitivities.start import begin
+from noslip.sensitivities.values import numbers_of
+from noslip.sensitivities.variables import TABLE
 from noslip.simulation.checks import check_named, sample_times
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
@@ -134,7 +134,7 @@ def simulate_sensitivities(
         return run_native(plan, progress=_overall(progress, plan, settings), cancel=cancel)
 
     whole = np.concatenate([state, tangents.T.ravel()])
-    pieces = travel(code_of, system, whole, settings, run)
+    pieces = run_segments(code_of, system, whole, settings, run)
     result = collect(request, pieces, settings, started, texts)
     if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
         raise SimulationError(

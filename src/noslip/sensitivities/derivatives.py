@@ -17,11 +17,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.analysis.sensitivities.closed_loop import close_loop
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
+from noslip.sensitivities.closed_loop import close_loop
 from noslip.simulation.checks import check_named
 
 

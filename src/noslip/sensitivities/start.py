@@ -8,12 +8,12 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop
-from noslip.analysis.sensitivities.numbers import Numbers, Same, driven, input_plan
-from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.engines.llvm import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array
+from noslip.sensitivities.closed_loop import ClosedLoop
+from noslip.sensitivities.values import Numbers, Same, driven, input_plan
+from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.begin import begin as begin_run
 from noslip.simulation.begin import complete, state_at
 from noslip.simulation.starts.completion import Start

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from noslip.analysis.sensitivities.forward_code import TangentCode
-from noslip.analysis.sensitivities.request import Request
-from noslip.analysis.sensitivities.result import Sensitivities
-from noslip.analysis.sensitivities.travel import Piece, Settings
 from noslip.engines.system import Array
+from noslip.sensitivities.forward_code import TangentCode
+from noslip.sensitivities.request import Request
+from noslip.sensitivities.result import Sensitivities
+from noslip.sensitivities.segments import Piece, Settings
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.starts.completion import Start
 

@@ -3,7 +3,7 @@
     J = terminal(y(t_end)) + ∫ running dt + Σ_k misfit(y(t_k))
 
 The motion is simulated once and its steps are recorded. Then they are taken back, with λ = ∂J/∂y
-instead of y (equations (1) to (5) of `simulation/recorded_loop.py`). In the limit of small steps
+instead of y (equations (1) to (5) of `simulation/loop/adjoint.py`). In the limit of small steps
 these are the adjoint equations
 
     −λ̇ = F_yᵀ λ,      dJ/dθ = λ(t₀)ᵀ ∂y₀/∂θ + ∫ λᵀ (F_p ∂p/∂θ + F_b ∂b/∂θ) dt
@@ -20,18 +20,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
-from noslip.analysis.sensitivities.gradient_code import GradientCode, gradient_code
-from noslip.analysis.sensitivities.numbers import numbers_of
-from noslip.analysis.sensitivities.objective import Measurements, check_objective
-from noslip.analysis.sensitivities.request import Request, read_request
-from noslip.analysis.sensitivities.start import begin
-from noslip.analysis.sensitivities.table_gradient import by_values, inputs_instead
-from noslip.analysis.sensitivities.travel import Piece, travel
-from noslip.analysis.sensitivities.variables import INPUT, START, TABLE
-from noslip.analysis.sensitivities.way_back import WayBack
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.sensitivities.adjoint import Adjoint
+from noslip.sensitivities.closed_loop import Definitions, Inputs
+from noslip.sensitivities.gradient_code import GradientCode, gradient_code
+from noslip.sensitivities.objective import Measurements, check_objective
+from noslip.sensitivities.request import Request, read_request
+from noslip.sensitivities.segments import Piece, run_segments
+from noslip.sensitivities.start import begin
+from noslip.sensitivities.table_gradient import by_values, inputs_instead
+from noslip.sensitivities.values import numbers_of
+from noslip.sensitivities.variables import INPUT, START, TABLE
 from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.recorded_run import RecordedRun
@@ -189,9 +189,9 @@ def gradient(
         recorded.append(RecordedRun(plan))
         return recorded[-1].forward()
 
-    pieces = travel(code_of, system, state, settings, run)
+    pieces = run_segments(code_of, system, state, settings, run)
     _checkending_of(system, pieces[-1])
-    back = WayBack(pieces, recorded, settings, measurements)
+    back = Adjoint(pieces, recorded, settings, measurements)
     back.go()
     return _gradient(request, back, pieces, tangents)
 
@@ -207,7 +207,7 @@ def _checkending_of(system: System, last: Piece) -> None:
 
 
 def _gradient(
-    request: Request, back: WayBack, pieces: Sequence[Piece], tangents: Array
+    request: Request, back: Adjoint, pieces: Sequence[Piece], tangents: Array
 ) -> Gradient:
     """All derivatives by name, the start's share added."""
     found, code = back.found, pieces[-1].code

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop
-from noslip.analysis.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.engines.system import System
+from noslip.sensitivities.closed_loop import ClosedLoop
+from noslip.sensitivities.variables import INPUT, TABLE, Variable
 
 
 class Seeds:

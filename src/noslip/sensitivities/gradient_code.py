@@ -8,13 +8,13 @@ from functools import cached_property
 
 import casadi as ca
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
-from noslip.analysis.sensitivities.numbers import structure
-from noslip.analysis.sensitivities.tangents import reverse
-from noslip.analysis.sensitivities.transitions import carried_over, looked_again
-from noslip.analysis.sensitivities.variables import INPUT, NUMBER, PARAMETER, TABLE, Variable
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import System
+from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
+from noslip.sensitivities.jumps import carried_over, looked_again
+from noslip.sensitivities.tangents import reverse
+from noslip.sensitivities.values import structure
+from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, TABLE, Variable
 
 _BY_PARAMETER = (PARAMETER, NUMBER)
 

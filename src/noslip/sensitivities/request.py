@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import Inputs
-from noslip.analysis.sensitivities.numbers import Numbers, check_given
-from noslip.analysis.sensitivities.travel import Settings
-from noslip.analysis.sensitivities.variables import Variable, read_variables
 from noslip.engines.system import Array, System
+from noslip.sensitivities.closed_loop import Inputs
+from noslip.sensitivities.segments import Settings
+from noslip.sensitivities.values import Numbers, check_given
+from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.checks import METHODS, check_named, check_run
 from noslip.simulation.input_expressions import check_definitions

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.analysis.sensitivities.closed_loop import close_loop
-from noslip.analysis.sensitivities.numbers import numbers_of
-from noslip.analysis.sensitivities.start import begin
-from noslip.analysis.sensitivities.variables import read_variables
+from noslip.sensitivities.closed_loop import close_loop
+from noslip.sensitivities.start import begin
+from noslip.sensitivities.values import numbers_of
+from noslip.sensitivities.variables import read_variables
 
 #: Fourth-order differences of completions, which are good to rounding, with steps of 1e-3.
 DIFFERENCES = 1e-9

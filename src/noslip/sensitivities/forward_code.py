@@ -8,13 +8,13 @@ from functools import cached_property
 
 import casadi as ca
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
-from noslip.analysis.sensitivities.numbers import Numbers, input_plan, structure
-from noslip.analysis.sensitivities.tangents import Seeds, forward
-from noslip.analysis.sensitivities.transitions import carried_over, looked_again
-from noslip.analysis.sensitivities.variables import Variable
 from noslip.engines.llvm import NativeFunction
 from noslip.engines.system import System
+from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
+from noslip.sensitivities.jumps import carried_over, looked_again
+from noslip.sensitivities.tangents import Seeds, forward
+from noslip.sensitivities.values import Numbers, input_plan, structure
+from noslip.sensitivities.variables import Variable
 from noslip.simulation.inputs import InputPlan
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from noslip.analysis.sensitivities.closed_loop import ClosedLoop
 from noslip.engines.system import System
+from noslip.sensitivities.closed_loop import ClosedLoop
 
 
 def carried_over(loop: ClosedLoop, there: System) -> ca.SX:

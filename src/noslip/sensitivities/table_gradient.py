@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noslip.analysis.sensitivities.numbers import place_of
-from noslip.analysis.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.engines.system import Array, System
+from noslip.sensitivities.values import place_of
+from noslip.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.simulation.input_kinds import Table
 from noslip.simulation.plan import InputTable
 

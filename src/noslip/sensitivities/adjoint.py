@@ -1,6 +1,6 @@
-"""The way back through a recorded run: from ∂J/∂y at the end to ∂J/∂y at the start.
+"""The adjoint of a recorded run: from ∂J/∂y at the end to ∂J/∂y at the start.
 
-Within a piece λ goes back step by step (`simulation/recorded_loop.py`). Between two pieces, where y
+Within a piece λ goes back step by step (`simulation/loop/adjoint.py`). Between two pieces, where y
 changes at once, y⁺ = J(y, b, p), it goes back as
 
     λ = J_yᵀ λ⁺,     J_bᵀ λ⁺ and J_pᵀ λ⁺ are added to the derivatives by inputs and parameters
@@ -14,18 +14,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noslip.analysis.sensitivities.gradient_code import GradientCode
-from noslip.analysis.sensitivities.numbers import segment_at
-from noslip.analysis.sensitivities.objective import Measurements
-from noslip.analysis.sensitivities.travel import Jump, Piece, Settings
 from noslip.engines.system import Array
+from noslip.sensitivities.gradient_code import GradientCode
+from noslip.sensitivities.objective import Measurements
+from noslip.sensitivities.segments import Jump, Piece, Settings
+from noslip.sensitivities.values import segment_at
 from noslip.simulation.plan import InputTable
 from noslip.simulation.recorded_run import Derivatives, RecordedRun
 
 _POWERS = np.array([3.0, 2.0, 1.0, 0.0])
 
 
-class WayBack:
+class Adjoint:
     """Derivatives of an objective, collected from the end of a run to its start.
 
     Attributes

@@ -18,10 +18,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.sensitivities.closed_loop import Definitions, Inputs
-from noslip.analysis.sensitivities.numbers import place_of, settable_inputs
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.sensitivities.closed_loop import Definitions, Inputs
+from noslip.sensitivities.values import place_of, settable_inputs
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.input_expressions import table_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
