@@ -31,7 +31,7 @@ from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.molds import mold_of
-from noslip.simulation.plan import Numbers
+from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import Leg, Place, carried, drive, tree_speeds
@@ -155,7 +155,7 @@ def simulate(
         plan=plan,
     )
     segments: list[Segment] = []
-    counts = np.zeros(3, dtype=int)
+    steps = rejections = evaluations = 0
     for driven in drive(
         Place(system),
         Leg(start_time, state, step),
@@ -165,7 +165,9 @@ def simulate(
         values,
     ):
         result, here = driven.result, driven.place.system
-        counts += (result.steps, result.rejections, result.evaluations)
+        steps += result.steps
+        rejections += result.rejections
+        evaluations += result.evaluations
         segments.append(_segment(here, motion.plan, result, driven.goes_on))
         motion.done += len(segments[-1].t)
     _raise_callback_failure(segments, system)
@@ -178,7 +180,7 @@ def simulate(
         started,
         stop,
         events,
-        counts.tolist(),
+        (steps, rejections, evaluations),
         reactions,
         rtol,
         atol,
@@ -235,7 +237,7 @@ class _Motion:
     plan: InputPlan
     done: int = 0
     watched: Watched = field(init=False)
-    angles: Array = field(default_factory=lambda: np.zeros(0))
+    angles: Array = field(default_factory=lambda: EMPTY)
 
     def run(self, place: Place, leg: Leg) -> NativeResult:
         """Run a segment."""
