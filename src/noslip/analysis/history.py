@@ -27,8 +27,8 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
 from noslip.simulation import rules
-from noslip.simulation.checks import check_run, sample_times
 from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.request import read_run
 from noslip.simulation.runner import run_native
 from noslip.simulation.starts.completion import Start, complete_start
 
@@ -115,7 +115,7 @@ def kinematic_history(
     ------
     SimulationError : if the motion does not determine all speeds.
     """
-    check_run(
+    request = read_run(
         "kinematic_history",
         system,
         duration=duration,
@@ -128,7 +128,7 @@ def kinematic_history(
         max_steps=10_000_000,
         start_time=start_time,
     )
-    times = sample_times(samples, start_time, duration, system)
+    times = request.times
     reference = trace_reference(system, motion, is_driven=False)
     reference.motion.check_start(start_time, system.model.name)
     values = system.parameters(parameters)

@@ -99,7 +99,7 @@ class Adjoint:
             given = np.concatenate([result.inputs[k], row])
             value, *pulled = code.misfit(t, result.states[k], given, self._settings.numbers.p)
             self.misfit += float(value)
-            is_end = t >= self._settings.end_time
+            is_end = t >= self._settings.run.end_time
             added.append((t, self._note(np.array(pulled), t, from_left=is_end)))
         return added
 

@@ -46,9 +46,9 @@ def collect(
         None,
         [sum(each) for each in zip(*taken, strict=True)],
         False,
-        request.rtol,
-        request.atol,
-        request.method,
+        request.run.rtol,
+        request.run.atol,
+        request.run.method,
     )
     count, num_v = sum(len(v.values) for v in request.variables), len(system.speeds)
     # [values; derivatives, one column after the other]

@@ -32,7 +32,7 @@ from noslip.sensitivities.segments import Settings, run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import TABLE
-from noslip.simulation.checks import check_named, sample_times
+from noslip.simulation.checks import check_named
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.runner import run_native
 from noslip.simulation.starts.completion import Start
@@ -123,7 +123,7 @@ def simulate_sensitivities(
     share = 1.0 / math.sqrt(1 + tangents.shape[1])
     settings = request.settings(
         numbers,
-        sample_times(samples, start_time, duration, system),
+        request.run.times,
         rtol=rtol * share,
         absolute=_absolute(request, state.size, atol * share),
         base=np.concatenate([numbers.base, np.zeros(len(bases))]),
@@ -185,10 +185,10 @@ def _overall(
     """Progress of a piece as that of the run."""
     if progress is None:
         return None
-    span = settings.end_time - settings.start_time
+    span = settings.run.end_time - settings.run.start_time
 
     def report(fraction: float) -> None:
         reached = plan.start_time + fraction * (plan.end_time - plan.start_time)
-        progress((reached - settings.start_time) / span)
+        progress((reached - settings.run.start_time) / span)
 
     return report

@@ -218,7 +218,7 @@ def _gradient(
             # a table acts on the start through its value there
             by_base = np.zeros(found.base.size)
             by_base[variable.place] = at_start
-            back.note_tables(by_base, request.start_time)
+            back.note_tables(by_base, request.run.start_time)
             derivatives[variable.name] = by_values(
                 request.system, variable, back.tables, found.coefficients
             )

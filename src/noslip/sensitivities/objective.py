@@ -84,9 +84,9 @@ def check_objective(
             "give Measurements(times=…, values={…}, misfit='…')",
         )
     first, last = measurements.times[0], measurements.times[-1]
-    if first < request.start_time or last > request.end_time:
+    if first < request.run.start_time or last > request.run.end_time:
         raise SimulationError(
             f"measurements were taken from {first:g} to {last:g} s",
             where,
-            f"give times between {request.start_time:g} and {request.end_time:g} s",
+            f"give times between {request.run.start_time:g} and {request.run.end_time:g} s",
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import Inputs
@@ -14,10 +13,11 @@ from noslip.sensitivities.segments import Settings
 from noslip.sensitivities.values import Numbers, check_given
 from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.basis import check_redundant_rows
-from noslip.simulation.checks import METHODS, check_named, check_run
+from noslip.simulation.checks import check_named
 from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw
 from noslip.simulation.plan import InputTable
+from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.starts.completion import Start
 
 
@@ -31,8 +31,7 @@ class Request:
     definitions : named expressions and numbers.
     values : of the model's parameters.
     variables : what derivatives are taken by.
-    start_time, duration, method, rtol, atol, step, max_step, max_steps : as in
-        :func:`noslip.simulate`.
+    run : when and how.
     """
 
     system: System
@@ -41,26 +40,11 @@ class Request:
     definitions: dict[str, str | float]
     values: Array
     variables: tuple[Variable, ...]
-    start_time: float
-    duration: float
-    method: str
-    rtol: float
-    atol: float
-    step: float
-    max_step: float
-    max_steps: int
-
-    @property
-    def end_time(self) -> float:
-        """When the run ends, s."""
-        return self.start_time + self.duration
+    run: RunRequest
 
     def absolute(self, num_states: int, atol: float) -> Array:
         """Absolute tolerances of y; the work does not choose the steps."""
-        absolute = np.full(num_states, atol)
-        if self.system.does_work:
-            absolute[self.system.num_states - 1] = 1e300
-        return absolute
+        return self.run.absolute(self.system, num_states, atol)
 
     def settings(
         self,
@@ -74,14 +58,7 @@ class Request:
     ) -> Settings:
         """What a run in pieces needs."""
         return Settings(
-            start_time=self.start_time,
-            end_time=self.end_time,
-            times=times,
-            method=METHODS[self.method],
-            rtol=rtol,
-            step=self.step,
-            max_step=self.max_step,
-            max_steps=self.max_steps,
+            run=dataclasses.replace(self.run, times=times, rtol=rtol),
             absolute=absolute,
             base=base,
             tables=tables,
@@ -110,7 +87,7 @@ def read_request(
     max_steps: int,
 ) -> Request:
     """Read and check what is asked for; `function` is the name of who asks."""
-    check_run(
+    run = read_run(
         function,
         system,
         duration=duration,
@@ -150,12 +127,5 @@ def read_request(
         definitions=definitions,
         values=values,
         variables=variables,
-        start_time=start_time,
-        duration=duration,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
+        run=run,
     )

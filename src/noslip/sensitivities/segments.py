@@ -18,6 +18,7 @@ from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import ClosedLoop
 from noslip.sensitivities.values import Numbers, driven
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
+from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.segments import Leg, Place, drive
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
@@ -52,22 +53,13 @@ class Settings:
 
     Parameters
     ----------
-    start_time, end_time : s.
-    times : of the samples.
-    method, rtol, step, max_step, max_steps : as in :func:`noslip.simulate`.
+    run : when and how.
     absolute : absolute tolerance for each state.
     base, tables : base inputs of the code, and the tables that drive some of them.
     numbers : of the closed loop.
     """
 
-    start_time: float
-    end_time: float
-    times: Array
-    method: int
-    rtol: float
-    step: float
-    max_step: float
-    max_steps: int
+    run: RunRequest
     absolute: Array
     base: Array
     tables: tuple[InputTable, ...]
@@ -118,10 +110,10 @@ def run_segments(
     settings : of the run.
     run : runs one piece.
     """
-    numbers = settings.numbers
+    numbers, request = settings.numbers, settings.run
     values = numbers.p[: len(system.model.parameters)]
     here = code_of(system)
-    looks = _looks(here.loop, settings.start_time, settings.end_time)
+    looks = _looks(here.loop, request.start_time, request.end_time)
     pieces: list[Piece] = []
     jumps: list[Jump] = []
     done = 0
@@ -133,14 +125,15 @@ def run_segments(
             jumps.append(Jump(code=here, time=t, state=state, there=None))
             state = _jumped(jumps[-1], settings)
             looks = looks[1:]
-        stop = float(looks[0]) if looks.size else settings.end_time
+        stop = float(looks[0]) if looks.size else request.end_time
         left = dataclasses.replace(
-            settings,
+            request,
             step=leg.step,
-            max_steps=settings.max_steps - leg.steps,
-            times=settings.times[done:],
+            max_steps=request.max_steps - leg.steps,
+            times=request.times[done:],
         )
-        return run(_plan(here, left, t, stop, state, place), here)
+        segment = dataclasses.replace(settings, run=left)
+        return run(_plan(here, segment, t, stop, state, place), here)
 
     def carry(_: Place, there: Place, result: NativeResult) -> Array:
         nonlocal here
@@ -148,8 +141,8 @@ def run_segments(
         here = code_of(there.system)
         return _jumped(jumps[-1], settings)
 
-    begin = Leg(settings.start_time, state, settings.step)
-    for segment in drive(Place(system), begin, settings.end_time, run_piece, carry, values):
+    begin = Leg(request.start_time, state, request.step)
+    for segment in drive(Place(system), begin, request.end_time, run_piece, carry, values):
         result = segment.result
         num_good = result.times.size
         if segment.goes_on:
@@ -164,26 +157,27 @@ def _plan(
     code: Code, settings: Settings, t: float, stop: float, state: Array, place: Place
 ) -> IntegrationPlan:
     """What the native loop needs for one piece; a sample at a look is taken after it."""
-    numbers, times = settings.numbers, settings.times
+    numbers, request = settings.numbers, settings.run
+    times = request.times
     return IntegrationPlan(
         rates=code.rates.address,
         parameters=numbers.p,
         start_time=t,
         end_time=stop,
         start_state=state,
-        sample_times=times if stop >= settings.end_time else times[times < stop],
+        sample_times=times if stop >= request.end_time else times[times < stop],
         base_inputs=settings.base,
         tables=settings.tables,
         knots=numbers.knots[(numbers.knots > t) & (numbers.knots < stop)],
         project=code.project.address if code.project else 0,
         projection_tolerance=PROJECTION_TOLERANCE,
         health_floors=place.floors,
-        method=settings.method,
-        relative_tolerance=settings.rtol,
+        method=request.method_number,
+        relative_tolerance=request.rtol,
         absolute_tolerance=settings.absolute,
-        step=settings.step,
-        max_step=settings.max_step,
-        max_steps=settings.max_steps,
+        step=request.step,
+        max_step=request.max_step,
+        max_steps=request.max_steps,
         direct_steps=direct_steps(len(state)),
     )
 

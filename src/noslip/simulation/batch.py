@@ -8,6 +8,7 @@ that a million runs need no million histories.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +31,9 @@ from noslip.simulation.batches.plan import Settings, lane_plan
 from noslip.simulation.batches.request import BatchInput, Request, read_request
 from noslip.simulation.batches.result import Batch
 from noslip.simulation.batches.runner import run_lanes
-from noslip.simulation.checks import check_named, check_run, sample_times
+from noslip.simulation.checks import check_named
 from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.request import read_run
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
@@ -109,7 +111,7 @@ def simulate_batch(
     ------
     SimulationError : for inconsistent arguments.
     """
-    check_run(
+    run = read_run(
         "simulate_batch",
         system,
         duration=duration,
@@ -139,17 +141,7 @@ def simulate_batch(
         columns=tuple(default_columns(system) if columns is None else columns),
         events=_all_events(system, events, stop),
         terminal=frozenset(stop or {}),
-        sample_times=sample_times(samples, start_time, duration, system)
-        if set(keep) - {"final"}
-        else np.zeros(0),
-        start_time=start_time,
-        end_time=start_time + duration,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
+        run=run if set(keep) - {"final"} else dataclasses.replace(run, times=np.zeros(0)),
     )
     request = read_request(
         system,
@@ -188,8 +180,8 @@ def _compiled(request: Request, settings: Settings, system: System, lanes: int) 
         request,
         columns=settings.columns,
         events=settings.events,
-        start_time=settings.start_time,
-        end_time=settings.end_time,
+        start_time=settings.run.start_time,
+        end_time=settings.run.end_time,
         lanes=lanes,
     )
 

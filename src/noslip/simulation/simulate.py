@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.begin import begin, state_at
-from noslip.simulation.checks import check_named, check_run, sample_times
+from noslip.simulation.checks import check_named
 from noslip.simulation.events import Watched, compile_events
 from noslip.simulation.guards import broken_guard
 from noslip.simulation.input_expressions import check_definitions
@@ -32,6 +31,7 @@ from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
 from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.molds import mold_of
 from noslip.simulation.plan import EMPTY, Numbers
+from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import Leg, Place, carried, drive, tree_speeds
@@ -103,7 +103,7 @@ def simulate(
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    check_run(
+    request = read_run(
         "simulate",
         system,
         duration=duration,
@@ -129,7 +129,6 @@ def simulate(
     )
     if definitions:
         check_definitions(system, definitions)
-    times = sample_times(samples, start_time, duration, system)
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
     plan = plan_inputs(system, inputs, values, definitions)
@@ -138,18 +137,12 @@ def simulate(
     motion = _Motion(
         system=system,
         start=started,
-        times=times,
-        end_time=start_time + duration,
+        request=request,
         values=values,
         inputs=inputs,
         definitions=definitions,
         stop=stop,
         events=events,
-        method=method,
-        rtol=rtol,
-        atol=float(atol),
-        max_step=max_step,
-        max_steps=max_steps,
         progress=progress,
         cancel=cancel,
         plan=plan,
@@ -159,7 +152,7 @@ def simulate(
     for driven in drive(
         Place(system),
         Leg(start_time, state, step),
-        motion.end_time,
+        request.end_time,
         motion.run,
         motion.carry,
         values,
@@ -220,18 +213,12 @@ class _Motion:
 
     system: System
     start: Start
-    times: Array
-    end_time: float
+    request: RunRequest
     values: Array
     inputs: Mapping[str, InputSpec] | AbstractInputLaw | None
     definitions: Mapping[str, str] | None
     stop: Mapping[str, str] | None
     events: Mapping[str, str] | None
-    method: str
-    rtol: float
-    atol: float
-    max_step: float
-    max_steps: int
     progress: Callable[[float], object] | None
     cancel: Any
     plan: InputPlan
@@ -241,32 +228,30 @@ class _Motion:
 
     def run(self, place: Place, leg: Leg) -> NativeResult:
         """Run a segment."""
-        here, plan, values = place.system, self.plan, self.values
+        here, plan, values, request = place.system, self.plan, self.values, self.request
         self.watched = watched = compile_events(here, self.stop, self.events, self.definitions)
         if len(self.angles) != watched.num_angles:
             self.angles = np.zeros(watched.num_angles)
         numbers = Numbers(
             start_time=leg.time,
-            end_time=self.end_time,
+            end_time=request.end_time,
             start_state=leg.state,
-            sample_times=self.times[self.done :],
+            sample_times=request.times[self.done :],
             parameters=values,
             generator_parameters=plan.parameters,
             event_parameters=np.concatenate([self.angles, values]) if len(self.angles) else values,
             base_inputs=plan.base,
-            absolute_tolerance=_absolute(
-                here.num_states, here.does_work, plan.num_states, self.atol
-            ),
-            relative_tolerance=self.rtol,
+            absolute_tolerance=request.absolute(here, here.num_states + plan.num_states),
+            relative_tolerance=request.rtol,
             projection_tolerance=PROJECTION_TOLERANCE,
             step=leg.step,
-            max_step=self.max_step,
-            max_steps=self.max_steps - leg.steps,
+            max_step=request.max_step,
+            max_steps=request.max_steps - leg.steps,
         )
         numbers.check()
-        mold = mold_of(here, plan, watched, self.method, place.is_best, numbers, self.start.time)
+        mold = mold_of(here, plan, watched, request.method, place.is_best, numbers, self.start.time)
         memory = mold.cast(numbers)
-        result = run_memory(memory, leg.time, self.end_time, self.progress, self.cancel)
+        result = run_memory(memory, leg.time, request.end_time, self.progress, self.cancel)
         if len(self.angles):
             self.angles = memory.event_parameters[: len(self.angles)]
         return result
@@ -289,16 +274,6 @@ def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: boo
         good = t < result.time
         t, states, inputs = t[good], states[good], inputs[good]
     return Segment(system, plan, t, states, inputs, result.crossings)
-
-
-@lru_cache(maxsize=64)
-def _absolute(num_states: int, does_work: bool, num_generator_states: int, atol: float) -> Array:
-    """Absolute tolerance by state; the work is integrated along but does not choose the steps."""
-    absolute = np.full(num_states + num_generator_states, atol)
-    if does_work:
-        absolute[num_states - 1] = 1e300
-    absolute.flags.writeable = False
-    return absolute
 
 
 def _raise_callback_failure(segments: list[Segment], system: System) -> None:

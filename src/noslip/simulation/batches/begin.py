@@ -21,14 +21,14 @@ def begin_batch(code: BatchCode, request: Request, settings: Settings) -> Stretc
     def speed_inputs(trajectories: Array, q: Array) -> Array:
         y = np.zeros((len(q), system.num_states + z.size))
         y[:, : q.shape[1]], y[:, system.num_states :] = q, z
-        times = np.full(len(q), settings.start_time)
+        times = np.full(len(q), settings.run.start_time)
         return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
 
     q, eta, mu = complete_starts(
         system,
         request.starts,
         count=count,
-        time=settings.start_time,
+        time=settings.run.start_time,
         parameters=request.parameters,
         speed_inputs=speed_inputs if num_w else None,
     )
@@ -45,7 +45,7 @@ def begin_batch(code: BatchCode, request: Request, settings: Settings) -> Stretc
     return Stretch(
         queue=np.arange(count),
         states=states,
-        times=np.full(count, settings.start_time),
-        steps=np.full(count, float(settings.step)),
+        times=np.full(count, settings.run.start_time),
+        steps=np.full(count, float(settings.run.step)),
         filled=np.zeros(count, np.int64),
     )

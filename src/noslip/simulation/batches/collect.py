@@ -28,7 +28,7 @@ def make_results(
     out: Array | None,
 ) -> LaneResults:
     """Memory for the results; samples go where the user wants them."""
-    shape = (request.count, len(settings.sample_times), len(settings.columns))
+    shape = (request.count, len(settings.run.times), len(settings.columns))
     samples = np.zeros(0)
     if "samples" in keep:
         samples = np.empty(shape) if out is None else out
@@ -86,7 +86,7 @@ def collect(
         minimum=by_name(results.minimum) if "minimum" in keep else {},
         maximum=by_name(results.maximum) if "maximum" in keep else {},
         samples=samples,
-        sample_times=settings.sample_times,
+        sample_times=settings.run.times,
         event_times={n: results.event_times[:, k] for k, n in noted},
         event_counts={n: results.event_counts[:, k] for k, n in noted},
         endings=_endings(results),
@@ -96,9 +96,9 @@ def collect(
         rejections=results.num_rejections,
         nfev=results.num_evaluations,
         scalar=scalar,
-        method=settings.method,
-        rtol=settings.rtol,
-        atol=settings.atol,
+        method=settings.run.method,
+        rtol=settings.run.rtol,
+        atol=settings.run.atol,
     )
 
 

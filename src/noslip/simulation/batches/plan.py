@@ -8,6 +8,7 @@ import numpy as np
 
 from noslip.simulation.batches.arrays import Array, LanePlan
 from noslip.simulation.batches.code import BatchCode
+from noslip.simulation.request import RunRequest
 from noslip.simulation.segments import Place
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
@@ -20,22 +21,13 @@ class Settings:
     ----------
     events : all events, name → expression.
     terminal : those that end a trajectory.
-    sample_times : (ns,) s.
-    start_time, end_time : s.
+    run : when and how; without times of samples where nothing is kept of them.
     """
 
     columns: tuple[str, ...]
     events: dict[str, str]
     terminal: frozenset[str]
-    sample_times: Array
-    start_time: float
-    end_time: float
-    method: str
-    rtol: float
-    atol: float
-    step: float
-    max_step: float
-    max_steps: int
+    run: RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,11 +66,7 @@ def lane_plan(
     lanes : numbers in a vector.
     place : where it runs; in the system of the code, if not given.
     """
-    system, names = code.system, settings.events
-    absolute = np.full(system.num_states + code.num_generator_states, settings.atol)
-    if system.does_work:
-        # the work is integrated along but does not choose the steps
-        absolute[system.num_states - 1] = 1e300
+    system, names, run = code.system, settings.events, settings.run
     return LanePlan(
         lanes=lanes,
         functions=code.functions,
@@ -86,7 +74,7 @@ def lane_plan(
         num_generator_states=code.num_generator_states,
         num_inputs=len(system.inputs),
         num_columns=len(settings.columns),
-        method=settings.method,
+        method=run.method,
         queue=stretch.queue,
         starts=stretch.states,
         start_times=stretch.times,
@@ -95,15 +83,15 @@ def lane_plan(
         parameters=code.parameters,
         base_inputs=code.base_inputs,
         tables=code.tables,
-        end_time=settings.end_time,
+        end_time=run.end_time,
         update_times=code.update_times,
-        sample_times=settings.sample_times,
+        sample_times=run.times,
         directions=np.concatenate([np.zeros(len(names)), np.full(code.num_angles, np.nan)]),
         num_endings=len(settings.terminal),
         health_floors=(place or Place(system)).floors,
-        relative_tolerance=settings.rtol,
-        absolute_tolerance=absolute,
-        max_step=settings.step if settings.method == "rk4" else settings.max_step,
-        max_steps=settings.max_steps,
+        relative_tolerance=run.rtol,
+        absolute_tolerance=run.absolute(system, system.num_states + code.num_generator_states),
+        max_step=run.longest_step,
+        max_steps=run.max_steps,
         projection_tolerance=PROJECTION_TOLERANCE,
     )
