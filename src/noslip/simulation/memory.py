@@ -223,6 +223,7 @@ class Memory:
         words = self.words
         words[_STEP_TIMES], words[_STEP_STATES] = times.ctypes.data, states.ctypes.data
         words[_MOST_RECORDED] = len(times)
+        self.run_on()
         self.integrate()
         return int(words.item(self.mold.places["num_recorded"].start))
 

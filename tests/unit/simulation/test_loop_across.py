@@ -180,9 +180,12 @@ class TestSteps:
         counts = ("code", "steps", "rejections", "evaluations", "step", "time")
         assert all(getattr(parts, name) == getattr(whole, name) for name in counts)
 
+    @pytest.mark.parametrize("direct_steps", [0, 5])
     @pytest.mark.parametrize("chunk", [3, 1000])
-    def test_a_recorded_run_has_the_same_samples(self, chunk):
-        whole, recorded = run_native(kepler_plan()), RecordedRun(kepler_plan(), chunk=chunk)
+    def test_a_recorded_run_has_the_same_samples(self, chunk, direct_steps):
+        # a run that begins on the calling thread pauses after so many steps; a recorded one does not
+        plan = dataclasses.replace(kepler_plan(), direct_steps=direct_steps)
+        whole, recorded = run_native(plan), RecordedRun(plan, chunk=chunk)
         result = recorded.forward()
         assert np.array_equal(result.states, whole.states)
         assert result.evaluations == whole.evaluations
