@@ -183,7 +183,7 @@ class TestSteps:
     @pytest.mark.parametrize("direct_steps", [0, 5])
     @pytest.mark.parametrize("chunk", [3, 1000])
     def test_a_recorded_run_has_the_same_samples(self, chunk, direct_steps):
-        # a run that begins on the calling thread pauses after so many steps; a recorded one does not
+        # on the calling thread a run pauses after so many steps, a recorded one does not
         plan = dataclasses.replace(kepler_plan(), direct_steps=direct_steps)
         whole, recorded = run_native(plan), RecordedRun(plan, chunk=chunk)
         result = recorded.forward()
