@@ -7,6 +7,7 @@ import math
 
 import casadi as ca
 import numpy as np
+from native_lanes import compare_in_lanes
 
 from noslip.engines.llvm import compile_native
 from noslip.engines.program import trace_program
@@ -15,6 +16,8 @@ from noslip.simulation.runner import run_native
 
 #: Entries of vectors that a function below may read.
 MOST = 8
+#: Traced functions by the address of their scalar code.
+PROGRAMS = {}
 
 
 class native:
@@ -25,22 +28,24 @@ class native:
 
     def __init__(self, function):
         try:
-            self.kept = self._compiled(function)
+            program = self._traced(function)
+            self.kept = compile_native([program])["f"]
             self.address = self.kept.address
+            PROGRAMS[self.address] = program
         except (TypeError, RuntimeError, NotImplementedError):
             pointers = [ctypes.POINTER(ctypes.c_double)] * 5
             self.kept = ctypes.CFUNCTYPE(None, *pointers)(function)
             self.address = ctypes.cast(self.kept, ctypes.c_void_p).value
 
     @staticmethod
-    def _compiled(function):
+    def _traced(function):
         given = [ca.SX.sym(name, size) for name, size in zip("txup", (1, *[MOST] * 3), strict=True)]
         out = {}
         function(*given, out)
         entries = [ca.SX(out[k]) for k in range(len(out))]
         if "nan" in str(entries):  # what the math module makes of a symbol
             raise TypeError("not plain arithmetic")
-        return compile_native([trace_program("f", given, ca.vertcat(*entries))])["f"]
+        return trace_program("f", given, ca.vertcat(*entries))
 
 
 # Errors of a few hundred roundings of numbers near 1.
@@ -56,7 +61,9 @@ def run(rates, state, end_time, **fields):
         "absolute_tolerance": np.full(state.size, fields.get("relative_tolerance", 1e-8)),
     } | fields
     plan = IntegrationPlan(rates=rates.address, start_state=state, end_time=end_time, **fields)
-    return run_native(plan)
+    result = run_native(plan)
+    compare_in_lanes(plan, result, PROGRAMS)
+    return result
 
 
 @native

@@ -1,0 +1,117 @@
+"""The same plan in lanes: what one run leaves is what a lane leaves among others.
+
+Every run of `native_runs` whose functions can be traced goes through here: it is put into several
+lanes of a batch, among runs that start elsewhere, so that lanes end, reject and stop at different
+times. Masks are where mistakes hide.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from noslip.engines.program import Program
+from noslip.engines.wide import compile_wide
+from noslip.simulation import rules
+from noslip.simulation.batches.arrays import LanePlan, TableSets, empty_results
+from noslip.simulation.batches.runner import run_lanes
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.runner import NativeResult
+
+LANES = 8
+#: Where the run itself stands among the others, which start a little elsewhere.
+PLACES, COUNT = (0, 5, 11), 13
+WORDS = ("rates", "generator", "update", "project", "events")
+
+
+def compare_in_lanes(plan: IntegrationPlan, result: NativeResult, programs: dict) -> None:
+    """Run a plan in lanes and compare, if it can be: `programs` are functions by address."""
+    addresses = {word: getattr(plan, word) for word in WORDS if getattr(plan, word)}
+    if not all(address in programs for address in addresses.values()):
+        return  # a Python function is called back, which lanes cannot do
+    for own in (plan.generator_parameters, plan.event_parameters):
+        if own.size and not np.array_equal(own, plan.parameters):
+            return  # one vector of parameters serves all functions of a batch
+    if plan.max_steps < 2**62 or np.isnan(plan.event_directions).any() or plan.direct_steps:
+        return
+    ny = plan.start_state.size
+    traced = {word: programs[address] for word, address in addresses.items()}
+    wide = compile_wide([_named(p, word) for word, p in traced.items()] + [_states(ny)], LANES)
+    rng = np.random.default_rng(8)
+    starts = np.tile(plan.start_state, (COUNT, 1)) * (1 + 0.05 * rng.normal(size=(COUNT, ny)))
+    starts[list(PLACES)] = plan.start_state
+    results = empty_results(
+        COUNT, ny, ny, len(plan.event_directions), 4,
+        has_minimum=False, has_maximum=False, samples=np.zeros(0),
+    )  # fmt: skip
+    run_lanes(_lane_plan(plan, wide, starts), results, threads=1)
+    # samples and the last event of one run may take further evaluations, across steps
+    is_plain = not plan.sample_times.size and not plan.event_directions.size
+    counts = ["num_steps", "num_rejections", *(["num_evaluations"] if is_plain else [])]
+    expected = [result.steps, result.rejections, result.evaluations]
+    for k in PLACES:
+        assert (results.codes[k], results.which[k]) == (result.code, result.index)
+        found = [getattr(results, word)[k] for word in counts]
+        assert found == expected[: len(counts)]
+        size = np.abs(result.state).max()
+        assert results.times[k] == pytest.approx(result.time, rel=1e-9)
+        assert results.states[k] == pytest.approx(result.state, rel=1e-7, abs=1e-7 * size)
+        assert np.array_equal(results.states[k], results.states[PLACES[0]])
+
+
+def _named(program: Program, name: str) -> Program:
+    return dataclasses.replace(program, name=name)
+
+
+def _states(ny: int) -> Program:
+    """Columns that are the states themselves."""
+    return Program("columns", (1, ny, 8, 8), (), (), tuple(range(1, 1 + ny)))
+
+
+def _lane_plan(plan: IntegrationPlan, wide: dict, starts: np.ndarray) -> LanePlan:
+    tables = plan.tables
+    offsets = np.cumsum([0, *(table.starts.size for table in tables)])
+    begins = np.concatenate([np.zeros(0), *(table.starts for table in tables)])
+    times = np.concatenate([plan.knots, plan.update_times, begins])
+    knots = np.unique(times)
+    parameters = np.zeros(max(8, plan.parameters.size))
+    parameters[: plan.parameters.size] = plan.parameters
+    return LanePlan(
+        lanes=LANES,
+        functions={name: function.address for name, function in wide.items()},
+        num_states=starts.shape[1] - plan.num_generator_states,
+        num_generator_states=plan.num_generator_states,
+        num_inputs=plan.num_inputs,
+        num_columns=starts.shape[1],
+        method="rk4" if plan.method == rules.RK4 else "dop853",
+        queue=np.arange(COUNT),
+        starts=starts,
+        start_times=np.full(COUNT, plan.start_time),
+        steps=np.full(COUNT, plan.step),
+        filled=np.zeros(COUNT),
+        parameters=parameters[None],
+        base_inputs=plan.base_inputs[None],
+        tables=TableSets(
+            targets=np.array([table.index for table in tables], dtype=int),
+            sets=np.zeros(0, dtype=int),
+            first_segments=offsets[:-1],
+            end_segments=offsets[1:],
+            starts=begins,
+            coefficients=np.concatenate([np.zeros((0, 4)), *(t.coefficients for t in tables)]),
+            knot_offsets=np.array([0, knots.size]),
+            knots=knots,
+        ),
+        end_time=plan.end_time,
+        update_times=plan.update_times,
+        sample_times=np.zeros(0),
+        directions=plan.event_directions,
+        num_endings=plan.num_endings,
+        health_floors=plan.health_floors,
+        relative_tolerance=plan.relative_tolerance,
+        absolute_tolerance=plan.absolute_tolerance,
+        max_step=plan.step if plan.method == rules.RK4 else plan.max_step,
+        max_steps=plan.max_steps,
+        projection_tolerance=plan.projection_tolerance,
+    )
