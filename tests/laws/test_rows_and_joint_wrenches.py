@@ -88,10 +88,10 @@ def missing(model, state, instant, applied=()):
 
 
 @pytest.mark.parametrize("name", NO_ROWS)
-def test_every_body_obeys_newton_and_euler(name, rng):
+def test_every_body_obeys_newton_and_euler(name, system_of, rng):
     """Contacts, loops, prescribed motions, speed inputs and motors act where they are."""
-    model = NO_ROWS[name]()
-    system = ns.compile(ns.derive(model))
+    system = system_of(name)
+    model = system.model
     assert unknown_wrenches(system.kinematics) == {}
     for state in admissible_states(system.equations, rng, count=2):
         instant = instant_at(system, state)

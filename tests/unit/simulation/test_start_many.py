@@ -118,3 +118,15 @@ def test_a_basis_that_fails_is_left_for_singular_values(system_of):
         v = v - B @ (B.T @ (E.T @ (E @ v)))
         assert v == pytest.approx(found.v[0], abs=1e-14)
         assert C @ B == pytest.approx(0.0, abs=1e-14)
+
+
+def test_a_start_that_cannot_be_closed_is_refused_with_rates_given(system_of, refuses):
+    disk = system_of("rolling-disk")
+    given = {"disk.tilt": 1.2, "disk.z": 3.0, "disk.yaw_rate": 0.3, "disk.spin_rate": -2.0}
+    with refuses(
+        ns.SimulationError, "breaks row 'rim.normal'", "start of model 'rolling-disk'", "leave out"
+    ):
+        ns.complete_start(disk, given)
+    many = {name: np.full(3, x) for name, x in given.items()}
+    with refuses(ns.SimulationError, "breaks row 'rim.normal'", "trajectory 0", "leave out"):
+        ns.simulate_batch(disk, duration=1.0, starts=many)

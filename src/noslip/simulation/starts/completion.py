@@ -410,6 +410,16 @@ def start_names(system: System) -> list[str]:
 _FIRST = np.zeros(1, dtype=int)
 
 
+def _first_fault(
+    faults: Mapping[int, SimulationError], trajectories: Places, is_one: bool
+) -> SimulationError:
+    """The fault of the first trajectory that has one, with its number among many."""
+    first = min(faults)
+    fault = faults[first].faults[0]
+    place = fault.where if is_one else f"{fault.where}, trajectory {trajectories[first]}"
+    return SimulationError(fault.what, place, fault.fix)
+
+
 @np.errstate(all="ignore")  # what is not finite is refused
 def _complete(
     system: System,
@@ -429,6 +439,8 @@ def _complete(
     faults: dict[int, SimulationError] = {}
     guess = _given_coordinates(task)
     q, rows, hold = _close(task, guess, faults)
+    if len(faults) == n:
+        raise _first_fault(faults, trajectories, is_one)
     if speed_inputs is not None:
         w = np.asarray(speed_inputs(trajectories, q), dtype=float)
         task = Task(system, layout, plan, given, t, w, params)
@@ -440,10 +452,7 @@ def _complete(
         mu[:, k] = given.get(name, 0.0)
     _check_carried(task, rows, (q, eta, mu), v, faults)
     if faults:
-        first = min(faults)
-        fault = faults[first].faults[0]
-        place = fault.where if is_one else f"{fault.where}, trajectory {trajectories[first]}"
-        raise SimulationError(fault.what, place, fault.fix)
+        raise _first_fault(faults, trajectories, is_one)
     return Completion(
         task=task,
         first_guess=guess,
