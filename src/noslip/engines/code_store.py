@@ -26,7 +26,6 @@ import re
 import stat
 import struct
 import sys
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -51,7 +50,6 @@ MAX_BYTES = 256 * 2**20
 #: Engines that stay in memory; the least recently used ones are let go.
 MAX_ENGINES = 64
 _ENGINES: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
-_LOCK = threading.Lock()
 
 MAGIC = b"noslip\0o"
 FORMAT = 1  # to be raised when a file, or how an object is made from what is in the key, changes
@@ -77,7 +75,7 @@ def compiled_object(
     passes : what LLVM does to it before it generates code, in this order
     """
     known = name or (text if isinstance(text, str) else text())
-    with _LOCK:
+    with llvm.COMPILING:
         engine = _ENGINES.get((known, passes))
         if engine is None:
             engine = _ENGINES[known, passes] = _made(known, text, passes)

@@ -18,8 +18,10 @@ cut into parts that share a workspace.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -34,6 +36,11 @@ from noslip.engines.native import NativeFunction
 from noslip.engines.program import Program
 from noslip.engines.width import CALLS, SCALAR, Lanes
 from noslip.errors import CompileError
+
+#: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
+#: LLVM never lets go of LLVM's own lock, and whoever tidies up then waits forever, or crashes.
+COMPILING = threading.RLock()
+atexit.register(COMPILING.acquire)
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
@@ -125,8 +132,9 @@ def arranged(program: Program) -> Program:
 @functools.lru_cache(maxsize=64)
 def machine_code(text: str) -> Any:
     """Machine code of a module. A law with other numbers has the same text: it is kept."""
-    engine = binding.create_mcjit_compiler(*combined(text))
-    engine.finalize_object()
+    with COMPILING:
+        engine = binding.create_mcjit_compiler(*combined(text))
+        engine.finalize_object()
     return engine
 
 

@@ -647,3 +647,32 @@ def test_files_that_another_process_removes_first_are_no_error(store, monkeypatc
     left = set(objects(store))
     assert set(paths) & left == {paths[4]}
     assert len(left) == 2
+
+
+ENDS_WHILE_COMPILING = """
+import sys, threading, time
+from noslip.simulation.loop.code import loop_code
+from noslip.simulation.loop.shape import Shape
+
+def work():
+    for n in range(10, 60):
+        began.set()
+        loop_code(Shape(nx=n, num_health=2, has_samples=True, is_across=True))
+
+began = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+began.wait()
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.13, 0.31])
+def test_a_process_that_ends_while_a_thread_compiles_ends_well(seconds):
+    """It crashed in LLVM, or waited forever for a lock that a stopped thread held."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_WHILE_COMPILING, str(seconds)],
+        env=os.environ | {"NOSLIP_CACHE_DIR": ""},
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0
