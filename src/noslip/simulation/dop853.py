@@ -234,5 +234,3 @@ D = _filled(_D, NUM_STAGES_DENSE)
 # The weights of the stages in the error of order 5, and those of b minus the method of order 3.
 E5 = _filled((_E5,), NUM_STAGES)[0]
 E3 = B - _filled((_B3,), NUM_STAGES)[0]
-
-DENSE_STAGES = np.array([j for j in range(NUM_STAGES_DENSE) if D[:, j].any()])

@@ -42,10 +42,6 @@ def test_weights_integrate_powers_of_time(power):
     assert dop853.B @ stages**power == pytest.approx(1.0 / (power + 1), abs=ROUNDING)
 
 
-def test_stages_that_are_left_out_have_no_weight():
-    assert set(np.flatnonzero(dop853.D.any(axis=0))) == set(dop853.DENSE_STAGES)
-
-
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-8])
 @pytest.mark.parametrize(
     ("name", "start"),

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 
-from noslip.engines.flow import PLACE, Array, Given, Value
+from noslip.engines.flow import Array, Given, Value
 from noslip.simulation.loop import hermite
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
 from noslip.simulation.loop.hermite import LOOKS, NUM_NODES
@@ -324,6 +324,3 @@ def _report_itself(w: LoopWriter) -> None:
             with f.when(s.verdict.equals(ACCEPTED)):
                 w.copy(w.point, w.next, shape.ny)
                 record(w, s.step_end, w.next)
-
-
-__all__ = ["PLACE", "enter_node", "make_node", "report_steps", "spoil"]

@@ -16,8 +16,8 @@ from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.loop.shape import ADDRESSES, PLACES, Shape
 from noslip.simulation.rules import NUM_ROWS
 
-#: Codes of a lane besides the endings of `rules`: it takes a trajectory, goes on, or has none.
-NEW, GOES_ON, IDLE = -3, -2, -4
+#: Codes of a lane besides the endings of `rules`: it takes a trajectory, or goes on.
+NEW, GOES_ON = -3, -2
 
 _REALS = ("t", "h", "error", "density", "mean", "begin", "smallest", "stop")
 _WHOLES = (
