@@ -90,7 +90,7 @@ def assemble(
     method: str,
 ) -> Trajectory:
     """Everything the samples say, segment by segment in the basis each was run in."""
-    layout = system.kept("layout of samples", lambda: _make_layout(system))
+    layout = system.cached("layout of samples", lambda: _make_layout(system))
     read = [_read(segment, values, reactions) for segment in segments]
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]

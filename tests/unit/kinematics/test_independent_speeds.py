@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.kinematics import basis, choice
+from noslip.kinematics import basis, dependent_speeds
 from noslip.kinematics.kinematics import trace
 
 
@@ -60,7 +60,7 @@ def test_the_choice_is_nearly_the_best_of_all(name, monkeypatch):
         asked.append((probe, kept, samples, chosen))
         return chosen
 
-    monkeypatch.setattr(choice, "independent_columns", spied)
+    monkeypatch.setattr(dependent_speeds, "independent_columns", spied)
     trace(unnamed(name))
     ((probe, kept, samples, chosen),) = asked
     matrices = [probe.matrix(q, t)[0][list(kept)] for t, q in samples]
