@@ -16,6 +16,7 @@ from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
+from noslip.control.motions.follower import Follower, find_follower
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -24,7 +25,6 @@ from noslip.model.scenario import Scenario
 from noslip.show.studio.choosing.changes import scenario_start, split_changes
 from noslip.show.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
 from noslip.show.studio.choosing.forms import form_text, read_path, read_timing
-from noslip.show.studio.running.follower import Follower, find_follower
 from noslip.show.studio.running.worker import Cancel
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_start
