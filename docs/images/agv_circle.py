@@ -11,8 +11,7 @@ BLUE, ORANGE, GREEN, GRAY = "#2f6690", "#e07a1f", "#4b8f5c", "#8a8f98"
 HERE = Path(__file__).parent
 
 model = ns.load("agv")
-result = ns.run_scenario(ns.compile(ns.derive(model)), rtol=1e-12, atol=1e-12)
-run = result.trajectory
+run = ns.run_scenario(ns.compile(ns.derive(model)), rtol=1e-12, atol=1e-12)
 p = run.parameters
 width, r, a, b, d = (p[name] for name in ("l", "r", "a", "b", "d"))
 

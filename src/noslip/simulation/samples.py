@@ -126,6 +126,9 @@ def assemble(
         "event_times": crossings[0],
         "event_states": crossings[1],
         "ended_by": list(stop or {})[result.index] if ending is Ending.EVENT else None,
+        "scenario": None,
+        "path_errors": None,
+        "admissibility": 0.0,
     }
     return _trajectory(fields)
 

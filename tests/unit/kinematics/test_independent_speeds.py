@@ -78,7 +78,7 @@ def test_the_choice_is_nearly_the_best_of_all(name, monkeypatch):
 def test_the_motion_is_that_in_other_speeds(system_of):
     """The vehicle on its circle, in speeds of its own and in those that are chosen."""
     tight = {"rtol": 1e-12, "atol": 1e-12}
-    chosen = ns.run_scenario(ns.compile(ns.derive(unnamed("agv"))), **tight).trajectory
-    named = ns.run_scenario(system_of("agv"), **tight).trajectory
+    chosen = ns.run_scenario(ns.compile(ns.derive(unnamed("agv"))), **tight)
+    named = ns.run_scenario(system_of("agv"), **tight)
     for coordinate in named.coordinates:
         assert chosen[coordinate.name] == pytest.approx(named[coordinate.name], abs=1e-9)
