@@ -13,9 +13,8 @@ from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
 from noslip.kinematics.basis import independent_columns
 from noslip.numeric import is_truth
-from noslip.simulation.basis import check_redundant_rows
-from noslip.simulation.checks import check_named
 from noslip.simulation.inputs import plan_inputs
+from noslip.simulation.request import check_named, check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 
 

@@ -31,7 +31,7 @@ from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, re
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
-from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.
