@@ -23,8 +23,8 @@ from measuring import Measure, leave, shortest
 from noslip.engines import llvm
 from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program
+from noslip.engines.vector_types import VectorTypes
 from noslip.engines.wide import compile_wide, pack
-from noslip.engines.width import Lanes
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import read_batch
 from noslip.simulation.plan import IntegrationPlan
@@ -147,7 +147,7 @@ def rates_calls(
 
 def num_flops(program: Program) -> int:
     """Arithmetic of one evaluation in wide code, a fused operation as two."""
-    text = llvm.print_llvm([program], Lanes(LANES))
+    text = llvm.print_llvm([program], VectorTypes(LANES))
     bodies: dict[str, int] = {}
     for head, body in re.findall(r"^define [^@]*@(\w+)\(.*?\{$(.*?)^\}", text, re.M | re.S):
         single = len(re.findall(r"= f(?:add|sub|mul|div) ", body))

@@ -4,8 +4,8 @@ Measured here: the clock, by a chain of whole-number operations that take one cy
 by independent fused multiplications and additions; and the time of a right-hand side. Counted:
 operations of the program as it is compiled, instructions of its machine code (straight-line code
 runs each once; those inside the C library's functions are not counted), and the longest chain of
-operations that wait for each other, by the latencies of `noslip.engines.cycles`. The share of the
-limit takes an operation as one of the two in a fused one.
+operations that wait for each other, by `noslip.engines.latencies`. The share of the limit takes an
+operation as one of the two in a fused one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import noslip as ns
 from batch import peak_flops
 from measuring import Measure, leave, shortest
 from noslip.engines import llvm
-from noslip.engines.cycles import CYCLES, FUSED
 from noslip.engines.interpreter import interpret_rows
+from noslip.engines.latencies import FUSED, LATENCIES
 from noslip.engines.native import CALL_ROWS
 from noslip.engines.program import Program
 from right_hand_side import NUM_ROWS, generic_rows, loop_call
@@ -64,7 +64,7 @@ def longest_chain(program: Program) -> int:
     """Cycles that operations which wait for each other take at the least."""
     ready = [0] * program.num_given
     for kind, operands in program.operations:
-        takes = CYCLES.get(kind, FUSED)
+        takes = LATENCIES.get(kind, FUSED)
         ready.append(takes + max((ready[value] for value in operands), default=0))
     return max(ready[value] for value in program.outputs)
 

@@ -68,7 +68,7 @@ def main() -> None:
         session.close()
         last = view.runs[-1][1]
         own = run_scenario(ns.compile(ns.derive(ns.load(name))), changes=last.choice.changes)
-        error = float(np.max(np.abs(own.trajectory.q - last.outcome.trajectory.q)))
+        error = float(np.max(np.abs(own.q - last.run.q)))
         seconds |= {f"{name}: run": min(computed), f"{name}: pictures": min(shown)}
         checks[name] = error
         wrong = "" if error == 0.0 else f"differs from a run of its own by {error:.1e}"

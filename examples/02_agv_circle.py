@@ -26,8 +26,7 @@ print(ns.check(model).text())
 system = ns.compile(ns.derive(model))
 
 # %% Inverse dynamics and forward simulation in one run, on a circle of 2 m
-result = ns.run_scenario(system, changes={"R": 2.0}, rtol=1e-12, atol=1e-12, reactions=True)
-run = result.trajectory
+run = ns.run_scenario(system, changes={"R": 2.0}, rtol=1e-12, atol=1e-12, reactions=True)
 print()
 print(run.summary())
 
@@ -43,9 +42,9 @@ print(f"\nlargest horizontal force on wheel 1: {worst:.6f} N")
 print(f"largest slip of any wheel: {run.slip:.1e} m/s")
 
 # %% Everything in a folder: NetCDF, CSV, summary and figures
-folder = ns.write_run(result, "agv_circle")
+folder = ns.write_run(run, "agv_circle")
 print("written:", ", ".join(sorted(path.name for path in folder.iterdir())))
 
 # %% Does it come back? Nothing corrects the forward simulation on its way
-error = max(abs(values[-1]) for values in result.errors.values())
+error = max(abs(values[-1]) for values in run.errors.values())
 print(f"largest error at 60 s: {error:.1e} m or rad")

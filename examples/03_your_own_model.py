@@ -39,14 +39,13 @@ print(ns.equations_text(equations))
 
 # %% Compile and simulate
 system = ns.compile(equations)
-result = ns.run_scenario(system, rtol=1e-12, atol=1e-12, reactions=True)
-run = result.trajectory
+run = ns.run_scenario(system, rtol=1e-12, atol=1e-12, reactions=True)
 print()
 print(run.summary())
 print(f"force of the ice on the blade at the start: {run['reaction.blade.lateral'][0]:.6f} N")
 
 # %% Change a parameter: nothing is derived or compiled again
-heavy = ns.run_scenario(system, changes={"m": 4.0}).trajectory
+heavy = ns.run_scenario(system, changes={"m": 4.0})
 print(f"forward speed after 3 s with 4 kg: {heavy['sleigh.vx'][-1]:.6f} m/s")
 
 # %% Look

@@ -40,7 +40,7 @@ ring = ns.Circle(radius=R, center=center, start_angle=heading - math.pi / 2, tur
 path = ns.Composite(paths=(line, entry, ring), smooth_curvature=True)
 
 # %% Drive: inverse kinematics, inverse dynamics and simulation in one call
-result = ns.track(
+run = ns.track(
     system,
     path,
     timing=ns.ConstantSpeed(2.0),
@@ -50,9 +50,8 @@ result = ns.track(
     rtol=1e-11,
     atol=1e-11,
 )
-run = result.trajectory
 print()
-print(result.summary())
+print(run.summary())
 print(f"largest steering angle: {np.max(run['steer.angle']):.12f} rad")
 print(f"largest force: {np.max(np.abs(run['F_u2'])):.3f} N, at the end {run['F_u2'][-1]:.1e} N")
 

@@ -51,15 +51,14 @@ print(f"open loop: {ideal.summary()}")
 
 # %% From a wrong start, under feedback of the pose: what open loop leaves to drift is held
 start = {"front.x": 8.3, "front.y": -0.2}
-controlled = ns.track(
+run = ns.track(
     system,
     ns.Circle(radius=R, turns=1.5),
     controller=ns.PoseTracking(kv=4.0),
     start=start,
     **on_circle,
 )
-run = controlled.trajectory
-print(f"feedback:  {controlled.summary()}")
+print(f"feedback:  {run.summary()}")
 
 # %% Look
 columns = ["waist.angle", "F_u2", "F_u3", "Gamma"]

@@ -29,7 +29,7 @@ print(f"\nradius of gyration about the blade: {b:.12f} m")
 
 # %% Lead it: ṡ = v_T/√(1 + b²κ²) on the catenary from its vertex
 path = ns.Catenary(x0=x0, extent=6.0)
-result = ns.track(
+run = ns.track(
     system,
     path,
     timing=ns.ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
@@ -40,8 +40,7 @@ result = ns.track(
     atol=1e-12,
     reactions=True,
 )
-run = result.trajectory
-print(result.summary())
+print(run.summary())
 print(f"force of the ice on the blade at the end: {run['reaction.blade.lateral'][-1]:.9f} N")
 
 # %% The energy stays, and the forces do no work

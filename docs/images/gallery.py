@@ -69,7 +69,7 @@ SHOTS = {
 def film_of(name: str, shot: Shot, rate: float, width: int, height: int) -> Film:
     """The scenario of a model, `rate` pictures a second of its motion, as a shot sees it."""
     system = ns.compile(ns.derive(ns.load(name)))
-    run = ns.run_scenario(system).trajectory
+    run = ns.run_scenario(system)
     end = shot.times[-1] if shot.until is None else shot.until
     motion = frames(system, run, times=np.linspace(0.0, end, 1 + round(rate * end)))
     look = scene(run.model, run.parameters)

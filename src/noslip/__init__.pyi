@@ -127,6 +127,9 @@ from .simulation.starts.completion import (
     Start as Start,
     complete_start as complete_start,
 )
+from .simulation.path_errors import (
+    PathErrors as PathErrors,
+)
 from .simulation.trajectory import (
     Trajectory as Trajectory,
     Ending as Ending,
@@ -161,7 +164,6 @@ from .analysis.inverse import (
     FollowMotion as FollowMotion,
 )
 from .analysis.scenario import (
-    ScenarioRun as ScenarioRun,
     run_scenario as run_scenario,
     start_on_motion as start_on_motion,
 )
@@ -320,7 +322,6 @@ from .control.chaplygin import (
     gyration as gyration,
 )
 from .control.track import (
-    TrackResult as TrackResult,
     track as track,
 )
 

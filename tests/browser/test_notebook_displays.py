@@ -34,9 +34,9 @@ def shown():
         displays.check_html(ns.check(ns.load("tractor-trailer"))),
         equations_html(ns.derive(ns.load("chaplygin-sleigh"))),
         displays.certificate_html(ns.verify(ns.load("chaplygin-sleigh"))),
-        displays.trajectory_html(run_of("agv").trajectory),
-        displays.scenario_html(run_of("manipulator-6r")),
-        displays.track_html(tracked()),
+        displays.trajectory_html(run_of("agv")),
+        displays.trajectory_html(run_of("manipulator-6r")),
+        displays.trajectory_html(tracked()),
         displays.audit_html(audited()),
     ]
     return PAGE.format("".join(f"<article>{part}</article>" for part in parts))
@@ -87,5 +87,5 @@ def test_columns_open_on_a_click(page, shown):
     run.locator("summary").click()
     assert table.is_visible()
     cell = table.locator("tr", has_text="bracket.rate").first.locator("data").last
-    expected = run_of("agv").trajectory["bracket.rate"].max()
+    expected = run_of("agv")["bracket.rate"].max()
     assert float(cell.get_attribute("value")) == expected

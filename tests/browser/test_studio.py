@@ -81,7 +81,7 @@ def show_another_model(studio):
     """Model switch, verdicts, equations, and a fault that comes and goes."""
     page = studio.page
     studio.pick("model", "agv")
-    run = run_scenario(ns.compile(ns.derive(ns.load("agv")))).trajectory
+    run = run_scenario(ns.compile(ns.derive(ns.load("agv"))))
     studio.wait_for_curve("platform.x", run)
     # the scene follows the curves
     near = pytest.approx(1.0, abs=1e-3)
@@ -99,7 +99,7 @@ def show_another_model(studio):
     studio.type("set", "l = -1")
     studio.wait_for_text("fix")
     studio.type("set", "l = 0.5")
-    changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5}).trajectory
+    changed = run_scenario(ns.compile(ns.derive(ns.load("agv"))), changes={"l": 0.5})
     studio.pick("plot 2", "wheels [rad]")
     studio.wait_for_curve("wheel1.angle", changed)
     assert page.locator(".fault").count() == 0
@@ -184,7 +184,7 @@ def download_everything(studio, tmp_path):
         caught.value.save_as(files[label])
     model = ns.load(files["Model (TOML)"])
     assert model.parameter_values()["m"] == 1.9
-    own = run_scenario(ns.compile(ns.derive(model))).trajectory
+    own = run_scenario(ns.compile(ns.derive(model)))
     assert np.array_equal(own["skate.x"], blade(m=1.9)["skate.x"])
     with xarray.open_dataset(files["Data (NetCDF)"], engine="h5netcdf") as data:
         assert np.array_equal(data["skate.x"].values, own["skate.x"])

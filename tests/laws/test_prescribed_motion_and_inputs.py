@@ -23,7 +23,7 @@ class TestMotion:
     def test_torques_of_the_vehicle_keep_it_on_its_circle(self, system_of):
         run = ns.run_scenario(system_of("agv"), duration=20.0, **TIGHT)
         assert run.tracking_error < 1e-8
-        assert run.trajectory.energy_drift < 1e-10
+        assert run.energy_drift < 1e-10
 
     def test_torque_of_a_pendulum_is_that_of_its_equation(self):
         """τ = I φ̈ + d φ̇ + friction + k (φ − φ₀) + m g l sin φ for φ = 0.4 sin 2t."""
@@ -36,15 +36,14 @@ class TestMotion:
                 ns.Parameter(name="w", value=2.0, unit="rad/s"),
             ),
         )
-        result = ns.run_scenario(compiled(model), **TIGHT)
-        run = result.trajectory
+        run = ns.run_scenario(compiled(model), **TIGHT)
         phi, rate = 0.4 * np.sin(2 * run.t), 0.8 * np.cos(2 * run.t)
         torque = (0.03 + 1.3 * 0.7**2) * (-4 * phi) + 0.4 * rate + 0.2 * np.tanh(rate / 0.05)
         torque = torque + 2.1 * (phi - 0.3) + 1.3 * 9.81 * 0.7 * np.sin(phi)
         assert run["swing.angle"] == pytest.approx(phi, abs=1e-9)
         assert run["torque"] == pytest.approx(torque, abs=1e-9)
-        assert result.tracking_error < 1e-9
-        assert result.admissibility < 1e-12
+        assert run.tracking_error < 1e-9
+        assert run.admissibility < 1e-12
 
     def test_numbers_of_the_task_can_be_changed(self):
         motion = {"swing.angle": "half"}
@@ -53,7 +52,7 @@ class TestMotion:
         model = with_scenario(
             pendulum(), motion=motion, parameters=task, definitions=definitions, samples=3
         )
-        run = ns.run_scenario(compiled(model), changes={"a0": 1.0}).trajectory
+        run = ns.run_scenario(compiled(model), changes={"a0": 1.0})
         assert run["swing.angle"] == pytest.approx([0.5, 0.5, 0.5], abs=1e-9)
 
 
@@ -69,7 +68,7 @@ class TestInputs:
             definitions={"slope": "first/9", "low": "first/3"},
             stop={"down": "swing.angle - low"},
         )
-        run = ns.run_scenario(compiled(model), **TIGHT).trajectory
+        run = ns.run_scenario(compiled(model), **TIGHT)
         assert run.ending is ns.Ending.EVENT
         assert run["swing.angle"][0] == 0.9
         assert run["swing.angle"][-1] == pytest.approx(0.3, abs=1e-11)
@@ -78,14 +77,14 @@ class TestInputs:
     def test_changes_of_parameters_start_and_inputs(self):
         system = compiled(with_scenario(pendulum(), inputs={"torque": "t"}, samples=3))
         changes = {"m": 2.0, "swing.angle": 0.2, "torque": 0.7}
-        run = ns.run_scenario(system, changes=changes).trajectory
+        run = ns.run_scenario(system, changes=changes)
         assert run.parameters["m"] == 2.0
         assert run["swing.angle"][0] == 0.2
         assert np.all(run["torque"] == 0.7)
 
     def test_model_without_a_scenario_runs_for_a_given_time(self, system_of):
         run = ns.run_scenario(system_of("pendulum"), duration=0.5)
-        assert run.trajectory.t[-1] == 0.5
+        assert run.t[-1] == 0.5
         assert (run.tracking_error, run.errors) == (0.0, {})
 
 

@@ -7,7 +7,7 @@ import pytest
 from self_satisfied import SELF_SATISFIED, table
 
 import noslip as ns
-from noslip.formulations.freedoms import count_freedoms
+from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom
 from noslip.kinematics import basis
 from noslip.kinematics.kinematics import trace
 
@@ -71,7 +71,7 @@ def test_a_row_counts_whatever_units_it_is_written_in(factor):
     kin = trace(b.build())
     assert kin.kept == (0,)
     assert kin.redundant[0].follows_from == ("r",)
-    assert count_freedoms(kin, kin.probe.configurations(2)) == 2
+    assert count_degrees_of_freedom(kin, kin.probe.configurations(2)) == 2
 
 
 def test_guides_that_are_not_parallel_lock_the_table():

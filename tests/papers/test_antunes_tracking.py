@@ -48,10 +48,10 @@ def led(system, path, timing, parameters, times, inputs=FORCES):
         atol=1e-13,
         reactions=True,
     )
-    rows = [int(np.argmin(np.abs(result.trajectory.t - t))) for t in times]
+    rows = [int(np.argmin(np.abs(result.t - t))) for t in times]
     assert result.tracking_error < TABLE
     assert result.admissibility < 1e-12
-    return result.trajectory, rows
+    return result, rows
 
 
 CATENARIES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,72 +23,9 @@ from noslip.simulation.input_kinds import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 from noslip.simulation.trajectory import Trajectory
-from noslip.words import counted
 
 #: A prescribed motion that no admissible motion matches to this (m/s, rad/s) is refused.
 ADMISSIBLE = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScenarioRun:
-    """A run of a scenario.
-
-    Parameters
-    ----------
-    trajectory : what happened.
-    errors : column → (n,) simulated minus reference: of all coordinates for a scenario that follows
-        a motion; for a tracked path its ``path.position_error`` and ``path.heading_error``.
-    admissibility : largest part of the prescribed motion that no admissible motion has.
-    scenario : as it was run, changes included; None for a run of another kind.
-    """
-
-    trajectory: Trajectory
-    errors: dict[str, Array]
-    admissibility: float
-    scenario: Scenario | None = None
-
-    @property
-    def tracking_error(self) -> float:
-        """Largest |simulated − reference| over all errors and samples, m or rad."""
-        return max((float(np.max(np.abs(e))) for e in self.errors.values()), default=0.0)
-
-    def __repr__(self) -> str:
-        run = self.trajectory
-        error = f", tracking error {self.tracking_error:.1e} m or rad" if self.errors else ""
-        return (
-            f"ScenarioRun of '{run.model.name}': {counted(len(run.t), 'sample')}{error}\n"
-            f"{run.summary()}\n"
-            "next: .trajectory['column'], .errors, noslip.write_run(run, folder)"
-        )
-
-
-class LargestError(NamedTuple):
-    """The largest of some errors of one unit: at most and at the end, and in which columns."""
-
-    unit: str
-    size: float
-    name: str
-    last: float
-    last_name: str
-
-
-def largest_errors(run: Trajectory, errors: Mapping[str, Array]) -> list[LargestError]:
-    """The largest errors of a run with samples, those in m and those in rad apart.
-
-    Parameters
-    ----------
-    run : with the columns that the errors are of.
-    errors : column → (n,).
-    """
-    found = []
-    for unit in dict.fromkeys(run.columns[name][0] for name in errors):
-        sizes = {n: np.abs(e) for n, e in errors.items() if run.columns[n][0] == unit}
-        worst = max(sizes, key=lambda n: float(np.max(sizes[n])))
-        last = max(sizes, key=lambda n: float(sizes[n][-1]))
-        found.append(
-            LargestError(unit, float(np.max(sizes[worst])), worst, float(sizes[last][-1]), last)
-        )
-    return found
 
 
 def run_scenario(
@@ -103,7 +40,7 @@ def run_scenario(
     progress: Callable[[float], None] | None = None,
     cancel: Any = None,
     on_failure: str = "raise",
-) -> ScenarioRun:
+) -> Trajectory:
     """Run the scenario of the system's model.
 
     Parameters
@@ -153,7 +90,7 @@ def run_scenario(
         inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
         run = simulate(system, start=start, inputs=inputs, **options)
         ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
-        return ScenarioRun(trajectory=run, errors={}, admissibility=0.0, scenario=ran)
+        return run.replaced(scenario=ran)
 
     if split.inputs:
         raise SimulationError(
@@ -190,8 +127,7 @@ def run_scenario(
             f"scenario of model '{system.model.name}', motion",
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
-    errors = {c.name: run.q[:, k] - reference[:, k] for k, c in enumerate(system.coordinates)}
-    return ScenarioRun(trajectory=run, errors=errors, admissibility=miss.size, scenario=ran)
+    return run.replaced(scenario=ran, admissibility=miss.size)
 
 
 def start_on_motion(

@@ -112,7 +112,7 @@ def _simulated(
     from noslip.library import load
 
     model = load(source)
-    result = run_scenario(
+    return run_scenario(
         compile_system(derive(model)),
         changes=read_changes(model, changes),
         duration=duration,
@@ -120,4 +120,3 @@ def _simulated(
         atol=tolerance,
         on_failure="return",
     )
-    return result.trajectory

@@ -15,9 +15,8 @@ import click
 from noslip.cli.options import json_option
 
 if TYPE_CHECKING:
-    from noslip.analysis.scenario import ScenarioRun
-    from noslip.control.track import TrackResult
     from noslip.engines.system import System
+    from noslip.simulation.trajectory import Trajectory
 
 _OPTIONS = (
     click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make."),
@@ -91,13 +90,12 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def leave(
     system: System,
-    run: ScenarioRun,
+    run: Trajectory,
     target: Path,
     output: Output,
     *,
     friction: float | None,
     tell: Callable[[str], None],
-    tracked: TrackResult | None = None,
     facts: Mapping[str, str] | None = None,
 ) -> str:
     """Write the folder of a run; what to print of it.
@@ -110,7 +108,6 @@ def leave(
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
-    tracked : the errors along a path, if there is one.
     facts : further words for the report.
     """
     from noslip.analysis.audit import audit
@@ -118,8 +115,8 @@ def leave(
     from noslip.show.json_text import json_text
 
     command = "noslip " + shlex.join(sys.argv[1:])
-    rolls = system.model.contacts and len(run.trajectory.t)
-    found = audit(system, run.trajectory, friction) if rolls else None
+    rolls = system.model.contacts and len(run.t)
+    found = audit(system, run, friction) if rolls else None
     write_run(
         run,
         target,
@@ -132,12 +129,11 @@ def leave(
         tell=tell,
     )
     if output.as_json:
-        errors = {} if tracked is None else tracked.to_json()
-        return json_text(summary(run, command, found) | errors | {"folder": str(target)})
+        return json_text(summary(run, command, found) | {"folder": str(target)})
     lines = [summary_text(run)]
-    if tracked is not None:
-        lost = ", lost" if tracked.lost else ""
-        lines.append(f"  path                 {tracked.covered()}{lost}")
+    if run.path_errors is not None:
+        lost = ", lost" if run.path_errors.lost else ""
+        lines.append(f"  path                 {run.covered()}{lost}")
     lines.append(f"  folder               {target}")
     if found is not None:
         lines.append(found.text())

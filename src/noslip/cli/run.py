@@ -46,7 +46,7 @@ def run(
     bar = Progress()
     with bar as progress:
         system = compile_system(derive_equations(loaded))
-        result = run_scenario(
+        run = run_scenario(
             system,
             changes=read_changes(loaded, changes),
             duration=duration,
@@ -56,7 +56,7 @@ def run(
             progress=progress,
             on_failure="return",
         )
-        text = leave(system, result, target, output, friction=friction, tell=bar.tell)
+        text = leave(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
-    if not result.trajectory.success:
+    if not run.success:
         raise SystemExit(1)

@@ -18,7 +18,7 @@ from noslip.cli.output import Output, leave, output_options
 from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from noslip.control.track import TrackResult
+    from noslip.simulation.path_errors import PathErrors
 
 
 @click.command()
@@ -122,7 +122,7 @@ def track(
     with bar as progress:
         system = compile_system(derive_equations(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        result = track_path(
+        run = track_path(
             system,
             path,
             timing=timing,
@@ -148,40 +148,40 @@ def track(
             point=follower,
             direction=ahead,
         )
-        if len(result.along) < 2:
+        errors = run.path_errors
+        if errors is None or len(run.t) < 2:
             raise SimulationError(
-                result.trajectory.message,
+                run.message,
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
         facts = {"path": path_text, "timing": timing_text, "controller": controller}
         text = leave(
             system,
-            result.as_scenario_run(),
+            run,
             target,
             output,
             friction=friction,
             tell=bar.tell,
-            tracked=result,
-            facts=facts | {"tracking": result.summary()},
+            facts=facts,
         )
     click.echo(text)
-    if result.trajectory.success and result.lost:
-        click.echo(_lost(result, period, controller), err=True)
-    if not result.trajectory.success or result.lost:
+    if run.success and errors.lost:
+        click.echo(_lost(errors, period, controller), err=True)
+    if not run.success or errors.lost:
         raise SystemExit(1)
 
 
-def _lost(result: TrackResult, period: float, controller: str) -> str:
+def _lost(errors: PathErrors, period: float, controller: str) -> str:
     """What, where and fix of a vehicle that is not on its path."""
     from noslip.errors import Fault
 
-    begun = math.hypot(result.along[0], result.across[0])
+    begun = math.hypot(errors.along[0], errors.across[0])
     fix = "give a --controller: without one nothing leads back to the path"
     if controller != "none":
         fix = "give smaller gains, or higher limits"
     if period:
         fix = f"give a shorter --period: gains times {period:g} s must stay well below 1"
-    what = f"the vehicle left its path: it ends {result.final_error:.3g} m off"
+    what = f"the vehicle left its path: it ends {errors.final:.3g} m off"
     where = f"the last tenth of the run, which began {begun:.3g} m off"
     return f"SimulationError: {Fault(what, where, fix).text()}"

@@ -26,8 +26,6 @@ from noslip.control.paths.panels import arc_table
 from noslip.control.paths.path import length
 from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming
-from noslip.control.tracked import TRACKED
-from noslip.control.tracked import TrackResult as TrackResult
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
@@ -70,7 +68,7 @@ def track(
     progress: Callable[[float], None] | None = None,
     cancel: Any = None,
     on_failure: str = "raise",
-) -> TrackResult:
+) -> Trajectory:
     """Drive a vehicle along a path.
 
     Parameters
@@ -168,17 +166,7 @@ def track(
         on_failure=on_failure,
     )
     miss = _admissibility(system, follow, run, values)
-    errors = motion.errors(system, run)
-    off = {TRACKED[0]: ("m", np.hypot(errors.along, errors.across))}
-    off |= {TRACKED[1]: ("rad", errors.heading)}
-    return TrackResult(
-        trajectory=dataclasses.replace(run, extra={**run.extra, **off}),
-        along=errors.along,
-        across=errors.across,
-        heading=errors.heading,
-        admissibility=miss,
-        path_length=length(path),
-    )
+    return run.replaced(path_errors=motion.errors(system, run), admissibility=miss)
 
 
 def motion_along(

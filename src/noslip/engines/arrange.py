@@ -3,9 +3,9 @@
 A traced sum adds its terms one after the other, in the order in which they were written, and each
 addition waits for the one before. :func:`arrange` makes four changes, none of which adds work:
 
-    p + q cos x                values of one angle are written as such (`angles`)
-    a b + a c → a (b + c)      common factors are multiplied once (`regroup`)
-    (a + b) + (c + d)          terms are added in the order in which they are known (`regroup`)
+    p + q cos x                values of one angle are written as such (`trig_polynomials`)
+    a b + a c → a (b + c)      common factors are multiplied once (`reassociate`)
+    (a + b) + (c + d)          terms are added in the order in which they are known (`reassociate`)
     order                      what the longest chain of operations waits for comes first
 
 Results differ from those of the traced program by rounding; the interpreter keeps to the traced
@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
-from noslip.engines.angles import shorten
-from noslip.engines.cycles import CYCLES, FUSED, SUMS
+from noslip.engines.latencies import FUSED, LATENCIES, SUMS
 from noslip.engines.program import Operation, Program
-from noslip.engines.regroup import regroup
+from noslip.engines.reassociate import reassociate
+from noslip.engines.trig_polynomials import shorten
 
 
 def arrange(program: Program, *, order: bool = True) -> Program:
@@ -32,7 +32,7 @@ def arrange(program: Program, *, order: bool = True) -> Program:
     order : whether operations are also shortened and ordered by need. A long program is better left
         in the order in which it was traced, where a value is used soon after it is made.
     """
-    return by_need(regroup(shorten(program))) if order else regroup(program)
+    return by_need(reassociate(shorten(program))) if order else reassociate(program)
 
 
 def by_need(program: Program) -> Program:
@@ -49,7 +49,7 @@ def by_need(program: Program) -> Program:
                 users[value - given].append(k)
                 num_missing[k] += 1
     kinds = [operation.kind for operation in operations]
-    taken = [CYCLES.get(kind, FUSED) for kind in kinds]
+    taken = [LATENCIES.get(kind, FUSED) for kind in kinds]
     for k, kind in enumerate(kinds):
         if kind == "mul" and len(users[k]) == 1 and kinds[users[k][0]] in SUMS:
             taken[k] = 0  # the sum takes it up

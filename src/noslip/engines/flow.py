@@ -28,7 +28,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.engines.lanes import REAL, TRUTH, WHOLE, Operand, Value, Writer, literal, vector_type
+from noslip.engines.ir_writer import (
+    REAL,
+    TRUTH,
+    WHOLE,
+    Operand,
+    Value,
+    Writer,
+    literal,
+    vector_type,
+)
 
 PLACE = "ptr"
 #: Numbers up to which a loop over them is written out.

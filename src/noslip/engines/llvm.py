@@ -34,7 +34,7 @@ from noslip.engines.arrange import arrange
 from noslip.engines.interpreter import INPUT_NAMES
 from noslip.engines.native import NativeFunction
 from noslip.engines.program import Program
-from noslip.engines.width import CALLS, SCALAR, Lanes
+from noslip.engines.vector_types import CALLS, SCALAR, VectorTypes
 from noslip.errors import CompileError
 
 #: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
@@ -114,7 +114,7 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
     return functions
 
 
-def compiled(programs: list[Program], width: Lanes) -> Any:
+def compiled(programs: list[Program], width: VectorTypes) -> Any:
     """Machine code of programs with different names: functions program0, program1, ..."""
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
@@ -180,7 +180,7 @@ def require_symbols(names: Iterable[str]) -> None:
         )
 
 
-def print_llvm(programs: Iterable[Program], width: Lanes = SCALAR) -> str:
+def print_llvm(programs: Iterable[Program], width: VectorTypes = SCALAR) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
     programs = list(programs)
@@ -195,7 +195,7 @@ def print_llvm(programs: Iterable[Program], width: Lanes = SCALAR) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, symbol: str, width: Lanes) -> Iterator[str]:
+def _function(program: Program, symbol: str, width: VectorTypes) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
     is_whole = program.num_operations <= LONGEST_WHOLE
     num_parts = 1 if is_whole else -(-program.num_operations // LONGEST_PART)
@@ -244,7 +244,7 @@ def _workspace(program: Program, parts: list[range]) -> tuple[dict[int, int], in
 
 
 def _operations(
-    program: Program, part: range, slots: dict[int, int], width: Lanes
+    program: Program, part: range, slots: dict[int, int], width: VectorTypes
 ) -> Iterator[str]:
     """The lines of some operations; a value from outside is loaded before its first use."""
     given = program.num_given

@@ -12,11 +12,11 @@ import casadi as ca
 from noslip.formulations.base import Equations
 from noslip.formulations.forces import GRAVITY, SPRING
 from noslip.formulations.reactions import joint_wrenches
-from noslip.kinematics.health import Health
 from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.singularity import SingularityMeasure
 
 
-def rates(equations: Equations, work_rate: ca.SX, health: Iterable[Health]) -> ca.SX:
+def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:
     """[q̇; η̇; μ̇; Ẇ; health]; the work's rate is empty where W is left out."""
     kin = equations.kinematics
     return ca.vertcat(
@@ -98,7 +98,7 @@ def blocks(equations: Equations) -> ca.SX:
     )
 
 
-def mass_health(equations: Equations) -> tuple[Health, ...]:
+def mass_health(equations: Equations) -> tuple[SingularityMeasure, ...]:
     """Least pivot of the reduced mass matrix relative to its diagonal, where it can change.
 
     One below zero is as bad as zero.
@@ -116,7 +116,7 @@ def mass_health(equations: Equations) -> tuple[Health, ...]:
     for ratio in ratios[1:]:
         least = ca.fmin(least, ratio)
     return (
-        Health(
+        SingularityMeasure(
             name="mass matrix",
             kind="mass",
             value=ca.fmax(least, 0),

@@ -23,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines import outputs
-from noslip.engines.acceptance import Accepted
-from noslip.engines.kept import Kept
+from noslip.engines.cache import LRUCache
 from noslip.engines.llvm import compile_native
 from noslip.engines.native import NativeFunction
+from noslip.engines.parameter_checks import ParameterChecker
 from noslip.engines.parameters import changed_values, check_not_folded, folded_values
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
-from noslip.kinematics.health import Health
 from noslip.kinematics.kinematics import Kinematics, trace
+from noslip.kinematics.singularity import SingularityMeasure
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.words import counted
@@ -54,7 +54,7 @@ class System:
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
     _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
-    _kept: Kept = field(default_factory=Kept, repr=False)
+    _cache: LRUCache = field(default_factory=LRUCache, repr=False)
 
     @property
     def kinematics(self) -> Kinematics:
@@ -124,7 +124,7 @@ class System:
         return ca.vertcat(self.equations.state, work)
 
     @cached_property
-    def health(self) -> tuple[Health, ...]:
+    def health(self) -> tuple[SingularityMeasure, ...]:
         """What must stay away from zero while the mechanism moves."""
         return self.kinematics.health + outputs.mass_health(self.equations)
 
@@ -138,8 +138,8 @@ class System:
         return np.array(list(self.model.parameter_values().values()), dtype=float)
 
     @cached_property
-    def _accepted(self) -> Accepted:
-        return Accepted(self.model)
+    def _checker(self) -> ParameterChecker:
+        return ParameterChecker(self.model)
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Parameter vector: nominal values, changed where `values` says so."""
@@ -147,7 +147,7 @@ class System:
             return self._nominal.copy()
         result = changed_values(self.model, values)
         check_not_folded(self.model, result, self.folded)
-        return self._accepted.vector(result)
+        return self._checker.checked_vector(result)
 
     @cached_property
     def rates(self) -> NativeFunction:
@@ -226,9 +226,9 @@ class System:
             )
         return self._relatives[names]
 
-    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Code beyond its own functions, made once for a key; the oldest of many are let go."""
-        return self._kept.get(key, make)
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Value of a key in this system's LRU cache; `make` is called where there is none yet."""
+        return self._cache.get(key, make)
 
     def program(self, name: str, expression: ca.SX) -> Program:
         """Operation list of an expression of t, x, inputs and parameters."""

@@ -23,7 +23,7 @@ from noslip.engines import llvm
 from noslip.engines.interpreter import Array, input_tables
 from noslip.engines.native import CALL_ROWS, place
 from noslip.engines.program import Program
-from noslip.engines.width import Lanes
+from noslip.engines.vector_types import VectorTypes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def native_lanes() -> int:
 def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunction]:
     """Programs with different names, compiled together for vectors of lanes, by name."""
     programs = list(programs)
-    engine: Any = llvm.compiled(programs, Lanes(lanes))
+    engine: Any = llvm.compiled(programs, VectorTypes(lanes))
     functions = {}
     for k, program in enumerate(programs):
         functions[program.name] = WideFunction(

@@ -46,8 +46,8 @@ are lumped with what carries them where that pays, and
     (5)  I η̇ = Sᵀ Q − Tᵀ (M V̇₀ + W M V),     V̇₀ at η̇ = 0 and with −g,   Q without weights
 
 is summed body by body or over composite bodies (`composite`), whichever is shorter, and seen from
-the point on which a mechanism rolls (`kinematics.footing`). The blocks of (3) are kept as they are
-printed.
+the point on which a mechanism rolls (`kinematics.rolling_base`). The blocks of (3) are kept as they
+are printed.
 
 Reference: [SahaAngeles1991], [SahaAngeles1989].
 """
@@ -75,8 +75,8 @@ from noslip.formulations.tree import (
     kinetic_energy,
     lumped,
 )
-from noslip.kinematics.footing import Moved
 from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.rolling_base import BasisAtContact
 from noslip.kinematics.tree import Pair, Tree, accelerations, center_wrenches, twists
 
 #: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
@@ -149,8 +149,8 @@ def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
     Lumping wheels does not pay in the plane, nor do composite bodies where there are few.
     """
     applied = _without_weights(kin, forces)
-    if kin.moved is not None:
-        return _by_composites(kin, kin.moved, applied)
+    if kin.at_contact is not None:
+        return _by_composites(kin, kin.at_contact, applied)
     if not kin.rows and kin.num_independent_speeds > MOST_BODIES:
         return _by_composites(kin, None, applied)
     trees = {id(tree): tree for tree in (kin.tree, lumped(kin.tree))}
@@ -176,13 +176,16 @@ def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> Solution:
     return solution_of(generalized_inertia(tree, columns), right)
 
 
-def _by_composites(kin: Kinematics, moved: Moved | None, applied: ca.SX) -> Solution:
+def _by_composites(kin: Kinematics, moved: BasisAtContact | None, applied: ca.SX) -> Solution:
     """Wheels lumped, wrenches and inertias carried to the base; there from where it rolls."""
     tree = lumped(kin.tree)
     known = joint_inertias(tree)
     S, v, vdot0 = kin.S, kin.v, kin.vdot0
     if moved is not None:
-        tree, applied = moved.footing.moved_tree(tree), moved.footing.moved_forces(applied)
+        tree, applied = (
+            moved.rolling_base.moved_tree(tree),
+            moved.rolling_base.moved_forces(applied),
+        )
         S, v, vdot0 = moved.S, moved.v, moved.vdot0
     needed = motion_forces(tree, known, v, vdot0, _world(kin))
     return solution_of(composite_inertia(tree, known, S), ca.mtimes(S.T, applied - needed))

@@ -21,9 +21,9 @@ from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.boltzmann_hamel import BoltzmannHamel
 from noslip.formulations.certificate import Certificate, Finding
 from noslip.formulations.complement import NaturalComplement
+from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row_scales
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.forces import GRAVITY, SPRING
-from noslip.formulations.freedoms import count_freedoms, row_scales
 from noslip.formulations.gibbs_appell import GibbsAppell
 from noslip.formulations.multipliers import Multipliers
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
@@ -104,7 +104,7 @@ def verify(
         )
     findings = [
         *_agreement(kin, filled, points),
-        _freedoms(kin, points),
+        _degrees_of_freedom(kin, points),
         *_kinematic_checks(kin, points),
         *_laws(kin, next(iter(filled.values())), points),
     ]
@@ -225,9 +225,9 @@ def _rows_named(kin: Kinematics, names: tuple[str, ...]) -> list[int]:
     return [k for k, row in enumerate(kin.rows) if row.name in names]
 
 
-def _freedoms(kin: Kinematics, points: list[_State]) -> Finding:
-    """The number of independent speeds against freedoms counted by moving the mechanism."""
-    counted = count_freedoms(kin, [(float(p.values[0][0]), p.values[1]) for p in points])
+def _degrees_of_freedom(kin: Kinematics, points: list[_State]) -> Finding:
+    """Number of independent speeds against the degrees of freedom counted by moving bodies."""
+    counted = count_degrees_of_freedom(kin, [(float(p.values[0][0]), p.values[1]) for p in points])
     found = kin.num_independent_speeds
     where = "" if counted == found else f"{found} in the equations, {counted} by moving"
     return Finding(

@@ -17,7 +17,8 @@ with Ȧv + ȧ the exact derivative of r at constant v. Nothing differentiates th
 A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the
 axes of a body, where its matrix is simplest: the rows of K are then P A, with P the contact's
 directions as columns, and the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate
-of P r is P ṙ.) A mechanism that rolls on its base is solved for speeds at that point (`footing`).
+of P r is P ṙ.) A mechanism that rolls on its base is solved for speeds at that point
+(`rolling_base`).
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ import numpy as np
 from noslip.errors import Fault, ModelError
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
-from noslip.kinematics.choice import Choice, Traced, choose
 from noslip.kinematics.contacts import ContactTrace, trace_contact
-from noslip.kinematics.footing import Moved
-from noslip.kinematics.health import Health, find_health
+from noslip.kinematics.dependent_speeds import SpeedPartition, TracedMechanism, partition_speeds
+from noslip.kinematics.rolling_base import BasisAtContact
 from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
+from noslip.kinematics.singularity import SingularityMeasure, find_singularity_measures
 from noslip.kinematics.symbols import Reader, Symbols, named, parameter_reader
 from noslip.kinematics.tree import Pair, Tree, build_tree
 from noslip.model.bodies import WORLD
@@ -77,8 +78,8 @@ class Kinematics:
     s: ca.SX
     v: ca.SX
     vdot0: ca.SX
-    health: tuple[Health, ...]
-    moved: Moved | None = None
+    health: tuple[SingularityMeasure, ...]
+    at_contact: BasisAtContact | None = None
 
     @property
     def num_coordinates(self) -> int:
@@ -226,7 +227,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     samples = probe.configurations(LONG_SAMPLES if probe.is_long else SAMPLES)
     if not samples:
         raise _cannot_close(model, rows)
-    traced = Traced(
+    traced = TracedMechanism(
         model=model,
         symbols=symbols,
         reader=reader,
@@ -237,25 +238,25 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         probe=probe,
         samples=samples,
     )
-    choice = choose(traced, independent)
+    partition = partition_speeds(traced, independent)
 
     # (1) K [S s] = [[0, −a], [1, 0]]
-    num_rows, num_free = choice.solved.shape[0], len(choice.names)
-    at_rest = ca.substitute([choice.solved], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
-    basis, pivots = choice.solve(
+    num_rows, num_free = partition.solved.shape[0], len(partition.names)
+    at_rest = ca.substitute([partition.solved], [symbols.v], [ca.SX.zeros(len(speeds))])[0]
+    basis, pivots = partition.solve(
         ca.horzcat(ca.SX(num_rows, num_free), -at_rest),
         ca.horzcat(ca.SX.eye(num_free), ca.SX(num_free, 1)),
     )
     eta = ca.SX.sym("eta", num_free)
     S, s = ca.sparsify(basis[:, :num_free]), basis[:, num_free]
     v = ca.mtimes(S, eta) + s
-    footing = choice.footing
-    tree_speeds = footing.tree_speeds if footing else ca.densify
+    rolling_base = partition.rolling_base
+    tree_speeds = rolling_base.tree_speeds if rolling_base else ca.densify
     # (2) the same matrix again, with the exact rate of each row at constant v
-    rates = _row_rates(traced, choice, N, motion)
+    rates = _row_rates(traced, partition, N, motion)
     rate = ca.substitute([rates], [symbols.v], [tree_speeds(v)])[0]
-    vdot0, _ = choice.solve(-rate[:num_rows, :], -rate[num_rows:, :])
-    rolling = footing.seen_from_base(contacts) if footing else contacts
+    vdot0, _ = partition.solve(-rate[:num_rows, :], -rate[num_rows:, :])
+    rolling = rolling_base.seen_from_base(contacts) if rolling_base else contacts
     return Kinematics(
         model=model,
         symbols=symbols,
@@ -264,29 +265,31 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         contacts=contacts,
         coordinates=coordinates,
         speeds=speeds,
-        independent_speeds=choice.names,
+        independent_speeds=partition.names,
         rows=rows,
-        kept=choice.kept,
-        redundant=choice.redundant,
+        kept=partition.kept,
+        redundant=partition.redundant,
         length=probe.length,
-        probe=choice.probe,
+        probe=partition.probe,
         reader=reader,
         N=N,
-        E=choice.E,
+        E=partition.E,
         velocities=velocities,
-        solved=choice.solved,
-        P=choice.P,
+        solved=partition.solved,
+        P=partition.P,
         S=ca.sparsify(tree_speeds(S)),
         s=tree_speeds(s),
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
-        health=find_health(symbols, probe, pivots, rolling, choice.samples),
-        moved=Moved(footing=footing, S=S, v=v, vdot0=vdot0) if footing else None,
+        health=find_singularity_measures(symbols, probe, pivots, rolling, partition.samples),
+        at_contact=BasisAtContact(rolling_base=rolling_base, S=S, v=v, vdot0=vdot0)
+        if rolling_base
+        else None,
     )
 
 
 class _Motions(NamedTuple):
-    """What a model's geometry says of motion: N, twists, contacts and rows, before any choice."""
+    """Geometry of a model: N, twists, contacts and rows, before speeds are partitioned."""
 
     reader: Reader
     tree: Tree
@@ -322,14 +325,16 @@ def _motions(
     return _Motions(reader, tree, N, motion, contacts, rows)
 
 
-def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> ca.SX:
+def _row_rates(
+    traced: TracedMechanism, partition: SpeedPartition, N: ca.SX, motion: list[Pair]
+) -> ca.SX:
     """Rates of the solved rows and of E v at constant v, along q̇ = N v.
 
     A normal n of the ground turns in the axes of a wheel's body by ṅ = −ω_D × n. Where it does, the
     rows are differentiated by it instead of by all coordinates that turn the body.
     """
     symbols, tree = traced.symbols, traced.tree
-    closed = choice.footing.rims if choice.footing else {}
+    closed = partition.rolling_base.wheels if partition.rolling_base else {}
     normals: dict[str, tuple[ca.SX, ca.SX, ca.SX]] = {}  # contact → symbol, value and rate
     for trace in traced.contacts:
         name, n = trace.contact.name, trace.normal_D
@@ -338,7 +343,7 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
         if ca.depends_on(n, symbols.q):
             w_D = tree_module.turning(tree, motion, tree.index(trace.contact.body))
             normals[name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
-    solved = choice.solved
+    solved = partition.solved
     if normals:
         contacts = tuple(
             trace_contact(t.contact, tree, motion, traced.reader, normals[t.contact.name][0])
@@ -347,11 +352,11 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
             for t in traced.contacts
         )
         rows = trace_rows(traced.model, tree, symbols, N, contacts, traced.reader, traced.index)
-        solved = choice.solved_of(contacts, tuple(rows))
-    others = [k for k in range(solved.shape[0]) if k not in choice.rates]
-    moving = ca.vertcat(solved[others, :], ca.mtimes(choice.E, symbols.v))
+        solved = partition.solved_of(contacts, tuple(rows))
+    others = [k for k in range(solved.shape[0]) if k not in partition.rates]
+    moving = ca.vertcat(solved[others, :], ca.mtimes(partition.E, symbols.v))
     if not moving.shape[0]:
-        return ca.vertcat(ca.SX(0, 1), *[choice.rates[k] for k in range(len(choice.rates))])
+        return ca.vertcat(ca.SX(0, 1), *[partition.rates[k] for k in range(len(partition.rates))])
     given, values, turning = ([n[k] for n in normals.values()] for k in range(3))
     at = ca.vertcat(symbols.q, symbols.t, symbols.w, *given)
     along = ca.vertcat(ca.mtimes(N, symbols.v), ca.SX(1), symbols.wdot, *turning)
@@ -359,7 +364,7 @@ def _row_rates(traced: Traced, choice: Choice, N: ca.SX, motion: list[Pair]) -> 
     if given:
         found = ca.substitute([found], [ca.vertcat(*given)], [ca.vertcat(*values)])[0]
     by_row = dict(zip(others, ca.vertsplit(found[: len(others), :]), strict=True)) if others else {}
-    by_row |= choice.rates
+    by_row |= partition.rates
     return ca.vertcat(*[by_row[k] for k in range(len(by_row))], found[len(others) :, :])
 
 

@@ -137,7 +137,7 @@ def derivatives(system: System, outputs: Mapping[str, str] | None = None) -> Der
         )
     check_named(outputs=outputs)
     asked = tuple((outputs or {}).items())
-    return system.kept(("derivatives", asked), lambda: _make(system, dict(asked)))
+    return system.cached(("derivatives", asked), lambda: _make(system, dict(asked)))
 
 
 def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:

@@ -131,4 +131,4 @@ def tangent_code(
             texts=outputs,
         )
 
-    return system.kept(key, make)
+    return system.cached(key, make)

@@ -169,4 +169,4 @@ def gradient_code(
             measured=measured,
         )
 
-    return system.kept(("gradient", structure(inputs, definitions), asked), make)
+    return system.cached(("gradient", structure(inputs, definitions), asked), make)

@@ -99,7 +99,7 @@ def _speed_inputs(
     """w' along q', b' and p'."""
     if not loop.system.model.speed_inputs:
         return np.zeros(0)
-    function = loop.system.kept((Same(loop), "speed inputs"), lambda: _compile(loop))
+    function = loop.system.cached((Same(loop), "speed inputs"), lambda: _compile(loop))
     state = np.zeros(loop.num_simulated)
     state[: started.q.size] = started.q
     if loop.generator is not None:

@@ -213,7 +213,7 @@ def _check_rows(system: System, variables: Sequence[Variable], parameters: Array
     for v in variables:
         try:
             # it is a property of the mechanism: looked at once
-            system.kept(("redundant rows", v.name), partial(check, v.name, v.place))
+            system.cached(("redundant rows", v.name), partial(check, v.name, v.place))
         except SimulationError as error:
             raise SimulationError(
                 f"there is no derivative by '{v.name}': as soon as it changes, {error.what}",

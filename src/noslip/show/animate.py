@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from noslip.simulation.trajectory import Trajectory
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from noslip.analysis.scenario import ScenarioRun
-    from noslip.control.track import TrackResult
     from noslip.engines.system import System
 
-    Run: TypeAlias = Trajectory | ScenarioRun | TrackResult
 
 #: Most pictures of a file; a longer run gets fewer a second.
 MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
@@ -31,7 +28,7 @@ RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
 
 
 def animate(
-    run: Run,
+    run: Trajectory,
     path: str | Path,
     *,
     system: System | None = None,
@@ -137,7 +134,7 @@ def check_file(target: Path) -> str:
 
 def animation_html(
     system: System,
-    run: Run,
+    run: Trajectory,
     *,
     forces: bool = False,
     velocities: bool = False,
@@ -172,7 +169,7 @@ def animation_html(
 
 
 def picture(
-    run: Run,
+    run: Trajectory,
     *,
     system: System | None = None,
     time: float | Sequence[float] | None = None,
@@ -239,7 +236,7 @@ def _motion(system: System, run: Trajectory, rate: float, forces: bool) -> tuple
     return scene(run.model, run.parameters), frames(system, run, rate=rate, forces=forces)
 
 
-def _trajectory(run: Run) -> Trajectory:
+def _trajectory(run: Trajectory) -> Trajectory:
     found = run if isinstance(run, Trajectory) else getattr(run, "trajectory", None)
     if not isinstance(found, Trajectory):
         raise TypeError(f"a run is a Trajectory or has one, got {type(run).__name__}")

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from noslip.analysis.audit import Audit
-    from noslip.analysis.scenario import ScenarioRun
     from noslip.analysis.sweep import EigenvalueSweep
-    from noslip.control.track import TrackResult
     from noslip.formulations.certificate import Certificate
     from noslip.model.model import Model
     from noslip.show.check import CheckReport
@@ -172,29 +170,17 @@ def audit_html(audit: Audit) -> str:
 
 
 def trajectory_html(run: Trajectory) -> str:
-    """How a run went, a small picture of it, and its columns."""
-    return _shown(run.model.name, run.message, *_run_parts(run, []))
-
-
-def scenario_html(result: ScenarioRun) -> str:
-    """The same of a scenario, with its error."""
-    run = result.trajectory
+    """How a run went, its errors against a reference, a small picture of it, and its columns."""
     more = []
-    if result.errors and len(run.t):
-        more.append(("tracking error", number(result.tracking_error, 3)))
-    return _shown(run.model.name, run.message, *_run_parts(run, more))
-
-
-def track_html(result: TrackResult) -> str:
-    """The same of a tracked path, with its errors."""
-    run = result.trajectory
-    more = []
-    if len(run.t):
+    if run.path_errors is not None and len(run.t):
+        errors = run.path_errors
         more = [
-            ("path", quantity(result.path_length, "m")),
-            ("largest error", quantity(result.tracking_error, "m", 3)),
-            ("heading error at the end", quantity(float(result.heading[-1]), "rad", 3)),
+            ("path", quantity(errors.length, "m")),
+            ("largest error", quantity(errors.largest, "m", 3)),
+            ("heading error at the end", quantity(float(errors.heading[-1]), "rad", 3)),
         ]
+    elif run.errors and len(run.t):
+        more = [("tracking error", number(run.tracking_error, 3))]
     return _shown(run.model.name, run.message, *_run_parts(run, more))
 
 

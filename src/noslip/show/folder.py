@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noslip import __version__
-from noslip.analysis.scenario import ScenarioRun, largest_errors
-from noslip.control.tracked import TrackResult
 from noslip.errors import SimulationError
 from noslip.model.files import save_model
 from noslip.show.json_text import json_text
-from noslip.simulation.trajectory import Trajectory
+from noslip.simulation.trajectory import Trajectory, largest_errors
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ MODEL, TRAJECTORY = "model.toml", "trajectory.nc"
 
 
 def write_run(
-    result: Trajectory | ScenarioRun | TrackResult,
+    run: Trajectory,
     folder: str | Path,
     *,
     command: str = "",
@@ -46,7 +44,7 @@ def write_run(
 
     Parameters
     ----------
-    result : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
+    run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     folder : to be made; its parents too.
     command : how to do it again, for the summary and the report.
     plots : also draw the figures.
@@ -61,7 +59,11 @@ def write_run(
     Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``model.toml``,
         ``summary.json``, ``summary.txt``, the figures as PNG and the report.
     """
-    result = _as_scenario_run(result)
+    if not isinstance(run, Trajectory):
+        raise TypeError(
+            f"write_run takes a run, got {type(run).__name__}: give what simulate, run_scenario or "
+            "track returned"
+        )
     target = Path(folder)
     check_target(target, force=force)
     try:
@@ -74,16 +76,16 @@ def write_run(
     try:
         say = tell or (lambda word: None)
         say("writing")
-        _fill(temporary, result, command, audit)
-        if plots and len(result.trajectory.t) > 1:
+        _fill(temporary, run, command, audit)
+        if plots and len(run.t) > 1:
             say("drawing")
-            _draw(temporary, result, audit)
+            _draw(temporary, run, audit)
         if system is not None:
             from noslip.show.report.report import write_report
 
             write_report(
                 system,
-                result,
+                run,
                 temporary / REPORT,
                 command=command,
                 facts=facts,
@@ -133,9 +135,8 @@ def free_folder(parent: Path, name: str) -> Path:
     return candidate
 
 
-def summary(result: ScenarioRun, command: str = "", audit: Audit | None = None) -> dict[str, Any]:
+def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> dict[str, Any]:
     """The run in numbers, as plain data."""
-    run = result.trajectory
     data: dict[str, Any] = {
         "noslip": __version__,
         "model": run.model.name,
@@ -155,34 +156,35 @@ def summary(result: ScenarioRun, command: str = "", audit: Audit | None = None) 
         "constraint_residual_speeds": run.slip,
         "constraint_residual_positions": run.gap,
         "parameters": run.parameters,
-        "final_state": _final(result),
+        "final_state": _final(run),
         "notes": list(run.notes),
     }
-    if result.errors:
-        data["tracking_error"] = result.tracking_error
-        data["tracking_error_final"] = {n: float(e[-1]) for n, e in result.errors.items()}
-        data["admissibility_residual"] = result.admissibility
+    if run.errors:
+        data["tracking_error"] = run.tracking_error
+        data["tracking_error_final"] = {n: float(e[-1]) for n, e in run.errors.items()}
+        data["admissibility_residual"] = run.admissibility
+    if run.path_errors is not None and len(run.t):
+        data |= run.path_errors.to_json()
     if audit is not None:
         data["audit"] = audit.to_json()
     return data
 
 
-def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = None) -> str:
+def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None) -> str:
     """The run in a few honest lines."""
-    run = result.trajectory
     lines = [
         f"{run.model.name}: {run.message}",
-        f"  {counted(len(run.t), 'sample')} over {summary(result)['duration']:g} s, {run.method}, "
+        f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
         f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
         f"{counted(run.nfev, 'evaluation')}",
         f"  energy drift         {run.energy_drift:.2e} of the energy that moved",
         f"  constraint residual  {run.slip:.2e} m/s or rad/s, {run.gap:.2e} m or rad",
     ]
-    if result.errors and len(run.t):
+    if run.errors and len(run.t):
         lines += [
             f"  tracking error       {e.size:.2e} {e.unit} at most ({e.name}), "
             f"{e.last:.2e} {e.unit} at the end ({e.last_name})"
-            for e in largest_errors(run, result.errors)
+            for e in largest_errors(run)
         ]
     lines += [f"  note                 {note}" for note in run.notes]
     if command:
@@ -192,41 +194,25 @@ def summary_text(result: ScenarioRun, command: str = "", audit: Audit | None = N
     return "\n".join(lines)
 
 
-def _as_scenario_run(result: Trajectory | ScenarioRun | TrackResult) -> ScenarioRun:
-    """A run of any kind as scenarios have it."""
-    if isinstance(result, ScenarioRun):
-        return result
-    if isinstance(result, TrackResult):
-        return result.as_scenario_run()
-    if isinstance(result, Trajectory):
-        return ScenarioRun(trajectory=result, errors={}, admissibility=0.0)
-    raise TypeError(
-        f"write_run takes a run, got {type(result).__name__}: give what simulate, run_scenario or "
-        "track returned"
-    )
-
-
-def _final(result: ScenarioRun) -> dict[str, float]:
-    run = result.trajectory
+def _final(run: Trajectory) -> dict[str, float]:
     if not len(run.t):
         return {}
     names = [c.name for c in (*run.coordinates, *run.speeds)]
     return {name: float(run[name][-1]) for name in names}
 
 
-def _fill(folder: Path, result: ScenarioRun, command: str, audit: Audit | None) -> None:
+def _fill(folder: Path, run: Trajectory, command: str, audit: Audit | None) -> None:
     """Everything but pictures."""
-    run = result.trajectory
     save_model(run.model, folder / MODEL)
     run.to_netcdf(folder / TRAJECTORY)
     run.to_csv(folder / "trajectory.csv")
-    (folder / SUMMARY).write_text(json_text(summary(result, command, audit)) + "\n", "utf-8")
-    (folder / "summary.txt").write_text(summary_text(result, command, audit) + "\n", "utf-8")
+    (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
+    (folder / "summary.txt").write_text(summary_text(run, command, audit) + "\n", "utf-8")
 
 
-def _draw(folder: Path, result: ScenarioRun, audit: Audit | None) -> None:
+def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
     """The figures, a file each."""
     from noslip.show.plots import run_figures, save_figure
 
-    for name, figure in run_figures(result.trajectory, result.errors, audit).items():
+    for name, figure in run_figures(run, audit).items():
         save_figure(figure, folder / f"{name}.png")

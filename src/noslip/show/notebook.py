@@ -27,8 +27,6 @@ TABLES = {
     ("noslip.show.check", "CheckReport"): "check_html",
     ("noslip.formulations.certificate", "Certificate"): "certificate_html",
     ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
-    ("noslip.analysis.scenario", "ScenarioRun"): "scenario_html",
-    ("noslip.control.tracked", "TrackResult"): "track_html",
     ("noslip.analysis.audit_result", "Audit"): "audit_html",
     ("noslip.analysis.sweep", "EigenvalueSweep"): "sweep_html",
 }

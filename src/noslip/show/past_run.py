@@ -15,6 +15,7 @@ from noslip.errors import SimulationError
 from noslip.formulations.base import derive
 from noslip.model.files import load_model
 from noslip.show.folder import MODEL, SUMMARY, TRAJECTORY
+from noslip.simulation.path_errors import COLUMNS, PathErrors
 from noslip.simulation.trajectory import Ending, Trajectory
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ def _trajectory(system: System, dataset: xarray.Dataset, said: dict[str, Any]) -
     inputs = table([i.name for i in system.inputs])
     residuals = table([f"residual.{name}" for name in rows])
     multipliers = table([f"reaction.{name}" for name in rows]) if has_forces else None
+    path_errors = None
+    if "path_length" in said:
+        along, across, _, heading = table([*COLUMNS]).T
+        path_errors = PathErrors(
+            along=along, across=across, heading=heading, length=said["path_length"]
+        )
     energies = table(["kinetic_energy", "potential_energy", "work"])
     run = Trajectory(
         model=system.model,
@@ -103,6 +110,8 @@ def _trajectory(system: System, dataset: xarray.Dataset, said: dict[str, Any]) -
         atol=said["atol"],
         method=said["method"],
         ended_by=said.get("ended_by"),
+        path_errors=path_errors,
+        admissibility=said.get("admissibility_residual", 0.0),
     )
     return _with_gaps(system, run)
 

@@ -111,7 +111,7 @@ def compile_events(
         return Watched(function, len(stop), len(events), near.shape[0], notes)
 
     key = texts_key(stop, events, definitions)
-    return make() if key is None else system.kept(("events", key), make)
+    return make() if key is None else system.cached(("events", key), make)
 
 
 def _notes(texts: Mapping[str, str], values: ca.SX, changing: ca.SX) -> tuple[str, ...]:

@@ -174,7 +174,7 @@ def _traced_function(
         return _compile(system, traced, None)
 
     key = texts_key(given, definitions)
-    return (make(), False) if key is None else (system.kept(("inputs", key), make), True)
+    return (make(), False) if key is None else (system.cached(("inputs", key), make), True)
 
 
 def _compile(

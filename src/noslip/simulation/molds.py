@@ -66,7 +66,7 @@ def mold_of(
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
-    return system.kept(("mold", functions, method, is_best), make)
+    return system.cached(("mold", functions, method, is_best), make)
 
 
 def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:

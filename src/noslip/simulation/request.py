@@ -345,9 +345,9 @@ def check_redundant_rows(
     kin = system.kinematics
     if not changed or not kin.redundant:
         return
-    places = system.kept("parameters of rows", lambda: row_parameters(system))
+    places = system.cached("parameters of rows", lambda: row_parameters(system))
     of_rows, nominal = values[places], kin.probe.params[places]
-    accepted = system.kept("rows accepted", lambda: deque([nominal.tobytes()], maxlen=16))
+    accepted = system.cached("rows accepted", lambda: deque([nominal.tobytes()], maxlen=16))
     if of_rows.tobytes() in accepted:
         return
     probe = dataclasses.replace(kin.probe, params=values)

@@ -96,7 +96,7 @@ def assemble(
     reactions : whether multipliers are found too.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
-    layout = system.kept("layout of samples", lambda: _make_layout(system))
+    layout = system.cached("layout of samples", lambda: _make_layout(system))
     read = [_read(segment, values, reactions) for segment in segments]
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
@@ -132,6 +132,9 @@ def assemble(
         "event_times": crossings[0],
         "event_states": crossings[1],
         "ended_by": list(stop)[result.index] if ending is Ending.EVENT else None,
+        "scenario": None,
+        "path_errors": None,
+        "admissibility": 0.0,
     }
     return _trajectory(fields)
 

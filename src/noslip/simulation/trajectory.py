@@ -8,7 +8,7 @@ import io
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, SimulationError, nearest
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
+from noslip.model.scenario import Scenario
 from noslip.simulation.later import Columns, Given, MaybeLater, Sources, column
 from noslip.simulation.named_columns import named_columns
+from noslip.simulation.path_errors import PathErrors
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Ending(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trajectory:
-    """A simulated motion, sampled.
+    """A simulated motion, sampled: what `simulate`, `run_scenario` and `track` return.
 
     Names follow SciPy's `solve_ivp` where it has them: `t`, `y`, `nfev`, `status`, `message`,
     `success`.
@@ -76,6 +78,9 @@ class Trajectory:
     ending : how it ended; `message` says it with the place.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
+    scenario : as it was run, changes included; None for a run of another kind.
+    path_errors : against the path that was tracked; None for a run of another kind.
+    admissibility : largest part of the reference's rates that no admissible motion has, m/s, rad/s.
     """
 
     model: Model
@@ -111,6 +116,9 @@ class Trajectory:
     event_times: dict[str, Array] = field(default_factory=dict)
     event_states: dict[str, Array] = field(default_factory=dict)
     ended_by: str | None = None
+    scenario: Scenario | None = None
+    path_errors: PathErrors | None = None
+    admissibility: float = 0.0
 
     @property
     def success(self) -> bool:
@@ -154,6 +162,29 @@ class Trajectory:
         return float(np.max(np.abs(self.position_residuals), initial=0.0))
 
     @cached_property
+    def errors(self) -> dict[str, Array]:
+        """Column → (n,) simulated minus reference; empty without a reference.
+
+        Of a tracked path ``path.position_error`` and ``path.heading_error``: nothing tracks the
+        angles of wheels and casters, and from a disturbed start a wheel has rolled another way than
+        the reference's. Of a run that follows a motion all coordinates.
+        """
+        if self.path_errors is not None:
+            return {name: self[name] for name in ("path.position_error", "path.heading_error")}
+        return {
+            c.name: self[c.name] - self[f"reference.{c.name}"]
+            for c in self.coordinates
+            if f"reference.{c.name}" in self.columns
+        }
+
+    @property
+    def tracking_error(self) -> float:
+        """Largest distance from a tracked path, m; otherwise largest of all errors, m or rad."""
+        if self.path_errors is not None:
+            return self.path_errors.largest
+        return max((float(np.max(np.abs(e))) for e in self.errors.values() if len(e)), default=0.0)
+
+    @cached_property
     def columns(self) -> Columns:
         """Every column by name: unit and (n,) values."""
         table: Sources = {}
@@ -169,6 +200,8 @@ class Trajectory:
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
         table |= self.extra
+        if self.path_errors is not None:
+            table |= self.path_errors.columns
         table["kinetic_energy"] = ("J", self.kinetic_energy)
         table["potential_energy"] = ("J", self.potential_energy)
         table["work"] = ("J", self.work)
@@ -249,12 +282,32 @@ class Trajectory:
         write_atomically(target, lambda temporary: temporary.write_text(text.getvalue(), "utf-8"))
 
     def summary(self) -> str:
-        """One honest line: how it ended, energy, constraints, effort."""
-        return (
+        """One honest line: how it ended, energy, constraints, effort; one more on a reference."""
+        line = (
             f"{self.message}  energy drift {self.energy_drift:.1e}, constraint residual "
             f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
             f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
+        if not self.errors or not len(self.t):
+            return line
+        if self.path_errors is not None:
+            return f"{line}\n{self.covered()}: {self.path_errors.text()}"
+        return f"{line}\ntracking error {self.tracking_error:.1e} m or rad"
+
+    def covered(self) -> str:
+        """How much of the tracked path was driven, and in what time."""
+        if self.path_errors is None:
+            raise SimulationError(
+                "the run has no path",
+                f"trajectory of model '{self.model.name}'",
+                "ask a run of `track`",
+            )
+        driven = f"{self['path.arc_length'][-1]:.6g} m of {self.path_errors.length:.6g} m"
+        return f"{driven} in {self.t[-1]:.6g} s"
+
+    def replaced(self, **changes: Any) -> Trajectory:
+        """A copy with other fields; what is computed when first asked for stays so."""
+        return Trajectory(**{f.name: vars(self)[f.name] for f in fields(self)} | changes)
 
     def __getstate__(self) -> dict[str, Any]:
         """All fields as they are read, for copies and other processes."""
@@ -267,6 +320,29 @@ class Trajectory:
             f"{self.summary()}\n"
             "next: run['column'], run.to_xarray(), run.to_netcdf(path), run.to_csv(path)"
         )
+
+
+class LargestError(NamedTuple):
+    """The largest of some errors of one unit: at most and at the end, and in which columns."""
+
+    unit: str
+    size: float
+    name: str
+    last: float
+    last_name: str
+
+
+def largest_errors(run: Trajectory) -> list[LargestError]:
+    """The largest errors of a run with samples, those in m and those in rad apart."""
+    found = []
+    for unit in dict.fromkeys(run.columns[name][0] for name in run.errors):
+        sizes = {n: np.abs(e) for n, e in run.errors.items() if run.columns[n][0] == unit}
+        worst = max(sizes, key=lambda n: float(np.max(sizes[n])))
+        last = max(sizes, key=lambda n: float(sizes[n][-1]))
+        found.append(
+            LargestError(unit, float(np.max(sizes[worst])), worst, float(sizes[last][-1]), last)
+        )
+    return found
 
 
 def check_file(path: str | Path, kind: str, other: str) -> Path:

@@ -121,7 +121,7 @@ def test_verdict_depends_on_the_split_between_two_wheels_of_an_axle():
 
 def test_two_wheels_cannot_hold_pitch(system_of):
     system = system_of("carriage")
-    found = audit(system, ns.run_scenario(system).trajectory, friction=0.6)
+    found = audit(system, ns.run_scenario(system), friction=0.6)
     (moment,) = found.unsupported
     assert (moment.joint, moment.wheels) == ("carriage", ("wheel1", "wheel2"))
     assert moment.about == "the line through 'wheel1' and 'wheel2' (pitch)"
@@ -163,7 +163,7 @@ def _leaning(system):
 
 def test_blades_have_side_forces_and_no_verdict(system_of):
     system = system_of("tricycle")
-    run = ns.run_scenario(system).trajectory
+    run = ns.run_scenario(system)
     found = audit(system, run, friction=0.6)
     assert {wheel.kind for wheel in found.wheels} == {"blade"}
     front = found["front"]

@@ -33,7 +33,7 @@ def test_a_vehicle_on_a_circle(agv):
         rtol=1e-12,
         atol=1e-12,
         **AXLE,
-    ).trajectory
+    )
     assert found["bracket.angle"] == pytest.approx(run["bracket.angle"], abs=1e-8)
     assert found["wheel3.rate"] == pytest.approx(run["wheel3.rate"], abs=1e-8)
     assert found.inadmissible < 1e-12
@@ -159,7 +159,7 @@ def test_more_inputs_than_freedoms_are_weighted():
         samples=61,
         rtol=1e-11,
         atol=1e-11,
-    ).trajectory
+    )
     for name in ("F_u1", "F_u2", "F_u3"):
         assert even.inputs[name] == pytest.approx(run[name], abs=1e-5)
 

@@ -23,7 +23,7 @@ def invoke(tmp_path, monkeypatch):
 
 def audited(system, **scenario):
     """The same scenario in Python."""
-    run = ns.run_scenario(system, rtol=1e-9, atol=1e-9, **scenario).trajectory
+    run = ns.run_scenario(system, rtol=1e-9, atol=1e-9, **scenario)
     return audit(system, run, friction=0.6)
 
 
@@ -110,7 +110,7 @@ def test_friction_is_not_negative(invoke, words):
 
 def test_figure_shows_every_wheel_its_range_and_the_ground():
     system = ns.compile(ns.derive(ns.load("agv")))
-    run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0).trajectory
+    run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0)
     found = audit(system, run, friction=0.6)
     demand, load = friction_figure(found).axes
     curves = {line.get_label(): line.get_ydata() for line in demand.lines}
@@ -118,7 +118,7 @@ def test_figure_shows_every_wheel_its_range_and_the_ground():
     assert np.array_equal(curves["wheel1"], found["wheel1"].demand)
     assert [line.get_label() for line in load.lines] == ["wheel1", "wheel2", "wheel3"]
     assert load.get_ylim()[0] <= 0.0 and demand.get_ylim()[1] > 0.6
-    assert "friction" in run_figures(run, {}, found) and "friction" not in run_figures(run, {})
+    assert "friction" in run_figures(run, found) and "friction" not in run_figures(run)
 
 
 def test_a_bicycle_that_lies_flat_is_told_without_forces(invoke):

@@ -72,7 +72,7 @@ def same_in_python(system, **options):
     """What `track` finds for the same request, on a circle of 12 m at 2 m/s."""
     steering = {"steering": "steer.angle", "wheelbase": "l1"}
     circle, timing = ns.Circle(radius=12.0), ns.ConstantSpeed(2.0)
-    return ns.track(system, circle, timing=timing, **steering, **options).to_json()
+    return ns.track(system, circle, timing=timing, **steering, **options).path_errors.to_json()
 
 
 def test_a_steered_vehicle(track, system_of):
@@ -143,7 +143,7 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     options = ("--controller", "pose", "--set", "platform.x=2.05", "-o", str(folder))
     outcome = CliRunner().invoke(main, ["track", "agv", *CIRCLE, *AXLE, *options, "--report"])
     assert outcome.exit_code == 0, outcome.output
-    result = ns.track(
+    run = ns.track(
         system_of("agv"),
         ns.Circle(radius=2.0, turns=0.5),
         timing=ns.Quintic(20.0),
@@ -152,9 +152,8 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
         point=(0.0, "-a", 0.0),
         direction=(0.0, 1.0, 0.0),
     )
-    run = result.trajectory
     wheel = run["wheel1.angle"][-1] - run["reference.wheel1.angle"][-1]
-    assert abs(wheel) > 0.1 > result.tracking_error
+    assert abs(wheel) > 0.1 > run.tracking_error
     # where the axle is, without what `track` computes: a circle that the reference drives once half
     x, y, a = (run[f"platform.{n}"] for n in ("x", "y", "angle"))
     lever = run.parameters["a"]
@@ -198,7 +197,9 @@ def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):
         atol=1e-12,
         **frame,
     )
-    assert f"the vehicle left its path: it ends {exact.final_error:.3g} m off" in outcome.stderr
+    assert (
+        f"the vehicle left its path: it ends {exact.path_errors.final:.3g} m off" in outcome.stderr
+    )
     assert "fix    give a shorter --period: gains times 0.6 s" in outcome.stderr
     # without feedback, and unstable
     folding = ("--path", "circle:12", "--timing", "constant-speed:1.5", "--duration", "20")

@@ -223,5 +223,5 @@ def test_a_vehicle_is_led_by_a_point_ahead(agv):
         start=start,
         **axle,
     )
-    assert math.hypot(result.along[-1], result.across[-1]) < 1e-6
-    assert abs(result.heading[-1]) < 1e-6
+    assert result.path_errors.distance[-1] < 1e-6
+    assert abs(result.path_errors.heading[-1]) < 1e-6

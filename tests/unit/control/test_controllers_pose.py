@@ -26,7 +26,7 @@ def agv(system_of):
 def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
     controller = PoseTracking(**AXLE)
     start = {"platform.angle": 0.3 - math.pi / 2 * (not isinstance(path, Circle))}
-    reference = track(agv, path, timing=ConstantSpeed(0.4), duration=1.0, **AXLE).trajectory
+    reference = track(agv, path, timing=ConstantSpeed(0.4), duration=1.0, **AXLE)
     start = {
         "platform.x": reference["platform.x"][0] + 0.15,
         "platform.y": reference["platform.y"][0] - 0.1,
@@ -41,9 +41,9 @@ def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
         duration=22.0,
         **AXLE,
     )
-    assert abs(result.across[0]) > 0.05
-    assert np.hypot(result.along, result.across)[-1] < 1e-4
-    assert abs(result.heading[-1]) < 1e-4
+    assert abs(result.path_errors.across[0]) > 0.05
+    assert result.path_errors.distance[-1] < 1e-4
+    assert abs(result.path_errors.heading[-1]) < 1e-4
 
 
 def free_motion(roots, t):
@@ -69,15 +69,15 @@ def test_pose_errors_obey_their_equations(agv, reverse):
         **AXLE,
     }
     line = Line(start=(0.0, 0.0), end=(9.0, 0.0))
-    base = track(agv, line, **request).trajectory
+    base = track(agv, line, **request)
     start = {name: float(base[name][0]) for name in ("platform.x", "platform.y")}
     ahead = track(agv, line, start=start | {"platform.x": start["platform.x"] - 0.1}, **request)
-    expected = free_motion(np.array([-4.0, -1.0]), ahead.trajectory.t)
-    assert ahead.along == pytest.approx(-0.1 * expected, abs=1e-9)
+    expected = free_motion(np.array([-4.0, -1.0]), ahead.t)
+    assert ahead.path_errors.along == pytest.approx(-0.1 * expected, abs=1e-9)
     beside = track(agv, line, start=start | {"platform.y": start["platform.y"] + 1e-4}, **request)
     roots = np.array([-4.0, *(v * np.roots([1.0, 3.0, 4.0]))])
-    expected = free_motion(roots, beside.trajectory.t)
-    assert beside.across == pytest.approx(1e-4 * expected, abs=2e-10)
+    expected = free_motion(roots, beside.t)
+    assert beside.path_errors.across == pytest.approx(1e-4 * expected, abs=2e-10)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -86,15 +86,18 @@ def test_the_lyapunov_function_of_pose_tracking_decreases(agv, reverse):
     path = Sine(amplitude=0.5, wave_number=1.0, extent=9.0)
     rest = {"reference": {"bracket.angle": math.pi if reverse else 0.0}}
     request = {"timing": ConstantSpeed(0.4), "reverse": reverse, **rest, **AXLE}
-    base = track(agv, path, duration=0.1, **request).trajectory
+    base = track(agv, path, duration=0.1, **request)
     start = {
         "platform.x": base["platform.x"][0] - 0.3,
         "platform.y": base["platform.y"][0] + 0.4,
         "platform.angle": base["platform.angle"][0] + 1.2,
     }
     held = track(agv, path, controller=PoseTracking(kv=60.0), start=start, duration=20.0, **request)
-    V = 0.5 * (held.along**2 + held.across**2) + (1 - np.cos(held.heading)) / 4.0
-    later = held.trajectory.t > 0.2
+    V = (
+        0.5 * (held.path_errors.along**2 + held.path_errors.across**2)
+        + (1 - np.cos(held.path_errors.heading)) / 4.0
+    )
+    later = held.t > 0.2
     assert V[0] > 0.2 and V[-1] < 1e-6
     assert np.max(np.diff(V[later])) < 1e-9
 
@@ -116,9 +119,9 @@ def test_pose_tracking_survives_saturation_and_sampling(agv):
             duration=40.0,
             **AXLE,
         )
-        torque = np.max(np.abs(result.trajectory["torque1"]))
+        torque = np.max(np.abs(result["torque1"]))
         assert torque <= limit
-        ends[period, limit] = np.hypot(result.along, result.across)[-1]
+        ends[period, limit] = result.path_errors.distance[-1]
     assert ends[0.0, math.inf] < 1e-4
     assert ends[0.0, 0.15] < 1e-3
     # a hold adds an offset of the order of the period, not a divergence
@@ -137,7 +140,7 @@ def test_sampled_inputs_are_held_between_looks(agv):
         samples=101,
         **AXLE,
     )
-    torque = result.trajectory["torque1"]
+    torque = result["torque1"]
     held = torque[:100].reshape(10, 10)
     assert np.max(np.ptp(held[:, 1:], axis=1)) == 0.0
     assert np.max(np.abs(np.diff(held[:, 5]))) > 0.0
@@ -152,7 +155,7 @@ def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
     open_loop = track(agv, circle, start=nudged, **request, **rest)
     held = track(agv, circle, start=nudged, controller=PoseTracking(), **request, **rest)
     assert open_loop.tracking_error > 0.1
-    assert math.hypot(held.along[-1], held.across[-1]) < 1e-3
+    assert held.path_errors.distance[-1] < 1e-3
 
 
 def test_feedback_takes_no_more_than_three_times_the_steps(agv):
@@ -161,14 +164,14 @@ def test_feedback_takes_no_more_than_three_times_the_steps(agv):
     open_loop = track(agv, circle, timing=timing, **AXLE)
     for controller in (PoseTracking(), ComputedTorque(kp=4.0, kd=4.0)):
         held = track(agv, circle, timing=timing, controller=controller, **AXLE)
-        assert held.trajectory.steps < 3 * open_loop.trajectory.steps
+        assert held.steps < 3 * open_loop.steps
         assert held.tracking_error < 1e-9
 
 
 def test_the_carried_reference_stays_on_the_path(agv):
     """After half an hour it is where the path is, to about the tolerance."""
     path = Circle(radius=2.0, turns=60.0)
-    result = track(
+    run = track(
         agv,
         path,
         timing=ConstantSpeed(0.4),
@@ -177,7 +180,6 @@ def test_the_carried_reference_stays_on_the_path(agv):
         duration=1800.0,
         **AXLE,
     )
-    run = result.trajectory
     # the axle on the circle, heading along it; the mass center is a ahead
     a, angle = run.parameters["a"], run["path.arc_length"] / 2.0
     expected = {
@@ -187,7 +189,7 @@ def test_the_carried_reference_stays_on_the_path(agv):
     }
     for name, place in expected.items():
         assert run[f"reference.platform.{name}"] == pytest.approx(place, abs=2e-8)
-    assert math.hypot(result.along[-1], result.across[-1]) < 2e-8
+    assert run.path_errors.distance[-1] < 2e-8
     # the path's own states are the closed form
     assert run["path.arc_length"] == pytest.approx(0.4 * run.t, abs=1e-8)
 

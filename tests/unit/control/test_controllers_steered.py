@@ -1,7 +1,5 @@
 """Steered vehicles come back to their path, forward and in reverse."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -33,7 +31,7 @@ def steered(scale, steering, **changes):
 def disturbed(system, path, base, scale, steering, reverse=False):
     """Off by half the scale and half a radian."""
     options = {"timing": ConstantSpeed(scale), "reverse": reverse, "duration": 0.1}
-    run = track(system, path, **steering, **options).trajectory
+    run = track(system, path, **steering, **options)
     return {
         f"{base}.x": run[f"{base}.x"][0] - 0.3 * scale,
         f"{base}.y": run[f"{base}.y"][0] + 0.4 * scale,
@@ -61,9 +59,9 @@ def test_disturbed_starts_converge(systems, name, reverse, shape):
         reverse=reverse,
         **steering,
     )
-    assert abs(result.across[0]) > 0.2 * scale
-    assert math.hypot(result.along[-1], result.across[-1]) < 1e-4 * scale
-    assert abs(result.heading[-1]) < 1e-4
+    assert abs(result.path_errors.across[0]) > 0.2 * scale
+    assert result.path_errors.distance[-1] < 1e-4 * scale
+    assert abs(result.path_errors.heading[-1]) < 1e-4
 
 
 def test_small_errors_across_obey_their_equations(systems):
@@ -91,9 +89,9 @@ def test_small_errors_across_obey_their_equations(systems):
     wanted = -wheelbase * (controller.ky * y + controller.ktheta * theta)
     w = wanted @ move + controller.kdelta * (wanted - delta)
     move[3] = w @ move + controller.kv * (w - turning)
-    expected = np.array([expm(move * t) @ [1e-4, 0.0, 0.0, 0.0] for t in result.trajectory.t])
-    assert result.across == pytest.approx(expected[:, 0], abs=1e-11)
-    assert result.heading == pytest.approx(expected[:, 1], abs=1e-11)
+    expected = np.array([expm(move * t) @ [1e-4, 0.0, 0.0, 0.0] for t in result.t])
+    assert result.path_errors.across == pytest.approx(expected[:, 0], abs=1e-11)
+    assert result.path_errors.heading == pytest.approx(expected[:, 1], abs=1e-11)
     # once the steering has settled, y″ + k_θ y′ + k_y y = 0 over the way: its roots are in `move`
     roots = np.sort(np.linalg.eigvals(move).real)
     assert roots == pytest.approx([-9.0, -6.0, -v, -v], abs=1e-6)
@@ -111,9 +109,9 @@ def test_the_lyapunov_function_decreases(systems):
         duration=15.0,
         **steering,
     )
-    distance = result.along**2 + result.across**2
-    V = 0.5 * distance + 1 - np.cos(result.heading)
-    later = result.trajectory.t > 0.3
+    distance = result.path_errors.along**2 + result.path_errors.across**2
+    V = 0.5 * distance + 1 - np.cos(result.path_errors.heading)
+    later = result.t > 0.3
     assert V[0] > 1.0 and V[-1] < 1e-6
     assert np.max(np.diff(V[later])) < 1e-9
 
@@ -136,10 +134,12 @@ def test_saturated_steering_takes_longer(systems):
             duration=40.0,
             **steering,
         )
-        rate = np.max(np.abs(result.trajectory["steering_rate"]))
+        rate = np.max(np.abs(result["steering_rate"]))
         assert rate > 0.25 if not limits else rate == 0.25
-        assert math.hypot(result.along[-1], result.across[-1]) < 1e-3
-        after[len(limits)] = np.max(np.abs(result.across[len(result.across) // 20 :]))
+        assert result.path_errors.distance[-1] < 1e-3
+        after[len(limits)] = np.max(
+            np.abs(result.path_errors.across[len(result.path_errors.across) // 20 :])
+        )
     assert after[4] > after[0]
 
 
@@ -147,7 +147,7 @@ def test_the_rate_of_a_steering_rate_is_its_derivative(systems):
     """ẇ given with w is the derivative of w along the run."""
     steering, base, scale = VEHICLES["tractor-trailer"]
     system, path = systems["tractor-trailer"], Sine(amplitude=3.0, wave_number=0.15, extent=90.0)
-    result = track(
+    run = track(
         system,
         path,
         timing=ConstantSpeed(scale),
@@ -159,7 +159,6 @@ def test_the_rate_of_a_steering_rate_is_its_derivative(systems):
         atol=1e-11,
         **steering,
     )
-    run = result.trajectory
     w, given = run["steering_rate"], run["steering_rate_rate"]
     found = (8 * (w[3:-1] - w[1:-3]) - (w[4:] - w[:-4])) / (12 * (run.t[1] - run.t[0]))
     assert found == pytest.approx(given[2:-2], abs=3e-9 * np.max(np.abs(given)))
@@ -179,8 +178,8 @@ def test_a_sampled_steering_goes_on_without_jumps(systems):
         samples=6001,
         **steering,
     )
-    w = result.trajectory["steering_rate"]
-    most = np.max(np.abs(result.trajectory["steering_rate_rate"]))
+    w = result["steering_rate"]
+    most = np.max(np.abs(result["steering_rate_rate"]))
     assert np.max(np.abs(np.diff(w))) <= 1.01 * most * 30.0 / 6000
     # a hold adds an offset of the order of the period, not a divergence
-    assert math.hypot(result.along[-1], result.across[-1]) < 0.05
+    assert result.path_errors.distance[-1] < 0.05

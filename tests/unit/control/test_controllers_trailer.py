@@ -56,7 +56,7 @@ def test_the_trailer_follows_forward_too(system_of):
     """The base on the path, the trailer from a fold of 0.6 rad."""
     system = system_of("tractor-trailer")
     path = Sine(amplitude=3.0, wave_number=0.1, extent=90.0)
-    result = track(
+    run = track(
         system,
         path,
         timing=ConstantSpeed(2.0),
@@ -65,9 +65,8 @@ def test_the_trailer_follows_forward_too(system_of):
         duration=40.0,
         **STEERING,
     )
-    run = result.trajectory
     assert np.max(np.abs(run["hinge.angle"])) < FOLDED
-    assert math.hypot(result.along[-1], result.across[-1]) < 1e-2
+    assert run.path_errors.distance[-1] < 1e-2
     assert abs(run["hinge.angle"][-1] - run["reference.hinge.angle"][-1]) < 1e-3
 
 
@@ -102,19 +101,19 @@ def test_track_backs_a_trailer_up(system_of):
     circle = Circle(radius=12.0)
     still = track(system, circle, controller=TrailerTracking(**TRAILER), **request)
     assert still.tracking_error < 1e-7
-    fold = still.trajectory["hinge.angle"][0]
+    fold = still["hinge.angle"][0]
     start = {"hinge.angle": fold - 0.2}
     held = track(system, circle, controller=TrailerTracking(**TRAILER), start=start, **request)
     # folding about the hinge moves the axle by a chord of l2
-    assert math.hypot(held.along[0], held.across[0]) == pytest.approx(10 * math.sin(0.1), rel=1e-9)
-    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2
-    assert not held.lost
+    assert held.path_errors.distance[0] == pytest.approx(10 * math.sin(0.1), rel=1e-9)
+    assert held.path_errors.distance[-1] < 1e-2
+    assert not held.path_errors.lost
     # nothing leads back without feedback
     free = track(system, circle, start=start, **request)
-    assert free.lost and "lost" in free.summary()
+    assert free.path_errors.lost and "lost" in free.summary()
     weights = {"tractor.x": 0.1, "tractor.y": 0.01, "tractor.angle": 0.3, "hinge.angle": 1.0}
     weights |= {"steer.angle": 0.3, "tractor.vx": 1.0, "steering_rate_rate": 1.0}
     weights |= {f"F_u{k}": 1e-6 for k in (1, 2, 3)}
     regulator = ns.Regulator(weights=weights, samples=21)
     held = track(system, circle, controller=regulator, start=start, **request)
-    assert math.hypot(held.along[-1], held.across[-1]) < 1e-2
+    assert held.path_errors.distance[-1] < 1e-2

@@ -60,16 +60,15 @@ def test_motors_and_ground_together(agv):
     """The torques of the run under all limits stay within theirs, and are used up."""
     timing = ns.parse_timing("fastest:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
     assert isinstance(timing, ns.Hurry) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
-    result = ns.track(agv, EIGHT, timing=timing, samples=2001, **AXLE)
-    run = result.trajectory
-    assert result.tracking_error < 1e-8
+    run = ns.track(agv, EIGHT, timing=timing, samples=2001, **AXLE)
+    assert run.tracking_error < 1e-8
     for name in ("torque1", "torque2"):
         assert 0.199 < np.max(np.abs(run[name])) < 0.2001
     longer = [
         ns.track(agv, EIGHT, timing=ns.Hurry(speed=1.0, friction=0.1, **more), **AXLE)
         for more in ({}, {"inputs": {"torque1": 0.1, "torque2": 0.1}})
     ]
-    assert longer[0].trajectory.t[-1] < run.t[-1] < longer[1].trajectory.t[-1]
+    assert longer[0].t[-1] < run.t[-1] < longer[1].t[-1]
 
 
 def test_motor_limits_of_a_steered_vehicle():
@@ -84,7 +83,7 @@ def test_motor_limits_of_a_steered_vehicle():
         wheelbase="l1",
         samples=2001,
     )
-    most = max(np.max(np.abs(result.trajectory[name])) for name in forces)
+    most = max(np.max(np.abs(result[name])) for name in forces)
     assert 490.0 < most < 500.1
     assert result.tracking_error < 1e-6
 

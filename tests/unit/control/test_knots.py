@@ -89,7 +89,7 @@ def test_knots_of_a_profile_are_when_its_places_are_reached():
         samples=np.array([0.0, first, second, last]),
         rtol=1e-11,
         atol=1e-11,
-    ).trajectory
+    )
     assert run["path.arc_length"] == pytest.approx(places, abs=1e-9)
 
 
@@ -127,12 +127,12 @@ def test_steps_end_on_kinks(agv, path, name):
     options = {"rtol": 1e-9, "atol": 1e-9, **AXLE}
     told = ns.track(agv, path, timing=timing, **options)
     assert told.tracking_error < 1e-9
-    assert abs(told.heading[-1]) < 1e-9
+    assert abs(told.path_errors.heading[-1]) < 1e-9
     if path is LINE and name == "constant speed":
         return
     blind = ns.track(agv, path, timing=Blind(timing), **options)
-    assert told.trajectory.rejections < blind.trajectory.rejections / 2
-    assert told.trajectory.steps < blind.trajectory.steps
+    assert told.rejections < blind.rejections / 2
+    assert told.steps < blind.steps
     assert told.tracking_error < blind.tracking_error / 100
 
 
@@ -166,7 +166,7 @@ def test_a_curve_of_many_points_takes_no_time(agv):
     assert len(ns.ConstantSpeed(0.4).passing_times(path)) == 59
     assert result.tracking_error < 1e-9
     blind = ns.track(agv, path, timing=Blind(ns.ConstantSpeed(0.4)), **AXLE)
-    tries = [r.trajectory.steps + r.trajectory.rejections for r in (result, blind)]
+    tries = [r.steps + r.rejections for r in (result, blind)]
     assert tries[0] < tries[1] / 2
     assert result.tracking_error < blind.tracking_error / 100
 
@@ -178,4 +178,4 @@ def test_closed_loop_with_kinks(agv):
             agv, path, timing=TIMINGS["trapezoid"], controller=ns.PoseTracking(**AXLE), **AXLE
         )
         assert held.tracking_error < 1e-8
-        assert math.hypot(held.along[-1], held.across[-1]) < 1e-9
+        assert held.path_errors.distance[-1] < 1e-9

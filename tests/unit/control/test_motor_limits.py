@@ -19,13 +19,12 @@ def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     limits = {"torque1": 0.3, "torque2": 0.3}
     rows = motor_limits(agv, path, limits, **AXLE)
     timing = ns.fastest(path, ns.Limits(speed=2.0, rows=rows))
-    result = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
-    run = result.trajectory
+    run = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
     most = max(np.max(np.abs(run[name])) for name in limits)
     assert most < 0.3 * 1.02
     assert most > 0.3 * 0.9
     slow = ns.Quintic(1.5 * timing.duration(path))
-    easier = ns.track(agv, path, timing=slow, **AXLE).trajectory
+    easier = ns.track(agv, path, timing=slow, **AXLE)
     assert max(np.max(np.abs(easier[n])) for n in limits) < most
 
 

@@ -80,7 +80,7 @@ def largest(system, path, timing, frame, names):
     assert result.tracking_error < 1e-7
     return [
         max(float(np.max(np.abs(columns[name]))) for name in names)
-        for columns in (needed.inputs, result.trajectory)
+        for columns in (needed.inputs, result)
     ]
 
 
@@ -146,7 +146,7 @@ def test_the_trailer_that_follows_the_path_is_what_is_limited():
         reverse=True,
         samples=8001,
     )
-    most = max(np.max(np.abs(result.trajectory[name])) for name in forces)
+    most = max(np.max(np.abs(result[name])) for name in forces)
     assert USED * 500.0 < most < (1 + PROMISED) * 500.0
 
 
@@ -156,7 +156,7 @@ def test_the_inputs_that_are_used_are_those_limited():
     path = ns.Sine(amplitude=-0.5, wave_number=1.0, extent=6.0)
     timing = ns.Hurry(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
     result = ns.track(sleigh, path, timing=timing, inputs=("F_cs", "F_cphi"), samples=8001)
-    most = max(np.max(np.abs(result.trajectory[name])) for name in ("F_cs", "F_cphi"))
+    most = max(np.max(np.abs(result[name])) for name in ("F_cs", "F_cphi"))
     assert USED * 0.5 < most < (1 + PROMISED) * 0.5
 
 
@@ -172,7 +172,7 @@ def test_coordinates_that_the_path_leaves_open_count():
             samples=8001,
             **AXLE,
         )
-        most = max(np.max(np.abs(result.trajectory[name])) for name in MOTORS)
+        most = max(np.max(np.abs(result[name])) for name in MOTORS)
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
 
 
@@ -182,7 +182,7 @@ def test_one_freedom_has_a_closed_form():
     system = ns.compile(ns.derive(rail()))
     path = ns.Line(start=(0.0, 0.0), end=(way, 0.0))
     result = ns.track(system, path, timing=ns.Hurry(inputs={"F": F}), samples=4001)
-    run, top = result.trajectory, F / DAMPING
+    run, top = result, F / DAMPING
 
     def rise(v):  # way to reach v from rest
         return -MASS / DAMPING * (v + top * np.log(1 - v / top))

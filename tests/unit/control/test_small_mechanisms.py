@@ -276,9 +276,8 @@ TIMINGS = (
 def test_every_timing_law_drives_one_freedom(timing):
     """ẋ is the law's own speed, F = m ẍ + d ẋ, and it ends where the line ends."""
     for more in ({}, {"controller": ns.AccelerationResolved()}):
-        result = ns.track(system("rail"), LINE, timing=timing, samples=401, **more, **TIGHT)
-        run = result.trajectory
-        assert result.tracking_error < 1e-9
+        run = ns.track(system("rail"), LINE, timing=timing, samples=401, **more, **TIGHT)
+        assert run.tracking_error < 1e-9
         t, s, bend = ca.SX.sym("t"), ca.SX.sym("s"), ca.SX.sym("bend")
         law = ca.Function("law", [t, s, bend], [timing.speed(t, s, bend, 3.0)])
         speeds = [float(law(*at, 0.0)) for at in zip(run.t, run["cart.x"], strict=True)]

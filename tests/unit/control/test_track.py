@@ -21,23 +21,21 @@ def agv(system_of):
 
 def test_axle_point_follows_the_circle_open_loop(agv):
     """The axle's midpoint on the circle: wheel angles k β of the closed form."""
-    result = track(agv, Circle(radius=2.0), timing=Quintic(60.0), rtol=1e-12, atol=1e-12, **AXLE)
-    run = result.trajectory
-    assert result.tracking_error < 1e-10
+    run = track(agv, Circle(radius=2.0), timing=Quintic(60.0), rtol=1e-12, atol=1e-12, **AXLE)
+    assert run.tracking_error < 1e-10
     p = agv.model.parameter_values()
     turns = [-(2.0 - s * p["l"] / 2) / p["r"] * 2 * math.pi for s in (1, -1)]
     ends = [run["wheel1.angle"][-1], run["wheel2.angle"][-1]]
     assert ends == pytest.approx(turns, abs=1e-8)
-    assert repr(result).startswith(f"TrackResult of 'agv': {result.summary()}\nnext: ")
+    assert repr(run).startswith("Trajectory of 'agv': ") and f"{run.summary()}\nnext: " in repr(run)
 
 
 def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
     """The other path of [SahaAngeles1991, section 6], open loop."""
     corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
     path = ns.Polyline(points=corners, radius=0.6, blend="clothoid")
-    result = track(agv, path, timing=Quintic(40.0), rtol=1e-11, atol=1e-11, **AXLE)
-    run = result.trajectory
-    assert result.tracking_error < 1e-7
+    run = track(agv, path, timing=Quintic(40.0), rtol=1e-11, atol=1e-11, **AXLE)
+    assert run.tracking_error < 1e-7
     assert run["platform.y"][0] == pytest.approx(0.0, abs=1e-12)
     assert run["platform.y"][-1] == pytest.approx(2.0, abs=1e-7)
     assert run["platform.angle"][-1] == pytest.approx(run["platform.angle"][0], abs=1e-7)
@@ -60,7 +58,7 @@ def test_steered_vehicles_follow_through_their_steering():
         inputs=("F_u2",),
     )
     assert result.tracking_error < 1e-7
-    assert np.ptp(result.trajectory[steered]) > 0.1
+    assert np.ptp(result[steered]) > 0.1
 
 
 def test_a_point_that_must_slip_is_refused(agv):
@@ -124,3 +122,38 @@ def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
     assert stopped.tracking_error < 1e-5
     held = track(agv, corner, timing=ConstantSpeed(0.3), controller=PoseTracking(), **AXLE)
     assert 1e-3 < held.tracking_error < 0.05
+
+
+def test_a_folder_gives_the_errors_back(agv, tmp_path):
+    """`read_run` has what `track` returned: path errors, errors, admissibility, columns."""
+    run = track(agv, Circle(radius=2.0), timing=Quintic(20.0), samples=41, **AXLE)
+    read = ns.read_run(ns.write_run(run, tmp_path / "run", plots=False))
+    for name in ("along", "across", "heading", "distance"):
+        kept, wanted = (getattr(r.path_errors, name) for r in (read, run))
+        np.testing.assert_array_equal(kept, wanted)
+    assert read.path_errors.length == run.path_errors.length
+    assert read.path_errors.to_json() == run.path_errors.to_json()
+    assert read.admissibility == run.admissibility
+    assert list(read.errors) == list(run.errors) == ["path.position_error", "path.heading_error"]
+    assert set(read.columns) == set(run.columns)
+    assert read.summary() == run.summary()
+
+
+def test_a_followed_motion_has_errors_however_it_is_run(agv):
+    """`simulate` with the scenario's own law returns what `run_scenario` does."""
+    run = ns.run_scenario(agv, duration=2.0)
+    scenario = run.scenario
+    motion = ns.ExpressionMotion(
+        coordinates=scenario.motion,
+        definitions=scenario.definitions,
+        parameters=scenario.parameters,
+    )
+    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
+    start = ns.start_on_motion(agv, law, dict(scenario.start), agv.parameters({}))
+    law = ns.FollowMotion(motion=motion, reference_start=start.q)
+    same = ns.simulate(agv, duration=2.0, start=start, inputs=law, samples=scenario.samples)
+    assert list(same.errors) == list(run.errors) == [c.name for c in agv.coordinates]
+    for name in run.errors:
+        np.testing.assert_array_equal(same.errors[name], run.errors[name])
+    assert same.tracking_error == run.tracking_error
+    assert same.scenario is None and same.path_errors is None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from noslip.engines.arrange import arrange, by_need
-from noslip.engines.cycles import CYCLES, FUSED, SUMS
 from noslip.engines.interpreter import apply, interpret_rows
+from noslip.engines.latencies import FUSED, LATENCIES, SUMS
 from noslip.engines.program import Program, trace_program
 
 EMPTY = ca.SX(0, 1)
@@ -57,7 +57,7 @@ def cycles(program: Program) -> int:
             ]
             if products:
                 times[max(products, key=times.__getitem__)] -= FUSED
-        ready.append(max(times) + CYCLES.get(kind, FUSED))
+        ready.append(max(times) + LATENCIES.get(kind, FUSED))
     return max(ready[i] for i in program.outputs)
 
 
@@ -110,7 +110,7 @@ def test_a_late_term_is_added_last() -> None:
     x = ca.SX.sym("x", 4)
     late = ca.sqrt(x[0])
     result = arrange(traced(x, late + x[1] + x[2] + x[3]))
-    assert cycles(result) == CYCLES["sqrt"] + FUSED
+    assert cycles(result) == LATENCIES["sqrt"] + FUSED
 
 
 def test_products_stay_one_chain_where_that_loses_no_time() -> None:
@@ -118,7 +118,7 @@ def test_products_stay_one_chain_where_that_loses_no_time() -> None:
     x = ca.SX.sym("x", 5)
     result = arrange(traced(x, ca.sin(x[4]) + x[0] * x[1] + x[2] * x[3]))
     assert result.count() == {"mul": 2, "add": 2, "sin": 1}
-    assert cycles(result) == CYCLES["sin"] + FUSED
+    assert cycles(result) == LATENCIES["sin"] + FUSED
 
 
 def test_a_common_factor_is_multiplied_once() -> None:
@@ -135,7 +135,7 @@ def test_a_common_factor_stays_where_the_sum_would_be_late() -> None:
     late = ca.sqrt(x[3])
     result = arrange(traced(x, x[0] * x[1] + x[0] * late))
     assert result.count() == {"mul": 2, "add": 1, "sqrt": 1}
-    assert cycles(result) == CYCLES["sqrt"] + FUSED
+    assert cycles(result) == LATENCIES["sqrt"] + FUSED
 
 
 def test_negative_sums_keep_their_sign() -> None:

@@ -15,7 +15,7 @@ from llvmlite import binding
 from noslip.engines import llvm
 from noslip.engines.code_store import PASSES
 from noslip.engines.flow import PLACE, REAL, THREAD, WHOLE, Array, Flow, Given, Target
-from noslip.engines.lanes import vector_type
+from noslip.engines.ir_writer import vector_type
 
 TARGETS = {
     "one": Target(),

@@ -11,7 +11,7 @@ import noslip as ns
 from mechanisms import MECHANISMS
 from noslip.formulations import complement
 from noslip.formulations.complement import NaturalComplement
-from noslip.kinematics import basis, choice
+from noslip.kinematics import basis, dependent_speeds
 from noslip.kinematics.kinematics import trace
 
 
@@ -19,15 +19,15 @@ from noslip.kinematics.kinematics import trace
 def found(monkeypatch):
     """Treat every mechanism as a long one, and note the eliminations found."""
     noted = []
-    original = choice.find_elimination
+    original = dependent_speeds.find_elimination
 
     def noting(*arguments):
         noted.append(original(*arguments))
         return noted[-1]
 
-    monkeypatch.setattr(choice, "find_elimination", noting)
+    monkeypatch.setattr(dependent_speeds, "find_elimination", noting)
     monkeypatch.setattr(basis, "LONGEST_DENSE", 0)
-    monkeypatch.setattr(choice, "MOST_TOGETHER", 0)
+    monkeypatch.setattr(dependent_speeds, "MOST_TOGETHER", 0)
     return noted
 
 
@@ -67,7 +67,7 @@ def test_both_ways_give_the_same_motion(name, found, monkeypatch, rng):
     assert found[-1] is not None
     names = tuple(s.name for s in eliminated.independent_speeds)
     monkeypatch.setattr(basis, "LONGEST_DENSE", 10**6)
-    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
+    monkeypatch.setattr(dependent_speeds, "MOST_TOGETHER", 10**6)
     together = trace(model, independent=names)
     assert len(found) == 1
     t, q = together.probe.configurations(1)[0]
@@ -103,7 +103,7 @@ def test_second_wheels_of_axles_repeat_the_first(found, monkeypatch, rng):
     assert {name: follows for name, follows in repeated.items() if follows} == laterals
     names = tuple(s.name for s in eliminated.independent_speeds)
     monkeypatch.setattr(basis, "LONGEST_DENSE", 10**6)
-    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
+    monkeypatch.setattr(dependent_speeds, "MOST_TOGETHER", 10**6)
     together = trace(model, independent=names)
     others = {together.rows[r.row].name: r.follows_from for r in together.redundant}
     assert others.keys() == repeated.keys()
@@ -160,7 +160,7 @@ def test_a_long_train_starts_and_keeps_its_rows():
 
 def test_a_start_at_which_the_speeds_fail_is_carried_over(monkeypatch):
     """A straight train tells nothing of its speed by its hitches; v does, and other speeds."""
-    monkeypatch.setattr(choice, "MOST_TOGETHER", 10**6)
+    monkeypatch.setattr(dependent_speeds, "MOST_TOGETHER", 10**6)
     equations = NaturalComplement().fill(
         trace(train(3), independent=("hitch2.rate", "hitch3.rate"))
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.kinematics import basis, choice
+from noslip.kinematics import basis, dependent_speeds
 from noslip.kinematics.kinematics import trace
 
 
@@ -61,7 +61,7 @@ def test_the_choice_is_nearly_the_best_of_all(name, monkeypatch):
         asked.append((probe, kept, samples, chosen))
         return chosen
 
-    monkeypatch.setattr(choice, "independent_columns", spied)
+    monkeypatch.setattr(dependent_speeds, "independent_columns", spied)
     trace(unnamed(name))
     ((probe, kept, samples, chosen),) = asked
     matrices = [probe.matrix(q, t)[0][list(kept)] for t, q in samples]
@@ -79,8 +79,8 @@ def test_the_choice_is_nearly_the_best_of_all(name, monkeypatch):
 def test_the_motion_is_that_in_other_speeds(system_of):
     """The vehicle on its circle, in speeds of its own and in those that are chosen."""
     tight = {"rtol": 1e-12, "atol": 1e-12}
-    chosen = ns.run_scenario(ns.compile(ns.derive(unnamed("agv"))), **tight).trajectory
-    named = ns.run_scenario(system_of("agv"), **tight).trajectory
+    chosen = ns.run_scenario(ns.compile(ns.derive(unnamed("agv"))), **tight)
+    named = ns.run_scenario(system_of("agv"), **tight)
     for coordinate in named.coordinates:
         assert chosen[coordinate.name] == pytest.approx(named[coordinate.name], abs=1e-9)
 

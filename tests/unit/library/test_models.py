@@ -93,13 +93,12 @@ def test_it_survives_a_file(name, tmp_path):
 @models
 def test_its_scenario_runs(name):
     system = ns.compile(ns.derive(model_of(name)))
-    result = ns.run_scenario(system, rtol=1e-11, atol=1e-11)
-    run = result.trajectory
+    run = ns.run_scenario(system, rtol=1e-11, atol=1e-11)
     assert run.success
     assert run.t[-1] == model_of(name).scenario.duration
     assert run.energy_drift < DRIFT
     assert run.slip < 1e-12
-    assert result.tracking_error < 1e-7
+    assert run.tracking_error < 1e-7
 
 
 @models

@@ -227,7 +227,7 @@ def test_code_is_made_once_for_other_numbers(system_of):
     for amplitude in (0.02, 0.05):
         arguments = {**run.arguments, "definitions": {"amplitude": amplitude}}
         ns.simulate_sensitivities(system, with_respect_to=["amplitude"], samples=2, **arguments)
-        kept.append(set(system._kept.keys()))
+        kept.append(set(system._cache.keys()))
     assert kept[0] == kept[1]
 
 

@@ -16,12 +16,12 @@ def system_of(name: str) -> ns.System:
 
 
 @cache
-def run_of(name: str) -> ns.ScenarioRun:
+def run_of(name: str) -> ns.Trajectory:
     return ns.run_scenario(system_of(name), reactions=True)
 
 
 @cache
-def tracked() -> ns.TrackResult:
+def tracked() -> ns.Trajectory:
     """A vehicle that starts beside its circle and finds it."""
     return ns.track(
         system_of("agv"),
@@ -36,7 +36,7 @@ def tracked() -> ns.TrackResult:
 
 @cache
 def audited() -> ns.Audit:
-    return ns.audit(system_of("agv"), run_of("agv").trajectory, 0.5)
+    return ns.audit(system_of("agv"), run_of("agv"), 0.5)
 
 
 def lines_of(figure) -> dict[str, list]:

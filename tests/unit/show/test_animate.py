@@ -36,7 +36,7 @@ def test_a_recording_has_the_poses_of_the_frames(carriage, tmp_path):
     system, run = carriage
     path = ns.animate(run, tmp_path / "carriage.html", system=system, rate=20.0)
     recording = read_recording(path.read_text(encoding="utf-8"))
-    film = frames(system, run.trajectory, rate=20.0)
+    film = frames(system, run, rate=20.0)
     assert recording.duration == pytest.approx(2.0, abs=1e-9)
     for index in (0, 7, 23, 40):
         for k, body in enumerate(film.bodies):
@@ -79,7 +79,7 @@ def test_what_is_asked_for_is_in_the_scene(carriage):
 def test_following_moves_the_whole_stage_against_the_bodies(carriage):
     system, run = carriage
     recording = read_recording(animation_html(system, run, follow=True, rate=5.0))
-    film = frames(system, run.trajectory, rate=5.0)
+    film = frames(system, run, rate=5.0)
     moved = film.centers.mean(axis=1) - film.centers[0].mean(axis=0)
     stage = recording.last("position", "/noslip", 2.0)
     assert np.abs(stage + moved[-1] * [1, 1, 0]).max() < 1e-12
@@ -88,9 +88,9 @@ def test_following_moves_the_whole_stage_against_the_bodies(carriage):
 
 def test_a_long_run_gets_fewer_pictures_a_second(carriage):
     _, run = carriage
-    assert film_rate(run.trajectory, None, 1.0, ".html") == 30.0
-    assert film_rate(run.trajectory, 1e6, 1.0, ".gif") == pytest.approx(300.0)
-    assert film_rate(run.trajectory, None, 1e-4, ".html") == pytest.approx(3600 / 2e4)
+    assert film_rate(run, None, 1.0, ".html") == 30.0
+    assert film_rate(run, 1e6, 1.0, ".gif") == pytest.approx(300.0)
+    assert film_rate(run, None, 1e-4, ".html") == pytest.approx(3600 / 2e4)
 
 
 # films and pictures
@@ -199,7 +199,7 @@ def test_the_film_program_gets_every_picture_and_its_complaint_is_told(
 def test_a_still_has_the_colors_of_the_bodies_where_they_are(carriage):
     """The middle of a body of its own color is where the camera's geometry says."""
     system, run = carriage
-    look, film = scene(run.trajectory.model), frames(system, run.trajectory, rate=5.0)
+    look, film = scene(run.model), frames(system, run, rate=5.0)
     camera = Camera(
         position=film.positions[0, 0] + [0.0, 0.0, 4.0],
         look_at=film.positions[0, 0],
@@ -288,11 +288,10 @@ def test_speeds_and_rates_that_make_no_film_are_refused(carriage, tmp_path, refu
 
 def test_a_run_is_read_back_as_it_was_written(system_of, tmp_path):
     system = system_of("agv")
-    result = ns.run_scenario(system, duration=3.0)
-    result.trajectory.to_csv(tmp_path / "before.csv")
-    ns.write_run(result, tmp_path / "run", plots=False)
+    run = ns.run_scenario(system, duration=3.0)
+    run.to_csv(tmp_path / "before.csv")
+    ns.write_run(run, tmp_path / "run", plots=False)
     back = ns.read_run(tmp_path / "run")
-    run = result.trajectory
     assert back.model == run.model and back.parameters == run.parameters
     assert list(back.columns) == list(run.columns)
     for name, (unit, values) in run.columns.items():

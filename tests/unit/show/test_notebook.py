@@ -85,7 +85,7 @@ def test_the_picture_of_a_model_is_its_run_at_the_start(name):
     """Without a simulation, and yet every body stands where the scenario puts it."""
     system = system_of(name)
     still = _frame(system)
-    first = frames(system, run_of(name).trajectory, times=[0.0])
+    first = frames(system, run_of(name), times=[0.0])
     assert still.bodies == first.bodies
     np.testing.assert_allclose(still.positions, first.positions, atol=1e-9)
     np.testing.assert_allclose(still.centers, first.centers, atol=1e-9)
@@ -124,7 +124,7 @@ def test_what_check_found():
 
 
 def test_a_run_shows_its_verdicts_and_every_column():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     root = ElementTree.fromstring(displays.trajectory_html(run))
     assert run.message in words(root)
     values = [float(data.get("value")) for data in root.iter("data")]
@@ -142,16 +142,20 @@ def test_a_run_shows_its_verdicts_and_every_column():
 
 def test_a_run_of_an_arm_shows_its_coordinates():
     result = run_of("manipulator-6r")
-    root = ElementTree.fromstring(displays.scenario_html(result))
+    root = ElementTree.fromstring(displays.trajectory_html(result))
     assert "joint6.angle" in words(root.find(".//{http://www.w3.org/2000/svg}svg"))
     assert result.tracking_error in [float(data.get("value")) for data in root.iter("data")]
 
 
 def test_a_tracked_path_shows_its_errors():
     result = tracked()
-    root = ElementTree.fromstring(displays.track_html(result))
+    root = ElementTree.fromstring(displays.trajectory_html(result))
     values = [float(data.get("value")) for data in root.iter("data")]
-    for number in (result.path_length, result.tracking_error, float(result.heading[-1])):
+    for number in (
+        result.path_errors.length,
+        result.tracking_error,
+        float(result.path_errors.heading[-1]),
+    ):
         assert number in values
 
 
@@ -227,13 +231,12 @@ def test_text_of_a_model_never_becomes_markup():
     system = ns.compile(ns.derive(model))
     result = ns.run_scenario(system)
     changed = dataclasses.replace(model, name=MARKUP)
-    run = dataclasses.replace(result.trajectory, model=changed, message=MARKUP, notes=(MARKUP,))
-    audit = ns.audit(system, result.trajectory)
+    run = dataclasses.replace(result, model=changed, message=MARKUP, notes=(MARKUP,))
+    audit = ns.audit(system, result)
     pages = [
         displays.model_html(changed),
         displays.check_html(dataclasses.replace(ns.check(model), model=MARKUP)),
         displays.trajectory_html(run),
-        displays.scenario_html(dataclasses.replace(result, trajectory=run)),
         displays.certificate_html(dataclasses.replace(ns.verify(model), model=MARKUP)),
         displays.audit_html(dataclasses.replace(audit, model=MARKUP)),
         equations_html(ns.derive(model)),
@@ -276,8 +279,7 @@ def test_ipython_is_told_by_name(monkeypatch):
 def test_the_names_are_those_of_the_types():
     from matplotlib.figure import Figure
 
-    kinds = (ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.ScenarioRun,
-             ns.TrackResult, ns.Audit, ns.EigenvalueSweep)  # fmt: skip
+    kinds = ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.Audit, ns.EigenvalueSweep
     assert {(kind.__module__, kind.__qualname__) for kind in kinds} == set(TABLES)
     assert (ns.Equations.__module__, ns.Equations.__qualname__) == EQUATIONS
     assert (Figure.__module__, Figure.__qualname__) == FIGURE

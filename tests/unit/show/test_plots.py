@@ -34,7 +34,7 @@ def test_axes_say_quantity_and_unit():
 @pytest.mark.parametrize(("name", "what"), DRAWN)
 def test_histories_are_the_columns_of_the_run(name, what):
     """Every curve is the column it is named after, in a panel of its unit; none is left out."""
-    run = run_of(name).trajectory
+    run = run_of(name)
     figure = ns.plot(run, what)
     for ax in figure.axes:
         assert names_beside(ax) == [line.get_label() for line in ax.lines]
@@ -49,13 +49,13 @@ def test_histories_are_the_columns_of_the_run(name, what):
 
 
 def test_histories_have_all_coordinates_speeds_and_inputs():
-    run = run_of("tractor-trailer").trajectory
+    run = run_of("tractor-trailer")
     quantities = (*run.coordinates, *run.speeds, *run.input_quantities)
     assert set(drawn(ns.plot(run))) == {q.name for q in quantities}
 
 
 def test_orientations_are_drawn_as_named_angles():
-    run = run_of("rolling-disk").trajectory
+    run = run_of("rolling-disk")
     assert set(drawn(ns.plot(run, "coordinates"))) == {
         "disk.x", "disk.y", "disk.z", "disk.yaw", "disk.tilt", "disk.spin",
     }  # fmt: skip
@@ -63,7 +63,7 @@ def test_orientations_are_drawn_as_named_angles():
 
 def test_columns_of_unlike_size_are_seen_beside_each_other():
     """Wheels turn by hundreds of radians while the bracket turns by a quarter of one."""
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     names = [c.name for c in run.coordinates if c.unit == "rad"]
     groups = by_magnitude(run, names)
     assert sorted(n for group in groups for n in group) == sorted(names)
@@ -75,13 +75,13 @@ def test_columns_of_unlike_size_are_seen_beside_each_other():
 
 
 def test_what_stays_zero_needs_no_panel():
-    run = run_of("tractor-trailer").trajectory
+    run = run_of("tractor-trailer")
     assert by_magnitude(run, ["F_u1", "F_u2", "F_u3"]) == [["F_u1", "F_u2", "F_u3"]]
     assert by_magnitude(run, ["F_u1", "F_u3"]) == [["F_u1", "F_u3"]]
 
 
 def test_a_list_of_columns_has_a_panel_for_each_unit():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     figure = ns.plot(run, ["wheel1.angle", "torque1", "bracket.angle"], title="caster")
     assert [names_beside(ax) for ax in figure.axes] == [
         ["wheel1.angle", "bracket.angle"],
@@ -91,14 +91,14 @@ def test_a_list_of_columns_has_a_panel_for_each_unit():
 
 
 def test_columns_against_another_column():
-    run = run_of("chaplygin-sleigh").trajectory
+    run = run_of("chaplygin-sleigh")
     (ax,) = ns.plot(run, ["sleigh.rate"], against="sleigh.vx").axes
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), run["sleigh.vx"])
     assert ax.get_xlabel() == "sleigh.vx (m/s)"
 
 
 def test_small_numbers_have_their_power_of_ten_in_the_label():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     (ax,) = ns.plot(run, ["acceleration.platform.vx"]).axes
     assert ax.get_ylabel().replace("\n", " ") == "acceleration (10⁻³ m/s²)"
     ax.figure.canvas.draw()
@@ -107,7 +107,7 @@ def test_small_numbers_have_their_power_of_ten_in_the_label():
 
 
 def test_energy_is_that_of_the_run():
-    run = run_of("rolling-disk").trajectory
+    run = run_of("rolling-disk")
     figure = ns.plot(run, "energy")
     curves = drawn(figure)
     np.testing.assert_array_equal(curves["kinetic_energy"], run["kinetic_energy"])
@@ -124,7 +124,7 @@ def test_energy_is_that_of_the_run():
 
 
 def test_residuals_of_every_row():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     curves = drawn(ns.plot(run, "residuals"))
     for row in run.rows:
         values = np.abs(run[f"residual.{row}"])
@@ -133,19 +133,19 @@ def test_residuals_of_every_row():
 
 
 def test_errors_are_simulated_minus_reference():
-    result = run_of("manipulator-6r")
-    for run in (result, result.trajectory):
-        curves = drawn(ns.plot(run, "errors"))
-        assert list(curves) == list(result.errors)
-        for name, error in result.errors.items():
-            np.testing.assert_array_equal(np.nan_to_num(curves[name]), np.abs(error))
+    run = run_of("manipulator-6r")
+    curves = drawn(ns.plot(run, "errors"))
+    assert list(curves) == list(run.errors) == [c.name for c in run.coordinates]
+    for name in run.errors:
+        error = np.abs(run[name] - run[f"reference.{name}"])
+        np.testing.assert_array_equal(np.nan_to_num(curves[name]), error)
 
 
 def test_errors_of_a_tracked_path_are_along_across_and_heading():
     result = tracked()
     curves = drawn(ns.plot(result, "errors"))
     for name in ("along", "across", "heading"):
-        np.testing.assert_array_equal(curves[name], getattr(result, name))
+        np.testing.assert_array_equal(curves[name], getattr(result.path_errors, name))
 
 
 def test_friction_is_that_of_the_audit():
@@ -162,7 +162,7 @@ def test_friction_is_that_of_the_audit():
 
 
 def test_phase_plots_pair_each_coordinate_with_its_rate():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     figure = ns.plot(run, "phase")
     assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes] == [
         (f"{joint}.angle (rad)", f"{joint}.rate (rad/s)")
@@ -174,7 +174,7 @@ def test_phase_plots_pair_each_coordinate_with_its_rate():
 
 def test_rates_of_named_angles_are_their_derivatives():
     """Those of the start as given, and all others by a spline through the angles."""
-    run = run_of("rolling-disk").trajectory
+    run = run_of("rolling-disk")
     rates = np.column_stack([run[f"disk.{name}_rate"] for name in ("yaw", "tilt", "spin")])
     np.testing.assert_allclose(rates[0], [0.3, 0.1, -8.0], rtol=1e-12)
     for k, name in enumerate(("yaw", "tilt", "spin")):
@@ -200,12 +200,12 @@ def test_names_that_begin_with_a_low_line_are_shown():
 
 def test_a_run_has_all_its_figures():
     result = run_of("agv")
-    figures = run_figures(result.trajectory, result.errors, audited())
+    figures = run_figures(result, audited())
     assert list(figures) == [
         "path", "coordinates", "speeds", "accelerations", "inputs", "reactions", "energy",
         "errors", "friction",
     ]  # fmt: skip
     # inputs that stay zero are not worth a figure
-    assert "inputs" not in run_figures(run_of("chaplygin-sleigh").trajectory, {})
-    assert "path" not in run_figures(run_of("manipulator-6r").trajectory, {})
+    assert "inputs" not in run_figures(run_of("chaplygin-sleigh"))
+    assert "path" not in run_figures(run_of("manipulator-6r"))
     assert set(figures) <= set(FIGURES)

@@ -15,15 +15,15 @@ def test_a_panel_for_each_column_with_a_curve_for_each_run():
     first, second = run_of("agv"), wider()
     labels = ["R = 1 m", "R = 1.5 m"]
     figure = ns.plot([first, second], "coordinates", labels=labels)
-    names = [c.name for c in first.trajectory.coordinates]
+    names = [c.name for c in first.coordinates]
     assert [ax.get_ylabel() for ax in figure.axes] == [
-        f"{c.name} ({c.unit})" for c in first.trajectory.coordinates
+        f"{c.name} ({c.unit})" for c in first.coordinates
     ]
     assert names_beside(figure.axes[0]) == labels
     for name, ax in zip(names, figure.axes, strict=True):
         for line, result in zip(ax.lines, (first, second), strict=True):
-            np.testing.assert_array_equal(line.get_xdata(), result.trajectory.t)
-            np.testing.assert_array_equal(line.get_ydata(), result.trajectory[name])
+            np.testing.assert_array_equal(line.get_xdata(), result.t)
+            np.testing.assert_array_equal(line.get_ydata(), result[name])
     # runs are told apart without their colors
     assert not figure.axes[0].lines[0].is_dashed() and figure.axes[0].lines[1].is_dashed()
 
@@ -48,8 +48,8 @@ def test_paths_of_several_runs():
     lines = lines_of(ns.plot(runs, "path", labels=["small", "wide"]))
     for label, result in zip(("small", "wide"), runs, strict=True):
         (line,) = lines[label]
-        np.testing.assert_array_equal(line.get_xdata(), result.trajectory["platform.x"])
-        np.testing.assert_array_equal(line.get_ydata(), result.trajectory["platform.y"])
+        np.testing.assert_array_equal(line.get_xdata(), result["platform.x"])
+        np.testing.assert_array_equal(line.get_ydata(), result["platform.y"])
     assert len(lines["start"]) == 2
 
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_drawn(refuses, tmp_path):
 
 def test_friction_needs_loads(refuses):
     system = system_of("chaplygin-sleigh")
-    run = run_of("chaplygin-sleigh").trajectory
+    run = run_of("chaplygin-sleigh")
     found = ns.audit(system, run, 0.5)
     with refuses(ns.SimulationError, "no wheel's load is known", "sleigh", "audit.text()"):
         ns.plot(run, "friction", audit=found)
@@ -98,7 +98,7 @@ def test_friction_needs_loads(refuses):
 def test_a_run_without_samples(refuses):
     import dataclasses
 
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     empty = {
         name: getattr(run, name)[:0]
         for name in (

@@ -119,7 +119,7 @@ def _is_color(text):
 
 def test_svg_draws_the_numbers_of_the_run(figure):
     """A curve read back from the outline of its path, within the hundredth of a point kept."""
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     root = ElementTree.fromstring(svg_text(figure, name="speeds"))
     ax = figure.axes[0]
     style = f"stroke: {PALETTE[1]}"

@@ -12,7 +12,7 @@ from noslip.show.plots.paths import ground_paths, ground_plane
 
 
 def test_paths_are_the_columns_of_the_run():
-    run = run_of("agv").trajectory
+    run = run_of("agv")
     figure = ns.plot(run, "path")
     (ax,) = figure.axes
     lines = lines_of(figure)
@@ -36,10 +36,9 @@ def test_both_axes_have_the_same_scale():
 
 
 def test_a_tracked_path_shows_its_reference():
-    result = tracked()
-    lines = lines_of(ns.plot(result, "path"))
+    run = tracked()
+    lines = lines_of(ns.plot(run, "path"))
     (reference,) = lines["platform reference"]
-    run = result.trajectory
     np.testing.assert_array_equal(reference.get_xdata(), run["reference.platform.x"])
     assert reference.is_dashed()
     # a reference that is followed exactly is not drawn on top of what happened
@@ -65,7 +64,7 @@ def test_on_a_slope_the_figure_is_the_slope():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_poses_are_those_of_the_compiled_system(name):
-    run, system = run_of(name).trajectory, system_of(name)
+    run, system = run_of(name), system_of(name)
     native = sampled(system, run, "poses").reshape(len(run.t), -1, 12)
     poses, bodies = pose_function(run)
     assert bodies == [node.body.name for node in system.kinematics.tree.nodes]

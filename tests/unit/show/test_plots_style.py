@@ -131,7 +131,7 @@ def every_figure():
     for name in MODELS:
         result = run_of(name)
         audit = audited() if name == "agv" else None
-        yield from run_figures(result.trajectory, result.errors, audit).values()
+        yield from run_figures(result, audit).values()
     agv, disk = run_of("agv"), run_of("rolling-disk")
     for size in ("page", "column"):
         for run, what in [(agv, "path"), (agv, "histories"), (disk, "phase"), (disk, "residuals"),

@@ -50,7 +50,7 @@ def shown(system_of):
 
     def of(name):
         if name not in kept:
-            run = ns.run_scenario(system_of(name)).trajectory
+            run = ns.run_scenario(system_of(name))
             kept[name] = scene(run.model), frames(system_of(name), run, rate=10.0), run
         return kept[name]
 
@@ -219,7 +219,7 @@ def test_drawn_wheels_are_those_that_stand_on_the_ground():
 def test_a_drawn_wheel_rolls_as_far_as_its_center_goes(shown, system_of):
     """θ r = ∫ (vx − y ω) dt for a wheel at a distance y to the left of an axle's middle."""
     look, motion, _ = shown("tractor-trailer")
-    fine = ns.run_scenario(system_of("tractor-trailer"), rtol=1e-11, atol=1e-11).trajectory
+    fine = ns.run_scenario(system_of("tractor-trailer"), rtol=1e-11, atol=1e-11)
     for k, side in ((1, 1), (2, -1)):
         roller = next(r for r in look.rollers if r.name == f"tractor.wheel{k}")
         assert roller.center[1] == pytest.approx(side * 0.33 * 2.8)

@@ -16,7 +16,7 @@ LIBRARY = tuple(ns.MODELS)
 
 
 def scenario_run(system, **options):
-    return ns.run_scenario(system, **options).trajectory
+    return ns.run_scenario(system, **options)
 
 
 def oracle_poses(run, indices):
@@ -74,7 +74,7 @@ def every(run, step):
 def test_the_error_between_samples_is_of_sixth_order(system_of):
     """Half as far apart, the samples give poses 2⁶ times as near."""
     system = system_of("rolling-disk")
-    run = ns.run_scenario(system, rtol=1e-13, atol=1e-13).trajectory
+    run = ns.run_scenario(system, rtol=1e-13, atol=1e-13)
     truth = frames(system, run, times=run.t[4:-4])
     errors = []
     for step in (20, 10):

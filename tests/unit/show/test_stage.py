@@ -27,7 +27,7 @@ def stage(server):
 @pytest.fixture(scope="module")
 def shown(system_of):
     def of(name, duration=1.0, **parameters):
-        run = ns.run_scenario(system_of(name), duration=duration, changes=parameters).trajectory
+        run = ns.run_scenario(system_of(name), duration=duration, changes=parameters)
         film = frames(system_of(name), run, rate=10.0, forces=True)
         return scene(run.model, run.parameters), film
 

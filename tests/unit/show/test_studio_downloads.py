@@ -21,7 +21,7 @@ def shelf():
 
 def run_of(text):
     model, _ = parse_model(text)
-    return model, run_scenario(ns.compile(ns.derive(model))).trajectory
+    return model, run_scenario(ns.compile(ns.derive(model)))
 
 
 def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
@@ -36,7 +36,7 @@ def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
     assert name == "chaplygin-sleigh.toml"
     model, run = run_of(content.decode())
     assert model.parameter_values()["m"] == 3.0
-    shown = record.shown.outcome.trajectory
+    shown = record.shown.run
     assert np.array_equal(run.t, shown.t)
     assert np.allclose(run.q, shown.q, atol=1e-12)
 
@@ -44,7 +44,7 @@ def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
 def test_numbers_of_the_task_are_in_the_model_too(shelf):
     record = show(shelf, "agv", lambda s: s.set_value("R", 1.4))
     _, run = run_of(make_file("model", record.shown)[1].decode())
-    assert np.allclose(run.q, record.shown.outcome.trajectory.q, atol=1e-9)
+    assert np.allclose(run.q, record.shown.run.q, atol=1e-9)
 
 
 def test_inputs_of_ones_own_are_in_the_model_too(shelf):
@@ -58,7 +58,7 @@ def test_inputs_of_ones_own_are_in_the_model_too(shelf):
     model, run = run_of(make_file("model", record.shown)[1].decode())
     assert model.scenario.inputs == {"torque1": "0.02*sin(t)"}
     assert not model.scenario.motion
-    shown = record.shown.outcome.trajectory
+    shown = record.shown.run
     assert run.q[-1] == pytest.approx(shown.q[-1], abs=1e-8)
 
 
@@ -69,7 +69,7 @@ def test_data_are_the_samples_shown(shelf):
     name, content = make_file("data", record.shown)
     assert name == "knife-edge.nc"
     with xarray.open_dataset(io.BytesIO(content), engine="h5netcdf") as read:
-        assert np.array_equal(read["skate.x"].values, record.shown.outcome.trajectory["skate.x"])
+        assert np.array_equal(read["skate.x"].values, record.shown.run["skate.x"])
         assert read["skate.x"].attrs["units"] == "m"
         assert "m = 2" in read.attrs["parameters"]
 

@@ -36,7 +36,7 @@ def test_the_file_is_first_in_the_list(opened):
     path, shelf, _, record = opened
     assert shelf.names[0] == "blade.toml"
     assert shelf.source("blade.toml") == str(path)
-    assert record.shown.outcome.command == f"noslip run {path}"
+    assert record.shown.command == f"noslip run {path}"
 
 
 def test_a_saved_file_is_shown_and_sliders_keep_their_values(opened):
@@ -49,7 +49,7 @@ def test_a_saved_file_is_shown_and_sliders_keep_their_values(opened):
     )
     shelf.look()
     assert session.join()
-    run = record.shown.outcome.trajectory
+    run = record.shown.run
     assert run.t[-1] == 3.0
     assert run["skate.rate"][0] == 0.5
     assert run.parameters["m"] == 2.5
@@ -67,7 +67,7 @@ def test_a_faulty_file_is_told_and_the_last_good_model_stays(opened):
     # the page still works
     session.set_value("m", 3.0)
     assert session.join()
-    assert record.shown.outcome.trajectory.parameters["m"] == 3.0
+    assert record.shown.run.parameters["m"] == 3.0
     save(path, good)
     shelf.look()
     assert session.join()
@@ -84,7 +84,7 @@ def test_a_parameter_that_is_gone_is_left_out(opened):
     assert session.join()
     assert record.file_faults == ()
     assert record.faults == ()
-    assert record.shown.outcome.trajectory.parameters["weight"] == 1.2
+    assert record.shown.run.parameters["weight"] == 1.2
 
 
 def test_a_file_that_is_away_for_a_moment_is_no_fault(opened):
@@ -107,7 +107,7 @@ def test_the_watch_sees_a_change_by_itself(opened):
     path, _, _, record = opened
     save(path, path.read_text().replace("duration = 8.0", "duration = 2.0"))
     for _ in range(200):
-        if record.shown.outcome.trajectory.t[-1] == 2.0:
+        if record.shown.run.t[-1] == 2.0:
             break
         time.sleep(0.05)
-    assert record.shown.outcome.trajectory.t[-1] == 2.0
+    assert record.shown.run.t[-1] == 2.0

@@ -71,7 +71,7 @@ def test_every_start_knob_holds_its_value_and_can_be_moved(name):
     """Moved all at once, each comes out as it was set: none contradicts another."""
     model = ns.load(name)
     system = ns.compile(ns.derive(model))
-    run = run_scenario(system, duration=0.1).trajectory
+    run = run_scenario(system, duration=0.1)
     is_prescribed = bool(model.scenario.motion)
     given = {} if is_prescribed else scenario_start(system, first_choice(model))
     knobs = start_knobs(system, run, given, speeds=not is_prescribed)

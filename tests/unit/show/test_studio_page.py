@@ -17,8 +17,8 @@ def shelf():
 
 def test_curves_are_the_columns_with_a_cursor(shelf):
     record = show(shelf, "agv", lambda s: s.set_value("R", 1.2))
-    outcome, before = record.runs[-1].outcome, record.runs[0].outcome
-    found = pictures(outcome)
+    run, before = record.runs[-1].run, record.runs[0].run
+    found = pictures(run)
     assert list(found)[:2] == ["places [m]", "places [rad]"]
     assert "inputs [N·m]" in found and "errors [rad]" in found
     # wheels turn much further than anything else
@@ -26,8 +26,8 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     assert found["wheels [rad]"].columns == tuple(f"wheel{k}.angle" for k in (1, 2, 3))
     picture = found["places [m]"]
     assert picture.columns == ("platform.x", "platform.y")
-    t = outcome.trajectory.t
-    arrays = data(outcome, picture, 12.34, before)
+    t = run.t
+    arrays = data(run, picture, 12.34, before)
     assert len(arrays) == len(series(picture, True)) == 2 + 2 * len(picture.columns)
     assert all(len(a) == len(t) + 4 for a in arrays)
     assert all(np.all(np.isfinite(a)) for a in arrays)
@@ -36,29 +36,29 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     # without the cursor's points and the one behind the end these are the samples
     kept = (times != 12.34) & (times <= t[-1])
     assert np.array_equal(times[kept], t)
-    assert np.array_equal(x[kept], column(outcome, "platform.x"))
-    assert np.allclose(x_before[kept], before.trajectory["platform.x"])
+    assert np.array_equal(x[kept], column(run, "platform.x"))
+    assert np.allclose(x_before[kept], before["platform.x"])
     # the cursor stands at the time, from the lowest to the highest value
     assert times[np.argmax(cursor)] == 12.34
     assert cursor.max() == max(a.max() for a in arrays[2:])
     assert not same_columns(None, picture)
     # the range of time changes from drawing to drawing, by less than can be seen
-    again = data(outcome, picture, 12.34, before, drawing=1)
+    again = data(run, picture, 12.34, before, drawing=1)
     assert 0 < again[0][-1] - times[-1] < 1e-6
 
 
 def test_very_small_values_are_counted_in_thousandths(shelf):
     record = show(shelf, "agv")
-    outcome = record.shown.outcome
-    picture = pictures(outcome)["energy error [J]"]
-    size = scale(outcome, picture)
+    run = record.shown.run
+    picture = pictures(run)["energy error [J]"]
+    size = scale(run, picture)
     assert size < 1e-9
-    values = outcome.trajectory.energy_error
-    drawn = data(outcome, picture, 0.0)[2]
+    values = run.energy_error
+    drawn = data(run, picture, 0.0)[2]
     assert 1.0 <= np.max(np.abs(drawn)) < 1000.0
     assert np.max(np.abs(drawn)) * size == pytest.approx(np.max(np.abs(values)))
     assert series(picture, False, size)[1]["label"].startswith("in 10⁻")
-    assert scale(outcome, pictures(outcome)["places [m]"]) == 1.0
+    assert scale(run, pictures(run)["places [m]"]) == 1.0
 
 
 def test_words_on_the_page_are_escaped():

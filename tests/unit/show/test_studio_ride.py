@@ -17,7 +17,6 @@ from noslip.show.studio.driving.driver import Driver
 from noslip.show.studio.driving.helm import FORCE, SPEED
 from noslip.show.studio.driving.rider import REACH, STATION
 from noslip.show.studio.driving.starts import beginning, standing
-from noslip.show.studio.running.runs import Outcome
 from noslip.show.studio.running.session import Session
 from noslip.show.studio.running.shelf import Shelf
 from noslip.simulation.starts.completion import complete_start
@@ -236,7 +235,7 @@ def test_a_ride_that_is_looked_at_is_audited():
     record = Record()
     session = Session(Shelf(), "whipple-bicycle", record)
     try:
-        session.show_drive(Outcome(result=driver.trajectory(driver.t - 1.0), errors={}))
+        session.show_drive(driver.trajectory(driver.t - 1.0))
     finally:
         session.close()
     [(shown, found)] = record.audits

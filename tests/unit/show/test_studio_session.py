@@ -60,11 +60,9 @@ def test_a_slider_gives_what_a_simulation_of_ones_own_gives(studio):
         parameters={"m": 3.0},
         samples=model.scenario.samples,
     )
-    same(record.shown.outcome.trajectory, own)
+    same(record.shown.run, own)
     assert record.faults == ()
-    assert record.shown.outcome.command == (
-        "noslip run chaplygin-sleigh --set m=3.0 --set sleigh.rate=2.0"
-    )
+    assert record.shown.command == ("noslip run chaplygin-sleigh --set m=3.0 --set sleigh.rate=2.0")
 
 
 def test_the_newest_value_wins_while_a_slider_is_dragged(studio):
@@ -79,7 +77,7 @@ def test_the_newest_value_wins_while_a_slider_is_dragged(studio):
     assert shown == sorted(shown)
     # runs that were overtaken are not shown, and there are fewer than values
     assert len(shown) < len(values)
-    assert record.shown.outcome.trajectory.parameters["m_platform"] == 30.0
+    assert record.shown.run.parameters["m_platform"] == 30.0
 
 
 def test_a_long_run_is_given_up_for_a_newer_one(studio):
@@ -90,7 +88,7 @@ def test_a_long_run_is_given_up_for_a_newer_one(studio):
     session.set_value("duration", 3.0)
     assert session.join()
     assert time.monotonic() - begin < 10.0
-    assert [run.outcome.trajectory.t[-1] for run in record.runs] == [5.0, 3.0]
+    assert [shown.run.t[-1] for shown in record.runs] == [5.0, 3.0]
 
 
 def test_a_model_switch_wins_over_values_of_the_old_one(studio):
@@ -114,7 +112,7 @@ def test_faults_are_told_and_the_session_goes_on(studio):
     session.reset(PARAMETERS)
     assert session.join()
     assert record.faults == ()
-    same(record.shown.outcome.trajectory, record.runs[0].outcome.trajectory)
+    same(record.shown.run, record.runs[0].run)
 
 
 def test_an_impossible_task_is_told(studio):
@@ -153,7 +151,7 @@ def test_a_value_may_be_typed_and_may_be_an_expression(studio):
     session, record = studio("agv")
     session.type_value("m_platform = 2*m_wheel + 100")
     assert session.join()
-    assert record.shown.outcome.trajectory.parameters["m_platform"] == 104.0
+    assert record.shown.run.parameters["m_platform"] == 104.0
     # beyond the slider: its range has grown
     _, knob = record.controls.find("m_platform")
     assert knob.upper >= 104.0
@@ -172,7 +170,7 @@ def test_an_orientation_is_set_as_a_whole(studio):
     session.set_value("disk.tilt", 1.2)
     assert session.join()
     assert session.choice.changes == {"disk.tilt": 1.2, "disk.yaw": 0.0, "disk.spin": 0.0}
-    assert record.shown.outcome.trajectory["disk.tilt"][0] == pytest.approx(1.2, abs=1e-12)
+    assert record.shown.run["disk.tilt"][0] == pytest.approx(1.2, abs=1e-12)
 
 
 def test_inputs_of_ones_own(studio):
@@ -186,7 +184,7 @@ def test_inputs_of_ones_own(studio):
     own = ns.simulate(
         system, duration=5.0, inputs={"torque1": "0.02*sin(t)", "torque2": -0.01}, samples=501
     )
-    same(record.shown.outcome.trajectory, own)
+    same(record.shown.run, own)
     session.set_input("torque1", "open('x')")
     assert session.join()
     assert "cannot be read" in record.faults[0].what or "not known" in record.faults[0].what
@@ -216,9 +214,9 @@ def test_a_path_is_followed_as_track_follows_it(studio, controller):
         controller=laws[controller],
         samples=501,
     )
-    run = record.shown.outcome.trajectory
-    assert np.max(np.abs(run.q - own.trajectory.q)) < 1e-12
-    assert record.shown.outcome.command.startswith("noslip track agv --path 'circle:radius=1.5")
+    run = record.shown.run
+    assert np.max(np.abs(run.q - own.q)) < 1e-12
+    assert record.shown.command.startswith("noslip track agv --path 'circle:radius=1.5")
 
 
 def test_a_scenario_with_feedback_comes_back_to_its_motion(studio):
@@ -226,20 +224,20 @@ def test_a_scenario_with_feedback_comes_back_to_its_motion(studio):
     session.choose(controller="computed-torque")
     session.set_value("wheel1.angle", 0.2)
     assert session.join()
-    error = record.shown.outcome.errors["wheel1.angle"]
+    error = record.shown.run.errors["wheel1.angle"]
     assert error[0] == pytest.approx(0.2)
     # ë + 4 ė + 4 e = 0 from e = 0.2 at rest: e = 0.2 (1 + 2 t) exp(−2 t)
-    t = record.shown.outcome.trajectory.t
+    t = record.shown.run.t
     assert np.max(np.abs(error - 0.2 * (1 + 2 * t) * np.exp(-2 * t))) < 1e-8
 
 
 def test_formulations_give_the_same_motion(studio):
     session, record = studio("tricycle")
-    first = record.shown.outcome.trajectory
+    first = record.shown.run
     for word in ("desantis", "boltzmann-hamel", "gibbs-appell", "multipliers"):
         session.choose(formulation=word)
         assert session.join()
-        run = record.shown.outcome.trajectory
+        run = record.shown.run
         assert record.shown.system.equations.formulation.word == word
         assert np.max(np.abs(run.q - first.q)) < 1e-7
 
@@ -294,10 +292,10 @@ def test_two_sessions_have_their_own_state_and_run_at_once(studio):
     assert second.shown.choice.changes == {"l": 0.39}
     system = ns.compile(ns.derive(ns.load("agv")))
     same(
-        first.shown.outcome.trajectory,
-        run_scenario(system, changes={"m_platform": 29.0}).trajectory,
+        first.shown.run,
+        run_scenario(system, changes={"m_platform": 29.0}),
     )
-    same(second.shown.outcome.trajectory, run_scenario(system, changes={"l": 0.39}).trajectory)
+    same(second.shown.run, run_scenario(system, changes={"l": 0.39}))
 
 
 def test_the_ground_is_audited_when_it_is_quiet(studio):
@@ -307,7 +305,7 @@ def test_the_ground_is_audited_when_it_is_quiet(studio):
     shown, found = record.audits[-1]
     assert shown is record.shown
     assert found.friction == 0.5
-    assert found.verdict == ns.audit(shown.system, shown.outcome.trajectory, 0.5).verdict
+    assert found.verdict == ns.audit(shown.system, shown.run, 0.5).verdict
 
 
 def test_resets_take_back_what_belongs_to_their_group(studio):

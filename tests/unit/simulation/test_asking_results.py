@@ -48,7 +48,7 @@ class TestWhoEndedIt:
         b.scenario(ns.Scenario(duration=3.0, start={"swing.angle": 0.4}, stop=stop))
         result = ns.run_scenario(ns.compile(ns.derive(b.build())))
         folder = ns.write_run(result, tmp_path / "run", plots=False)
-        assert ns.read_run(folder).ended_by == result.trajectory.ended_by == "lowest"
+        assert ns.read_run(folder).ended_by == result.ended_by == "lowest"
 
 
 class TestMissingNames:

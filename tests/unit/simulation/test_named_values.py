@@ -287,7 +287,7 @@ class TestModelFiles:
         return b.build()
 
     def test_a_stop_by_named_angles_and_speeds(self):
-        run = ns.run_scenario(ns.compile(ns.derive(self.blade()))).trajectory
+        run = ns.run_scenario(ns.compile(ns.derive(self.blade())))
         assert run.t[-1] == pytest.approx(1.0 / 0.8, abs=1e-9)
         assert "'stop0'" in run.message
 

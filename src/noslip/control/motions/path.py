@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -34,16 +33,8 @@ from noslip.model.bodies import Placement
 from noslip.model.expressions import nominal
 from noslip.model.joints import Planar
 from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
-
-
-class PathErrors(NamedTuple):
-    """How far ahead, m, to the left, m, and turned, rad, against the path, (n,) each."""
-
-    along: Array
-    across: Array
-    heading: Array
-
 
 #: Jump of the curvature, 1/m, that is taken for rounding.
 CONTINUOUS = 1e-5
@@ -147,6 +138,7 @@ class PathMotion(AbstractMotion):
             along=c * gap[:, 0] + s * gap[:, 1],
             across=-s * gap[:, 0] + c * gap[:, 1],
             heading=heading - turn - theta,
+            length=length(self.path),
         )
 
     def geometry(self, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:

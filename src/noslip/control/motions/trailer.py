@@ -24,7 +24,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.motions.path import PathErrors, PathMotion, planar_base
+from noslip.control.motions.path import PathMotion, planar_base
 from noslip.control.paths.base import AbstractPath, Array
 from noslip.control.paths.panels import arc_table
 from noslip.control.timing.laws import AbstractTiming
@@ -32,6 +32,7 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.model.expressions import nominal
 from noslip.model.quantities import Scalar
+from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
 
 

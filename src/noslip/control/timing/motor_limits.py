@@ -123,7 +123,7 @@ def motor_limits(
         rtol=1e-11,
         atol=1e-11,
         **frame,  # type: ignore[arg-type]
-    ).trajectory
+    )
     pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
     timing = _Pace(pace=pace, change=change)
     motion = motion_along(system, path, timing, **frame)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from noslip.engines.lanes import Value, Writer
+from noslip.engines.ir_writer import Value, Writer
 from noslip.engines.vector_math.parts import HALF_PI, SIGN_BIT, divide
 
 # atan q = q + q z P(z) with z = q², |q| ≤ tan π/8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from noslip.engines.lanes import Value, Writer
+from noslip.engines.ir_writer import Value, Writer
 from noslip.engines.vector_math.parts import HALF_PI, ROUND, SIGN_BIT, divide
 
 FAR = 2.0**40  # in radian: the remainder by HALF_PI has digits enough up to here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from noslip.engines.lanes import Value, Writer
+from noslip.engines.ir_writer import Value, Writer
 from noslip.engines.vector_math.parts import ROUND, divide
 
 # ln 2 in two parts, the first with 21 zeros at its end, so that it times an exponent is exact.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from noslip.engines.lanes import Value, Writer, vector_type
+from noslip.engines.ir_writer import Value, Writer, vector_type
 from noslip.engines.vector_math import angles, circular, exponential
 
 Body = Callable[..., list[Value]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.engines.lanes import Value, Writer
+from noslip.engines.ir_writer import Value, Writer
 
 # π/2 in three parts: each is the double nearest to what the ones before it leave.
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)

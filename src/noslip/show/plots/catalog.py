@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.analysis.scenario import ScenarioRun
 from noslip.analysis.sweep import EigenvalueSweep
-from noslip.control.track import TrackResult
 from noslip.errors import SimulationError, nearest
 from noslip.show.plots import energy, histories
 from noslip.show.plots.comparison import side_by_side
-from noslip.show.plots.curves import Array, Panel
+from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import check_file, save_figure
 from noslip.show.plots.forces import friction_figure
@@ -27,13 +25,10 @@ if TYPE_CHECKING:
 
     from noslip.analysis.audit import Audit
 
-Run: TypeAlias = Trajectory | ScenarioRun | TrackResult
 
-
-def _named(choose: Callable[[Trajectory], list[str]]) -> Callable[[Run], list[Panel]]:
-    def panels(run: Run) -> list[Panel]:
-        inner = trajectory_of(run)
-        return histories.history_panels(inner, choose(inner), by_size=True)
+def _named(choose: Callable[[Trajectory], list[str]]) -> Callable[[Trajectory], list[Panel]]:
+    def panels(run: Trajectory) -> list[Panel]:
+        return histories.history_panels(run, choose(run), by_size=True)
 
     return panels
 
@@ -43,32 +38,31 @@ def _histories(run: Trajectory) -> list[str]:
     return names + histories.input_names(run)
 
 
-def _errors(run: Run) -> list[Panel]:
-    if isinstance(run, TrackResult):
-        return energy.path_error_panels(run.trajectory.t, run.along, run.across, run.heading)
-    inner = trajectory_of(run)
-    return energy.error_panels(inner, energy.reference_errors(inner))
+def _errors(run: Trajectory) -> list[Panel]:
+    if run.path_errors is not None:
+        return energy.path_error_panels(run.t, run.path_errors)
+    return energy.error_panels(run)
 
 
 #: What can be drawn of a run, in panels, by name.
-PANELS: Mapping[str, Callable[[Run], list[Panel]]] = {
+PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "histories": _named(_histories),
     "coordinates": _named(histories.coordinate_names),
     "speeds": _named(histories.speed_names),
     "accelerations": _named(histories.acceleration_names),
     "inputs": _named(histories.input_names),
     "reactions": _named(histories.reaction_names),
-    "energy": lambda run: energy.energy_panels(trajectory_of(run)),
-    "residuals": lambda run: energy.residual_panels(trajectory_of(run)),
+    "energy": energy.energy_panels,
+    "residuals": energy.residual_panels,
     "errors": _errors,
-    "phase": lambda run: histories.phase_panels(trajectory_of(run)),
+    "phase": histories.phase_panels,
 }
 #: All names.
 FIGURES = ("path", *PANELS, "friction")
 
 
 def plot(
-    run: Run | Sequence[Run] | EigenvalueSweep,
+    run: Trajectory | Sequence[Trajectory] | EigenvalueSweep,
     what: str | Sequence[str] = "",
     *,
     against: str = "time",
@@ -112,7 +106,7 @@ def plot(
             f'give a list of columns, such as what=["{what}"], or leave against out',
         )
     if what == "path":
-        figure = path_figure([trajectory_of(r) for r in runs], names, title=title, size=size)
+        figure = path_figure([r for r in runs], names, title=title, size=size)
     elif what == "friction":
         figure = friction_figure(_audit(runs, audit), title=title, size=size)
     else:
@@ -120,7 +114,7 @@ def plot(
         is_grid = what == "phase" or len(runs) > 1
         panels = sets[0]
         if len(runs) > 1:
-            order = list(trajectory_of(runs[0]).columns) if isinstance(what, str) else list(what)
+            order = list(runs[0].columns) if isinstance(what, str) else list(what)
             panels = side_by_side(sets, names, order)
         figure = draw(panels, title=title, size=size, columns=_columns(panels) if is_grid else 1)
     if target is not None:
@@ -149,25 +143,19 @@ def _sweep(
     )
 
 
-def trajectory_of(run: Run) -> Trajectory:
-    """The trajectory of whatever was run."""
-    return run if isinstance(run, Trajectory) else run.trajectory
-
-
-def _panels(run: Run, what: str | Sequence[str], against: str) -> list[Panel]:
-    inner = trajectory_of(run)
+def _panels(run: Trajectory, what: str | Sequence[str], against: str) -> list[Panel]:
     if not isinstance(what, str):
-        return _filled(histories.history_panels(inner, list(what), against=against), inner, what)
+        return _filled(histories.history_panels(run, list(what), against=against), run, what)
     if what not in PANELS:
         fix = nearest(what, FIGURES)
-        if what in inner.columns:
+        if what in run.columns:
             fix = f"columns are given as a list: what=['{what}']"
         elif "." in what:
-            fix = f"columns are given as a list: what=['…']; {nearest(what, inner.columns)}"
+            fix = f"columns are given as a list: what=['…']; {nearest(what, run.columns)}"
         raise SimulationError(
-            f"there is no figure '{what}'", f"plot of model '{inner.model.name}'", fix
+            f"there is no figure '{what}'", f"plot of model '{run.model.name}'", fix
         )
-    return _filled(PANELS[what](run), inner, what)
+    return _filled(PANELS[what](run), run, what)
 
 
 def _filled(panels: list[Panel], run: Trajectory, what: str | Sequence[str]) -> list[Panel]:
@@ -183,30 +171,29 @@ def _filled(panels: list[Panel], run: Trajectory, what: str | Sequence[str]) -> 
     )
 
 
-def _runs(run: Run | Sequence[Run]) -> list[Run]:
-    if not isinstance(run, Run | Iterable):
+def _runs(run: Trajectory | Sequence[Trajectory]) -> list[Trajectory]:
+    if not isinstance(run, Trajectory | Iterable):
         raise TypeError(
             f"plot takes a run, some runs or a sweep, got {type(run).__name__}: give what "
             "simulate, run_scenario, track or sweep_eigenvalues returned"
         )
-    runs = [run] if isinstance(run, Run) else list(run)
+    runs = [run] if isinstance(run, Trajectory) else list(run)
     for k, one in enumerate(runs):
-        if not isinstance(one, Run):
+        if not isinstance(one, Trajectory):
             raise TypeError(
                 f"run {k + 1} is {type(one).__name__}: give what simulate, run_scenario or track "
                 "returned"
             )
-        inner = trajectory_of(one)
-        if not len(inner.t):
+        if not len(one.t):
             raise SimulationError(
-                "the run has no samples", f"plot of model '{inner.model.name}'", "simulate first"
+                "the run has no samples", f"plot of model '{one.model.name}'", "simulate first"
             )
     if not runs:
         raise SimulationError("there is no run to draw", "plot(run, …)", "give at least one")
     return runs
 
 
-def _labels(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+def _labels(runs: Sequence[Trajectory], labels: Sequence[str]) -> list[str]:
     if isinstance(labels, str):
         raise TypeError(f"labels is the text '{labels}': give a list, one label a run")
     if labels and len(labels) != len(runs):
@@ -217,14 +204,14 @@ def _labels(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         )
     if labels:
         return [str(label) for label in labels]
-    names = [trajectory_of(run).model.name for run in runs]
+    names = [run.model.name for run in runs]
     if len(set(names)) < len(names):
         names = [f"run {k + 1}" for k in range(len(runs))]
     return names
 
 
-def _audit(runs: Sequence[Run], audit: Audit | None) -> Audit:
-    where = f"plot of model '{trajectory_of(runs[0]).model.name}'"
+def _audit(runs: Sequence[Trajectory], audit: Audit | None) -> Audit:
+    where = f"plot of model '{runs[0].model.name}'"
     if len(runs) > 1:
         raise SimulationError(
             "the friction of several runs is not drawn in one figure", where, "draw one at a time"
@@ -264,7 +251,6 @@ TITLES = {
 
 def run_figures(
     run: Trajectory,
-    errors: Mapping[str, Array],
     audit: Audit | None = None,
     *,
     size: str = "page",
@@ -284,8 +270,8 @@ def run_figures(
         if panels and is_drawn:
             figures[what] = draw(panels, title=titles[what], size=size)
     figures["energy"] = draw(energy.energy_panels(run), title=titles["energy"], size=size)
-    if errors:
-        panels = energy.error_panels(run, errors)
+    if run.errors:
+        panels = energy.error_panels(run)
         figures["errors"] = draw(panels, title=titles["errors"], size=size)
     if audit is not None and audit.loaded:
         figures["friction"] = friction_figure(audit, title=titles["friction"], size=size)

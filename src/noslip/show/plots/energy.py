@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.histories import unit_of
 from noslip.show.plots.units import quantity_of
+from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -60,19 +59,10 @@ def _rows_by_unit(run: Trajectory) -> dict[str, list[int]]:
     return groups
 
 
-def reference_errors(run: Trajectory) -> dict[str, Array]:
-    """Simulated minus reference of every coordinate that has one."""
-    return {
-        c.name: run[c.name] - run[f"reference.{c.name}"]
-        for c in run.coordinates
-        if f"reference.{c.name}" in run.columns
-    }
-
-
-def error_panels(run: Trajectory, errors: Mapping[str, Array]) -> list[Panel]:
+def error_panels(run: Trajectory) -> list[Panel]:
     """|simulated − reference| of coordinates, those of one unit together."""
     groups: dict[str, list[str]] = {}
-    for name in errors:
+    for name in run.errors:
         groups.setdefault(unit_of(run, name), []).append(name)
     if not groups:
         raise SimulationError(
@@ -84,17 +74,21 @@ def error_panels(run: Trajectory, errors: Mapping[str, Array]) -> list[Panel]:
         Panel(
             name=f"{quantity_of(unit) or 'coordinate'} error",
             unit=unit,
-            curves=tuple(Curve(label=name, x=run.t, y=errors[name]) for name in names),
+            curves=tuple(Curve(label=name, x=run.t, y=run.errors[name]) for name in names),
             log=True,
         )
         for unit, names in groups.items()
     ]
 
 
-def path_error_panels(t: Array, along: Array, across: Array, heading: Array) -> list[Panel]:
+def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
     """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
-    places = (Curve(label="along", x=t, y=along), Curve(label="across", x=t, y=across))
+    places = (
+        Curve(label="along", x=t, y=errors.along),
+        Curve(label="across", x=t, y=errors.across),
+    )
+    heading = Curve(label="heading", x=t, y=errors.heading)
     return [
         Panel(name="path error", unit="m", curves=places),
-        Panel(name="heading error", unit="rad", curves=(Curve(label="heading", x=t, y=heading),)),
+        Panel(name="heading error", unit="rad", curves=(heading,)),
     ]

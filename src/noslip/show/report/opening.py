@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.analysis.scenario import largest_errors
 from noslip.show.report.elements import Html, Verdict, code, text
 from noslip.show.report.subject import Subject
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number, quantity
+from noslip.simulation.trajectory import largest_errors
 
 
 def answers(subject: Subject) -> list[Verdict]:
@@ -39,7 +39,7 @@ def answers(subject: Subject) -> list[Verdict]:
             link="balance",
         ),
     ]
-    if subject.errors and len(run.t):
+    if subject.run.errors and len(run.t):
         found.append(_tracking(subject))
     if subject.audit is not None and subject.audit.wheels:
         found.append(_ground(subject.audit))
@@ -47,7 +47,7 @@ def answers(subject: Subject) -> list[Verdict]:
 
 
 def _tracking(subject: Subject) -> Verdict:
-    first, *others = largest_errors(subject.run, subject.errors)
+    first, *others = largest_errors(subject.run)
     more = (f"; {quantity(e.size, e.unit, 3)} in {code(e.name)}" for e in others)
     return Verdict(
         mark="",

@@ -102,7 +102,7 @@ def _figures(subject: Subject) -> dict[str, Html]:
     from noslip.show.plots.catalog import TITLES, run_figures
     from noslip.show.plots.files import svg_text
 
-    drawn = run_figures(subject.run, subject.errors, subject.audit, size="column", titled=False)
+    drawn = run_figures(subject.run, subject.audit, size="column", titled=False)
     shown = {}
     for name, one in drawn.items():
         title = TITLES[name][0].upper() + TITLES[name][1:]

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from noslip import __version__
 from noslip.analysis.audit import Audit
-from noslip.analysis.scenario import ScenarioRun
 from noslip.atomic import write_atomically
-from noslip.control.track import TrackResult
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.show.equations.documents import PARTS_STYLE
@@ -22,7 +20,7 @@ from noslip.simulation.trajectory import Trajectory
 
 def write_report(
     system: System,
-    run: Trajectory | ScenarioRun | TrackResult,
+    run: Trajectory,
     path: str | Path,
     *,
     command: str = "",
@@ -62,7 +60,7 @@ def write_report(
 
 def report_html(
     system: System,
-    run: Trajectory | ScenarioRun | TrackResult,
+    run: Trajectory,
     *,
     command: str = "",
     facts: Mapping[str, str] | None = None,

@@ -7,14 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noslip.analysis.audit import Audit, audit
-from noslip.analysis.scenario import ScenarioRun
-from noslip.control.track import TrackResult
-from noslip.engines.system import Array, System
+from noslip.engines.system import System
 from noslip.errors import FormulationError
 from noslip.formulations.certificate import Certificate
 from noslip.formulations.verify import verify
 from noslip.model.model import Model
-from noslip.model.scenario import Scenario
 from noslip.show.check import CheckReport, check
 from noslip.show.equations.text import Derivation, derivation
 from noslip.simulation.trajectory import Trajectory
@@ -31,8 +28,6 @@ class Subject:
     ----------
     system : what was simulated.
     run : what happened.
-    errors : coordinate → (n,) simulated minus reference; empty without a reference.
-    scenario : as it was run; None for a run of another kind.
     facts : further words on what was simulated, such as the path.
     audit : None without contacts or samples.
     certificate : None where no random state could be found; then `without_certificate` says why.
@@ -40,8 +35,6 @@ class Subject:
 
     system: System
     run: Trajectory
-    errors: dict[str, Array]
-    scenario: Scenario | None
     facts: dict[str, str]
     command: str
     checked: CheckReport
@@ -69,7 +62,7 @@ class Subject:
 
 def gather(
     system: System,
-    result: Trajectory | ScenarioRun | TrackResult,
+    run: Trajectory,
     *,
     facts: Mapping[str, str],
     command: str,
@@ -77,11 +70,9 @@ def gather(
     tell: Tell,
 ) -> Subject:
     """Derive, check, verify and audit what was simulated."""
-    run = result if isinstance(result, Trajectory) else result.trajectory
-    whole = result.as_scenario_run() if isinstance(result, TrackResult) else result
     known = dict(facts)
-    if isinstance(result, TrackResult):
-        known["tracking"] = result.summary()
+    if run.path_errors is not None and len(run.t):
+        known["tracking"] = f"{run.covered()}: {run.path_errors.text()}"
     if audited is None and run.model.contacts and len(run.t):
         tell("auditing")
         audited = audit(system, run)
@@ -91,8 +82,6 @@ def gather(
     return Subject(
         system=system,
         run=run,
-        errors={} if isinstance(whole, Trajectory) else whole.errors,
-        scenario=None if isinstance(whole, Trajectory) else whole.scenario,
         facts=known,
         command=command,
         checked=check(run.model),

@@ -27,7 +27,7 @@ from noslip.words import counted
 
 def simulated(subject: Subject) -> Part:
     """Task, parameters and state at the start."""
-    run, scenario = subject.run, subject.scenario
+    run, scenario = subject.run, subject.run.scenario
     told = [("model", code(subject.model.name))]
     if scenario is not None and scenario.description:
         told.append(("task", text(scenario.description)))
@@ -103,7 +103,7 @@ def _state(subject: Subject) -> Html:
         values = run[name]
         ends = (values[0], values[-1], np.min(values), np.max(values))
         rows.append((code(name), *(number(x) for x in ends), unit(run.columns[name][0])))
-    given = subject.scenario.start if subject.scenario is not None else {}
+    given = subject.run.scenario.start if subject.run.scenario is not None else {}
     parts = []
     for title, among in (
         ("Given at the start: ", given),

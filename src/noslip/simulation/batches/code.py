@@ -110,7 +110,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
 
     # a law, and a CasADi function, may be another object with the same name the next time
     is_text = all(isinstance(spec, str) for spec in request.traced.values())
-    made = system.kept(key, make) if is_text and request.law is None else make()
+    made = system.cached(key, make) if is_text and request.law is None else make()
     update_times = _update_times(made.generator, start_time, end_time)
     entries = [] if made.generator is not None else _table_entries(system, request)
     return BatchCode(

@@ -17,7 +17,7 @@ _CALL = CFUNCTYPE(None, c_void_p, c_void_p)
 _PACKAGE = Path(__file__).parent.parent.parent
 #: Files that the texts of loops are made from.
 _SOURCES = (
-    *("engines/flow.py", "engines/lanes.py", "simulation/loop", "simulation/dop853.py"),
+    *("engines/flow.py", "engines/ir_writer.py", "simulation/loop", "simulation/dop853.py"),
     *("simulation/rules.py", "simulation/step_sizes.py"),
 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from noslip.engines.flow import PLACE, REAL, TRUTH, WHOLE, Array, Flow, Given, Value
-from noslip.engines.lanes import vector_type
+from noslip.engines.ir_writer import vector_type
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
 from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.loop.shape import ADDRESSES, PLACES, Shape

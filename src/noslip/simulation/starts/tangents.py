@@ -112,7 +112,7 @@ def start_tangents(completion: Completion, changes: Sequence[Change]) -> list[Ta
 
 def _matters(system: System, change: Change) -> bool:
     """Whether a change reaches the start at all: masses, mostly, do not."""
-    known = system.kept("parameters of rows", lambda: row_parameters(system))
+    known = system.cached("parameters of rows", lambda: row_parameters(system))
     is_reached = bool(change.given) or bool(change.time) or bool(np.any(change.params[known]))
     return is_reached or bool(system.model.speed_inputs)
 
@@ -176,7 +176,7 @@ def _rates(
     m: Array | None = None,
 ) -> _Rates:
     """Derivatives of the rows at (t, q, v, w, p) along a change that moves q by q'."""
-    function = system.kept("start tangents", lambda: _compile(system))
+    function = system.cached("start tangents", lambda: _compile(system))
     kin = system.kinematics
     sizes = (kin.g.shape[0], kin.A.shape[0], kin.num_speeds, kin.num_independent_speeds)
     lam = np.zeros(sizes[1]) if lam is None else lam
@@ -351,7 +351,7 @@ def _free_motion(place: _Place) -> Array:
 def _coupled(system: System) -> list[int]:
     """Coordinates that holonomic rows depend on."""
     kin = system.kinematics
-    return system.kept(
+    return system.cached(
         "coupled coordinates",
         lambda: sorted(set(ca.jacobian(kin.g, kin.symbols.q).sparsity().get_triplet()[1])),
     )

@@ -21,7 +21,6 @@ from noslip.model.contacts import Rolling
 from noslip.model.joints import Revolute
 from noslip.show.report.values import unit_text
 from noslip.show.studio.choosing.knobs import power_text
-from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.trajectory import Trajectory
 
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
@@ -47,9 +46,8 @@ class Picture:
     columns: tuple[str, ...]
 
 
-def pictures(outcome: Outcome) -> dict[str, Picture]:
+def pictures(run: Trajectory) -> dict[str, Picture]:
     """The pictures of a run by title, those that say most first."""
-    run = outcome.trajectory
     units = {c.name: c.unit for c in run.coordinates}
     angles = [
         name
@@ -68,7 +66,7 @@ def pictures(outcome: Outcome) -> dict[str, Picture]:
         ("inputs", [q.name for q in run.input_quantities]),
         ("wheels", wheels),
         ("energy", ["kinetic_energy", "potential_energy", "work"]),
-        ("errors", [f"error.{n}" for n in outcome.errors]),
+        ("errors", [f"error.{n}" for n in run.errors]),
         ("energy error", ["energy_error"]),
         ("residuals", [f"residual.{r}" for r in run.rows]),
         ("accelerations", [f"acceleration.{s.name}" for s in run.speeds]),
@@ -93,18 +91,18 @@ def _wheel_angles(run: Trajectory) -> list[str]:
     return [name for j in carrying if (name := f"{j}.angle") in known]
 
 
-def column(outcome: Outcome, name: str) -> Array:
+def column(run: Trajectory, name: str) -> Array:
     """(n,) values of a column or an error."""
     if name.startswith("error."):
-        return np.asarray(outcome.errors[name.removeprefix("error.")])
-    return outcome.trajectory[name]
+        return np.asarray(run.errors[name.removeprefix("error.")])
+    return run[name]
 
 
 def data(
-    outcome: Outcome,
+    run: Trajectory,
     picture: Picture,
     shown_time: float,
-    ghost: Outcome | None = None,
+    ghost: Trajectory | None = None,
     *,
     drawing: int = 0,
 ) -> tuple[Array, ...]:
@@ -112,13 +110,12 @@ def data(
 
     Parameters
     ----------
-    outcome : the run.
+    run : what happened.
     picture : what to draw.
     shown_time : where the cursor stands, s.
     ghost : another run whose columns are drawn too, where it has them.
     drawing : counts the drawings.
     """
-    run = outcome.trajectory
     t = run.t
     at = float(np.clip(shown_time, t[0], t[-1]))
     k = int(np.searchsorted(t, at, side="right"))
@@ -126,14 +123,14 @@ def data(
     times = np.concatenate([t[:k], [at, at, at], t[k:], [behind]])
     curves = []
     for name in picture.columns:
-        values = column(outcome, name)
+        values = column(run, name)
         now = float(np.interp(at, t, values))
         curves.append(np.concatenate([values[:k], [now, now, now], values[k:], values[-1:]]))
     if ghost is not None:
         for name in picture.columns:
-            curves.append(np.interp(times, ghost.trajectory.t, column(ghost, name)))
+            curves.append(np.interp(times, ghost.t, column(ghost, name)))
     stacked = np.nan_to_num(np.array(curves), nan=0.0, posinf=0.0, neginf=0.0)
-    size = scale(outcome, picture)
+    size = scale(run, picture)
     stacked = stacked if size == 1.0 else stacked / size
     low, high = float(np.min(stacked)), float(np.max(stacked))
     cursor = np.full(len(times), low)
@@ -141,19 +138,19 @@ def data(
     return (times, cursor, *stacked)
 
 
-def scale(outcome: Outcome, picture: Picture) -> float:
+def scale(run: Trajectory, picture: Picture) -> float:
     """What the values are counted in: a power of 1000 where they are very small or very large."""
-    largest = max(float(np.max(np.abs(column(outcome, n)), initial=0.0)) for n in picture.columns)
+    largest = max(float(np.max(np.abs(column(run, n)), initial=0.0)) for n in picture.columns)
     if not np.isfinite(largest) or largest == 0.0 or 0.01 <= largest < 1e6:
         return 1.0
     return float(1000.0 ** math.floor(math.log10(largest) / 3))
 
 
-def same_columns(ghost: Outcome | None, picture: Picture) -> bool:
+def same_columns(ghost: Trajectory | None, picture: Picture) -> bool:
     """Whether a ghost has all columns of a picture."""
     if ghost is None:
         return False
-    has = set(ghost.trajectory.columns) | {f"error.{n}" for n in ghost.errors}
+    has = set(ghost.columns) | {f"error.{n}" for n in ghost.errors}
     return all(name in has for name in picture.columns)
 
 

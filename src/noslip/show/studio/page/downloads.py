@@ -38,19 +38,18 @@ def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str,
     audit : of the run, for its report; made if it is not given.
     """
     name = file_stem(shown.mechanism.model.name)
-    outcome = shown.outcome
     if kind == "model":
         model = model_with(shown.mechanism.model, shown.choice)
         return f"{name}.toml", model_to_toml(model).encode()
     if kind == "data":
         with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
             path = Path(folder) / "run.nc"
-            outcome.trajectory.to_netcdf(path)
+            shown.run.to_netcdf(path)
             return f"{name}.nc", path.read_bytes()
     if kind == "report":
-        page = report_html(shown.system, outcome.result, command=outcome.command, audit=audit)
+        page = report_html(shown.system, shown.run, command=shown.command, audit=audit)
         return f"{name}-report.html", page.encode()
-    return f"{name}.html", animation_html(shown.system, outcome.result).encode()
+    return f"{name}.html", animation_html(shown.system, shown.run).encode()
 
 
 def model_with(model: Model, choice: Choice) -> Model:

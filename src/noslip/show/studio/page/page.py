@@ -28,11 +28,11 @@ from noslip.show.studio.page.plotting import Plots
 from noslip.show.studio.page.theater import Theater
 from noslip.show.studio.page.wheel import Wheel
 from noslip.show.studio.running.mechanism import Mechanism
-from noslip.show.studio.running.runs import Outcome
 from noslip.show.studio.running.session import Session
 from noslip.show.studio.running.shelf import Shelf
 from noslip.show.studio.running.shown import Shown, faults_of
 from noslip.show.studio.running.worker import Cancel, Worker
+from noslip.simulation.trajectory import Trajectory
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
 RATE, SLOW = 30.0, 0.15
@@ -109,7 +109,7 @@ class Page:
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
         """Another run: bodies, plots, time bar, verdicts."""
-        run = shown.outcome.trajectory
+        run = shown.run
         with self._lock:
             now = time.monotonic()
             is_new = self._model != shown.name
@@ -157,14 +157,14 @@ class Page:
             self.theater.drive(look, film, is_first=is_first, is_due=is_due)
             self.panels.set_follow(self.theater.stage.follow)
 
-    def show_live_plots(self, outcome: Outcome, t: float) -> None:
+    def show_live_plots(self, run: Trajectory, t: float) -> None:
         """The last seconds of a drive as curves."""
         with self._lock:
-            self.plots.show(outcome, None, t)
+            self.plots.show(run, None, t)
 
-    def show_drive(self, outcome: Outcome) -> None:
+    def show_drive(self, run: Trajectory) -> None:
         """A drive that was stopped, to be looked at like any other run."""
-        self.session.show_drive(outcome)
+        self.session.show_drive(run)
 
     # what is done on the page
 
@@ -228,7 +228,7 @@ class Page:
     def _show_plots(self, t: float) -> None:
         if self.shown is not None:
             ghost = self.theater.ghost
-            self.plots.show(self.shown.outcome, None if ghost is None else ghost.outcome, t)
+            self.plots.show(self.shown.run, None if ghost is None else ghost.run, t)
 
     def _show_verdicts(self) -> None:
         if self.shown is not None:

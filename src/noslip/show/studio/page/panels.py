@@ -194,7 +194,7 @@ class Panels:
     def show_run(self, shown: Shown) -> None:
         """Time bar, the model's line, and start knobs that nobody has touched."""
         with self._lock:
-            run = shown.outcome.trajectory
+            run = shown.run
             self._about.content = texts.about_html(shown.mechanism.model, shown)
             self.time.max = float(run.t[-1])
             self.time.min = float(run.t[0])

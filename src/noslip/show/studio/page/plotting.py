@@ -9,7 +9,7 @@ from typing import Any
 
 from noslip.show.studio.page.bin import Bin
 from noslip.show.studio.page.curves import Picture, data, pictures, same_columns, scale, series
-from noslip.show.studio.running.runs import Outcome
+from noslip.simulation.trajectory import Trajectory
 
 #: What the plots show first, as far as the run has it.
 FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
@@ -35,16 +35,16 @@ class Plots:
         self._client, self._tab, self._guard, self._bin = client, tab, guard, bin
         self._lock = threading.RLock()
         self._slots: list[_Slot] = []
-        self._outcome: Outcome | None = None
-        self._ghost: Outcome | None = None
+        self._run: Trajectory | None = None
+        self._ghost: Trajectory | None = None
         self._pictures: dict[str, Picture] = {}
         self._time, self._drawn = 0.0, 0.0
 
-    def show(self, outcome: Outcome, ghost: Outcome | None, t: float) -> None:
+    def show(self, run: Trajectory, ghost: Trajectory | None, t: float) -> None:
         """Draw another run."""
         with self._lock:
-            self._outcome, self._ghost, self._time = outcome, ghost, t
-            found = pictures(outcome)
+            self._run, self._ghost, self._time = run, ghost, t
+            found = pictures(run)
             if list(found) != list(self._pictures) or not self._slots:
                 kept = [slot.title for slot in self._slots if slot.title in found]
                 self._pictures = found
@@ -56,7 +56,7 @@ class Plots:
     def move(self, t: float, now: float) -> None:
         """Put the cursor at another time; where it stands, draw again now and then."""
         with self._lock:
-            if self._outcome is None or (t == self._time and now - self._drawn < AGAIN):
+            if self._run is None or (t == self._time and now - self._drawn < AGAIN):
                 return
             self._time, self._drawn = t, now
             for slot in self._slots:
@@ -87,13 +87,13 @@ class Plots:
 
     def _draw(self, slot: _Slot) -> None:
         """New numbers for a plot; a new plot where it has other curves."""
-        if self._outcome is None:
+        if self._run is None:
             return
         picture = self._pictures[slot.title]
         ghost = self._ghost if same_columns(self._ghost, picture) else None
         slot.drawings += 1
-        arrays = data(self._outcome, picture, self._time, ghost, drawing=slot.drawings)
-        counted_in = scale(self._outcome, picture)
+        arrays = data(self._run, picture, self._time, ghost, drawing=slot.drawings)
+        counted_in = scale(self._run, picture)
         key = (picture, ghost is not None, counted_in)
         if slot.plot is not None and slot.key == key:
             slot.plot.data = arrays

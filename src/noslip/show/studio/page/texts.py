@@ -8,7 +8,6 @@ from html import escape
 import numpy as np
 
 from noslip.analysis.audit import Audit
-from noslip.analysis.scenario import largest_errors
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
@@ -18,6 +17,7 @@ from noslip.show.report.values import number_text, unit_text
 from noslip.show.studio.choosing.choice import DRIVE, SCENARIO
 from noslip.show.studio.running.runs import is_vakonomic
 from noslip.show.studio.running.shown import Shown
+from noslip.simulation.trajectory import largest_errors
 from noslip.words import counted
 
 #: Looks of everything below; the page may be light or dark.
@@ -76,7 +76,7 @@ def about_html(model: Model, shown: Shown | None) -> str:
         task = f'<p class="dim">{escape(model.scenario.description)}</p>'
     time = ""
     if shown is not None:
-        run = shown.outcome.trajectory
+        run = shown.run
         made = f", computed in {shown.compute * 1e3:.0f} ms" if shown.choice.task != DRIVE else ""
         span = f"{counted(len(run.t), 'sample')} over {run.t[-1] - run.t[0]:.4g} s"
         time = f'<p class="dim">{span}{made}</p>'
@@ -97,8 +97,8 @@ def verdicts_html(
     rows = [_verdict(v) for v in [*_of_run(shown), _of_ground(shown, audit)]]
     rows.append(_verdict(_of_formulations(certificate, why)))
     again = ""
-    if shown.outcome.command:
-        again = f"<p>Again on the command line:</p><pre>{escape(shown.outcome.command)}</pre>"
+    if shown.command:
+        again = f"<p>Again on the command line:</p><pre>{escape(shown.command)}</pre>"
     lines = ""
     if audit is not None:
         found = escape("\n".join(line.strip() for line in audit.text().splitlines()))
@@ -110,7 +110,7 @@ def verdicts_html(
 
 
 def _of_run(shown: Shown) -> list[Verdict]:
-    run = shown.outcome.trajectory
+    run = shown.run
     end = f"at {number_text(float(run.t[-1]), 4)} s"
     found = [
         Verdict(
@@ -137,20 +137,19 @@ def _of_run(shown: Shown) -> list[Verdict]:
             link="",
         ),
     ]
-    if shown.outcome.errors and len(run.t):
-        first, *others = largest_errors(run, shown.outcome.errors)
+    if run.errors and len(run.t):
+        first, *others = largest_errors(run)
         more = "".join(
             f"; {text(f'{number_text(e.size, 3)} {unit_text(e.unit)}')} in {code(e.name)}"
             for e in others
         )
+        driven = f"{run.covered()}: {run.path_errors.text()}" if run.path_errors else ""
         found.append(
             Verdict(
                 mark="",
                 label="Tracking error",
                 answer=text(f"{number_text(first.size, 3)} {unit_text(first.unit)}"),
-                comment=Html(
-                    f"at most, in {code(first.name)}{more}. {text(shown.outcome.tracking)}"
-                ),
+                comment=Html(f"at most, in {code(first.name)}{more}. {text(driven)}"),
                 link="",
             )
         )

@@ -54,7 +54,7 @@ class Theater:
         film = shown.frames
         if self.stage.forces and shown.mechanism.model.contacts:
             # forces cost more than poses, so that they are found only where they are drawn
-            film = frames(shown.system, shown.outcome.trajectory, times=film.times, forces=True)
+            film = frames(shown.system, shown.run, times=film.times, forces=True)
         with self.client.atomic():
             self.stage.put(shown.scene, film, nearest_picture(film, t))
             self.put_ghost(ghost, t)

@@ -25,7 +25,6 @@ from noslip.show.studio.driving.driver import Driver
 from noslip.show.studio.driving.film import Film
 from noslip.show.studio.driving.helm import PLACE, SPEED, Helm
 from noslip.show.studio.driving.starts import beginning, standing
-from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.starts.completion import Start
 
 if TYPE_CHECKING:
@@ -143,10 +142,10 @@ class Wheel:
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
             self._button.label = LOOK if self.is_driving else GO_ON
-            outcome = None if self.is_driving else self._outcome(driver, -np.inf)
+            run = None if self.is_driving else driver.trajectory(-np.inf)
         # not under the lock: the session may be waiting for the wheel
-        if outcome is not None:
-            self.page.show_drive(outcome)
+        if run is not None:
+            self.page.show_drive(run)
 
     def tick(self, now: float) -> None:
         """Move on to this time of the wall clock."""
@@ -167,12 +166,9 @@ class Wheel:
             self.page.show_live(look, grown, is_due)
             if is_due:
                 self._drawn = now
-                self.page.show_live_plots(self._outcome(driver, driver.t - WINDOW), driver.t)
+                self.page.show_live_plots(driver.trajectory(driver.t - WINDOW), driver.t)
             if ended is not None:
                 raise ended
-
-    def _outcome(self, driver: Driver, since: float) -> Outcome:
-        return Outcome(result=driver.trajectory(since), errors={})
 
     def _make(self, driver: Driver) -> None:
         """Sliders, buttons and keys of the channels."""

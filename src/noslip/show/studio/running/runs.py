@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
-from noslip.analysis.scenario import ScenarioRun, run_scenario, start_on_motion
+from noslip.analysis.scenario import run_scenario, start_on_motion
 from noslip.control.controllers.base import AbstractController
 from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
-from noslip.control.track import TrackResult, track
-from noslip.engines.system import Array, System
+from noslip.control.track import track
+from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.model.scenario import Scenario
@@ -36,30 +35,14 @@ TOLERANCE = 1e-9
 SAMPLES = 501
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcome:
-    """A run, and what is known of its reference.
+class Performed(NamedTuple):
+    """A run, and the command that makes it again; empty where there is no such command."""
 
-    Parameters
-    ----------
-    result : what the run returned.
-    errors : coordinate → (n,) simulated minus reference; empty without a reference.
-    command : how to do it again on the command line; empty where there is no such command.
-    tracking : the error along a path in a line; empty without a path.
-    """
-
-    result: Trajectory | ScenarioRun | TrackResult
-    errors: Mapping[str, Array]
+    run: Trajectory
     command: str = ""
-    tracking: str = ""
-
-    @property
-    def trajectory(self) -> Trajectory:
-        """What happened."""
-        return self.result if isinstance(self.result, Trajectory) else self.result.trajectory
 
 
-def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
     """Run what was chosen.
 
     Parameters
@@ -76,14 +59,14 @@ def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Outc
     """
     check_mechanics(system, choice)
     if choice.task == PATH:
-        outcome = _path(system, source, choice, cancel)
+        found = _path(system, source, choice, cancel)
     elif choice.task == SCENARIO:
-        outcome = _scenario(system, source, choice, cancel)
+        found = _scenario(system, source, choice, cancel)
     else:
-        outcome = _inputs(system, choice, cancel)
-    if outcome.trajectory.ending is Ending.CANCELLED:
+        found = _inputs(system, choice, cancel)
+    if found.run.ending is Ending.CANCELLED:
         cancel.check()
-    return outcome
+    return found
 
 
 def check_mechanics(system: System, choice: Choice) -> None:
@@ -103,11 +86,11 @@ def is_vakonomic(choice: Choice) -> bool:
     return choice.formulation == Vakonomic.word
 
 
-def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
     scenario = system.model.scenario
     if scenario is not None and scenario.motion and choice.controller != "none":
         return _controlled(system, scenario, choice, cancel)
-    result = run_scenario(
+    run = run_scenario(
         system,
         changes=choice.changes,
         duration=choice.duration,
@@ -120,10 +103,10 @@ def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Ou
     if choice.duration is not None:
         words += ["--duration", f"{choice.duration!r}"]
     command = shlex.join(words) if choice.formulation == "complement" else ""
-    return Outcome(result=result, errors=result.errors, command=command)
+    return Performed(run, command)
 
 
-def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> Outcome:
+def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> Performed:
     """The scenario's motion, followed with feedback."""
     numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
     task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
@@ -153,11 +136,10 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
         cancel=cancel,
         on_failure="return",
     )
-    errors = {c.name: run[c.name] - run[f"reference.{c.name}"] for c in system.coordinates}
-    return Outcome(result=run, errors=errors)
+    return Performed(run)
 
 
-def _inputs(system: System, choice: Choice, cancel: Cancel) -> Outcome:
+def _inputs(system: System, choice: Choice, cancel: Cancel) -> Performed:
     scenario = system.model.scenario or Scenario(duration=DURATION)
     parameters, start = split_changes(system, choice)
     given = {} if scenario.motion else scenario_start(system, choice)
@@ -176,17 +158,17 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> Outcome:
         cancel=cancel,
         on_failure="return",
     )
-    return Outcome(result=run, errors={})
+    return Performed(run)
 
 
-def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcome:
+def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
     parameters, start = split_changes(system, choice)
     follower = find_follower(system, system.parameters(parameters))
     path_text, timing_text = (
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
         for family in ("path", "timing")
     )
-    result = track(
+    run = track(
         system,
         read_path(path_text),
         timing=read_timing(timing_text),
@@ -208,16 +190,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Outcom
     command = ""
     if choice.controller != "steered" and choice.formulation == "complement":
         command = _track_command(source, choice, follower, path_text, timing_text)
-    return _tracked(result, command)
-
-
-def _tracked(result: TrackResult, command: str) -> Outcome:
-    return Outcome(
-        result=result,
-        errors=result.as_scenario_run().errors,
-        command=command,
-        tracking=result.summary() if len(result.trajectory.t) else "",
-    )
+    return Performed(run, command)
 
 
 def _track_command(

@@ -22,10 +22,11 @@ from noslip.show.studio.choosing.choice import DRIVE, Choice, first_choice, kept
 from noslip.show.studio.choosing.controls import START, Controls, make_controls, widened
 from noslip.show.studio.choosing.entries import check_options, read_assignment
 from noslip.show.studio.running.mechanism import Mechanism
-from noslip.show.studio.running.runs import Outcome, check_mechanics, is_vakonomic, perform
+from noslip.show.studio.running.runs import check_mechanics, is_vakonomic, perform
 from noslip.show.studio.running.shelf import Shelf
 from noslip.show.studio.running.shown import Shown, View, faults_of, film
 from noslip.show.studio.running.worker import Cancel, Worker
+from noslip.simulation.trajectory import Trajectory
 
 #: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
 STANDING = 1.0
@@ -179,9 +180,8 @@ class Session:
                 stands["duration"] = self.choice.duration
             return stands | dict(self.choice.changes)
 
-    def show_drive(self, outcome: Outcome) -> None:
+    def show_drive(self, run: Trajectory) -> None:
         """Show a drive that was stopped, like any other run."""
-        run = outcome.trajectory
         with self._lock:
             system = self.mechanism.system(self.choice.formulation)
             self._count += 1
@@ -191,7 +191,8 @@ class Session:
                 mechanism=self.mechanism,
                 system=system,
                 choice=self.choice,
-                outcome=outcome,
+                run=run,
+                command="",
                 scene=scene(run.model, run.parameters),
                 frames=film(system, run),
                 compute=0.0,
@@ -249,13 +250,12 @@ class Session:
             self.view.show_faults(())
             return
         try:
-            outcome = perform(system, self.shelf.source(request.name), choice, cancel)
+            run, command = perform(system, self.shelf.source(request.name), choice, cancel)
         except NoslipError:
             cancel.check()
             self._publish_controls(request, system, choice, None, look.length)
             raise
         compute = self._clock() - begin
-        run = outcome.trajectory
         if not len(run.t):
             raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
         pictures = film(system, run)
@@ -269,7 +269,8 @@ class Session:
                 mechanism=mechanism,
                 system=system,
                 choice=choice,
-                outcome=outcome,
+                run=run,
+                command=command,
                 scene=look,
                 frames=pictures,
                 compute=compute,
@@ -277,7 +278,7 @@ class Session:
             )
             self._keep_ghost(shown)
             self.shown = shown
-            self._publish_controls(request, system, choice, outcome, look.length)
+            self._publish_controls(request, system, choice, run, look.length)
             self.view.show_faults(())
             self.view.show_run(shown, self.ghost)
         cancel.wait(QUIET)
@@ -287,8 +288,7 @@ class Session:
         """What the ground must hold in a run."""
         choice = shown.choice
         has_ground = bool(shown.mechanism.model.contacts) and not is_vakonomic(choice)
-        run = shown.outcome.trajectory
-        found = audit(shown.system, run, choice.friction) if has_ground else None
+        found = audit(shown.system, shown.run, choice.friction) if has_ground else None
         if cancel is not None:
             cancel.check()
         self.view.show_audit(shown, found)
@@ -316,12 +316,12 @@ class Session:
         request: _Request,
         system: System,
         choice: Choice,
-        outcome: Outcome | None,
+        run: Trajectory | None,
         length: float,
     ) -> None:
         """Tell the view about other knobs, if they are others."""
         with self._lock:
-            has_start = outcome is not None
+            has_start = run is not None
             shape = (
                 *(request.mechanism, choice.formulation, choice.task, choice.path, choice.timing),
                 has_start,
@@ -329,8 +329,7 @@ class Session:
             known = self._shape
             if shape == known or (not has_start and known[:5] == shape[:5]):
                 return
-            untouched = outcome.trajectory if outcome is not None else None
-            self.controls = make_controls(system, choice, untouched, length)
+            self.controls = make_controls(system, choice, run, length)
             for name, value in {**choice.changes, **choice.numbers}.items():
                 self.controls = widened(self.controls, name, value)
             self._shape = shape

@@ -13,7 +13,6 @@ from noslip.show.scene.scene import Scene
 from noslip.show.studio.choosing.choice import Choice
 from noslip.show.studio.choosing.controls import Controls
 from noslip.show.studio.running.mechanism import Mechanism
-from noslip.show.studio.running.runs import Outcome
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -25,6 +24,8 @@ class Shown:
     ----------
     number : counts the runs of a session.
     name : of the model on this page.
+    run, command : what happened, and how to make it again on the command line; empty if there is no
+        such command.
     compute : s from the choice to the samples, without what is compiled once.
     since : time of the wall clock when it was made.
     """
@@ -34,7 +35,8 @@ class Shown:
     mechanism: Mechanism
     system: System
     choice: Choice
-    outcome: Outcome
+    run: Trajectory
+    command: str
     scene: Scene
     frames: Frames
     compute: float

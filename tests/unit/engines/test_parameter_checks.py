@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.acceptance import trace_acceptance
+from noslip.engines.parameter_checks import trace_condition
 from noslip.engines.parameters import check_values
 from noslip.errors import ModelError
 from noslip.model.schema import leaves
@@ -22,9 +22,9 @@ def _passes(model, values):
 @pytest.mark.parametrize("name", ["rolling-disk", "agv", "manipulator-6r", "lhd"])
 def test_accepted_values_are_those_that_pass_the_checks(name):
     model = ns.load(name)
-    acceptance, rng = trace_acceptance(model), np.random.default_rng(7)
+    condition, rng = trace_condition(model), np.random.default_rng(7)
     nominal = np.array([p.value for p in model.parameters])
-    assert acceptance.accepts(nominal)
+    assert condition.holds(nominal)
     factors = np.array([-1.0, 0.0, 1e-60, 1e60, 0.5, 1.5, 30.0])
     outcomes = set()
     for _ in range(60):
@@ -32,7 +32,7 @@ def test_accepted_values_are_those_that_pass_the_checks(name):
         values = nominal * np.where(is_changed, rng.choice(factors, nominal.size), 1.0)
         passes = _passes(model, values)
         # no model here is close to what is refused, so that both always agree
-        assert acceptance.accepts(values) == passes
+        assert condition.holds(values) == passes
         outcomes.add(passes)
     assert outcomes == {True, False}
 
@@ -66,18 +66,18 @@ def _model(**parts):
 )
 def test_what_the_checks_refuse_is_not_accepted(parts, values):
     model = _model(**parts)
-    acceptance = trace_acceptance(model)
+    condition = trace_condition(model)
     nominal = np.array([2.0, 2.0, 2.0])
-    assert _passes(model, nominal) and acceptance.accepts(nominal)
+    assert _passes(model, nominal) and condition.holds(nominal)
     assert not _passes(model, np.array(values))
-    assert not acceptance.accepts(np.array(values))
+    assert not condition.holds(np.array(values))
 
 
 def test_what_is_close_is_left_to_the_checks():
     # a rod: the least moment is zero, and only the checks may say that this is allowed
     model = _model(inertia=("a", "a", 0.0, 0.0, 0.0, 0.0))
     assert _passes(model, np.array([3.0, 2.0, 2.0]))
-    assert not trace_acceptance(model).accepts(np.array([3.0, 2.0, 2.0]))
+    assert not trace_condition(model).holds(np.array([3.0, 2.0, 2.0]))
 
 
 def test_a_system_says_the_same_of_wrong_values_however_often_it_is_asked():

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.angles import shorten
 from noslip.engines.interpreter import interpret
 from noslip.engines.program import trace_program
+from noslip.engines.trig_polynomials import shorten
 from noslip.spatial import rotation_about, unit
 
 #: Two ways to the same polynomial, relative to its coefficients.

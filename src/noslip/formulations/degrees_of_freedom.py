@@ -33,7 +33,7 @@ BROKEN = 1e-9
 STEP = 1e-6
 
 
-def count_freedoms(kin: Kinematics, samples: Sequence[tuple[float, Array]]) -> int:
+def count_degrees_of_freedom(kin: Kinematics, samples: Sequence[tuple[float, Array]]) -> int:
     """nv less the number of independent motions that break a row, at the most telling sample."""
     scales = np.array([row_scales(kin, t, q) for t, q in samples])
     broken = 0

@@ -1,9 +1,9 @@
-"""How native code writes numbers: one at a time, or several, one in each lane of a vector.
+"""LLVM types, constants and calls of scalar and of vector code, one number in each lane.
 
-The printer of `engines.llvm` asks :class:`Lanes` for types, constants and calls, and knows nothing
-else of the width. Wide code has elementary functions of its own (`vector_math`). Code of one lane
-takes those of the C library, but for sine and cosine: they stand in nearly every right-hand side,
-and written into it they are computed beside other operations, where a call would stand in the way.
+The printer of `engines.llvm` takes them from :class:`VectorTypes` and depends on the number of
+lanes in no other way. Vector code has elementary functions of its own (`vector_math`). Scalar code
+calls those of the C library, but for sine and cosine: they occur in nearly every right-hand side,
+and inline they are computed in parallel with other operations, which a call would prevent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from noslip.engines.lanes import TRUTH, intrinsic, literal, splat, vector_type
+from noslip.engines.ir_writer import TRUTH, intrinsic, literal, splat, vector_type
 from noslip.engines.program import Program
 from noslip.engines.vector_math.functions import BODIES, FAR_ANGLES, vector_functions
 
@@ -30,7 +30,7 @@ CALLS = frozenset({*INTRINSICS, *LIBRARY})
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class VectorTypes:
     """Numbers in a vector of so many lanes; in one lane it is a plain number."""
 
     lanes: int = 1
@@ -121,4 +121,4 @@ class Lanes:
         return f"lanes_{kind}" if self._own(kind) else f"each_{kind}"
 
 
-SCALAR = Lanes()
+SCALAR = VectorTypes()

@@ -1,7 +1,8 @@
-"""How long operations take, and the cycle from which on a sum of terms is known.
+"""Latencies of operations, and the cycle at which a sum of terms is complete.
 
-A term (ready, is_product, ...) is known from cycle ``ready`` on, but for its last product, which
-the sum takes up; of two products one is made first.
+A term (ready, is_product, ...) is available from cycle ``ready`` on. If it is a product, its last
+multiplication is not counted: the sum fuses it (multiply-add); of two products one is computed
+first.
 """
 
 from __future__ import annotations
@@ -10,28 +11,37 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-#: Cycles until a result can be used, typical of today's processors; all others take FUSED. A sum
-#: takes up a product in the same time.
+#: Latencies in cycles, typical of today's processors. All other operations have that of a fused
+#: multiply-add.
 FUSED = 4
-CYCLES = {"div": 13, "sqrt": 20, "sin": 40, "cos": 40, "tan": 50, "atan2": 60, "neg": 0, "abs": 0}
+LATENCIES = {
+    "div": 13,
+    "sqrt": 20,
+    "sin": 40,
+    "cos": 40,
+    "tan": 50,
+    "atan2": 60,
+    "neg": 0,
+    "abs": 0,
+}
 SUMS = ("add", "sub")
 
 Known = Any  # a tuple that begins with (ready, is_product)
 
 
 def end(terms: list[tuple[int, bool]]) -> int:
-    """The sooner of both ways to add terms."""
+    """Cycle at which a sum is complete by the faster of both ways to add its terms."""
     queue = sorted(terms)
     return min(end_of_chain(queue), end_of_pairs(queue))
 
 
 def end_of_two(first: Known, second: Known) -> int:
-    """Two terms are added."""
+    """Cycle at which the sum of two terms is complete."""
     return max(first[0] + FUSED * (first[1] and second[1]), second[0]) + FUSED
 
 
 def end_of_chain(terms: Sequence[Known]) -> int:
-    """Terms are added one by one, in this order."""
+    """Cycle at which a sum is complete if its terms are added one by one, in this order."""
     ready = terms[0][0] + FUSED * terms[0][1]
     for term in terms[1:]:
         ready = max(ready, term[0]) + FUSED
@@ -39,7 +49,7 @@ def end_of_chain(terms: Sequence[Known]) -> int:
 
 
 def end_of_pairs(terms: Sequence[Known]) -> int:
-    """The two terms that are known first are added first, again and again."""
+    """Cycle at which a sum is complete if the two earliest terms are always added first."""
     queue = [term[:2] for term in terms]
     while len(queue) > 1:
         heappush(queue, (end_of_two(heappop(queue), heappop(queue)), False))

@@ -1,4 +1,8 @@
-"""Which rows are solved and which speeds stay independent, and how the others follow from them."""
+"""Partition of the tree speeds into independent and dependent ones, and the dependent ones solved.
+
+A mechanism with many speeds is solved joint by joint (`elimination`) where its rows allow it, else
+all kept rows are solved together.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +24,24 @@ from noslip.kinematics.basis import (
 )
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.elimination import find_elimination
-from noslip.kinematics.footing import Footing, find_footing
 from noslip.kinematics.linear import block_solve
-from noslip.kinematics.rims import Rim
+from noslip.kinematics.rolling_base import RollingBase, find_rolling_base
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
+from noslip.kinematics.wheel_rows import WheelRows
 from noslip.model.forces import Motor
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import block_diagonal, stack
 
-#: Tree speeds up to which all rows are solved together, which finds the best speeds to write in.
+#: Tree speeds up to which all rows are solved together, which finds the best independent speeds.
 MOST_TOGETHER = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Traced:
-    """A mechanism as far as it is traced: what the choice is made from.
+class TracedMechanism:
+    """A mechanism traced as far as the partition of its speeds needs.
 
     Parameters
     ----------
@@ -71,8 +75,8 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Choice:
-    """What is solved for what.
+class SpeedPartition:
+    """Independent speeds, the kept rows, and the solution of these rows for the dependent speeds.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ class Choice:
     solved_of : the same of other traces of the contacts and rows.
     solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
     probe, samples : the rows in numbers, and configurations on the branch that is meant.
-    footing : where the mechanism rolls on its base; `solve` then gives speeds at that point.
+    rolling_base : where the mechanism rolls on its base; `solve` then gives speeds at that point.
     rates : solved row → its rate at constant v, where it is known in closed form.
     """
 
@@ -96,12 +100,14 @@ class Choice:
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
     probe: Probe
     samples: list[tuple[float, Array]]
-    footing: Footing | None = None
+    rolling_base: RollingBase | None = None
     rates: Mapping[int, ca.SX] = field(default_factory=dict)
 
 
-def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
-    """Joint by joint where there are many speeds and the rows allow it, else all rows together.
+def partition_speeds(
+    traced: TracedMechanism, independent: tuple[str, ...] | None
+) -> SpeedPartition:
+    """Independent and dependent speeds of a mechanism.
 
     Parameters
     ----------
@@ -121,35 +127,37 @@ def choose(traced: Traced, independent: tuple[str, ...] | None) -> Choice:
     _check_determined(traced, E, kept, names)
     whole = _whole_contacts(traced, kept)
     v = traced.symbols.v
-    footing = find_footing(traced.tree, list(whole.values()), v, traced.reader)
-    rims = {} if footing is None else footing.rims
-    solved, P = _solved_rows(traced.contacts, traced.rows, kept, whole, rims)
+    rolling_base = find_rolling_base(traced.tree, list(whole.values()), v, traced.reader)
+    wheels = {} if rolling_base is None else rolling_base.wheels
+    solved, P = _solved_rows(traced.contacts, traced.rows, kept, whole, wheels)
     K = ca.vertcat(ca.jacobian(solved, v), E)
-    if footing is not None:
-        K = _at_foot(K, footing, whole, v)
+    if rolling_base is not None:
+        K = _at_foot(K, rolling_base, whole, v)
     # the block form is found by structure
-    return Choice(
+    return SpeedPartition(
         kept=kept,
         redundant=redundant,
         names=names,
         E=E,
         solved=solved,
         P=P,
-        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept, whole, rims)[0],
+        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept, whole, wheels)[0],
         solve=lambda of_rows, of_eta: block_solve(K, ca.vertcat(of_rows, of_eta)),
         probe=probe,
         samples=samples,
-        footing=footing,
+        rolling_base=rolling_base,
         rates={
             k + i: rim.rate[i]
             for k, t in whole.items()
-            if (rim := rims.get(t.contact.name))
+            if (rim := wheels.get(t.contact.name))
             for i in range(3)
         },
     )
 
 
-def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choice | None:
+def _joint_by_joint(
+    traced: TracedMechanism, independent: tuple[str, ...] | None
+) -> SpeedPartition | None:
     """By elimination, if there is one; named independent speeds must be tree speeds."""
     model, speeds, rows, index = traced.model, traced.speeds, traced.rows, traced.index
     named = independent or tuple(s.name for s in model.independent_speeds)
@@ -179,7 +187,7 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
     def solved_of(contacts: tuple[ContactTrace, ...], rows: tuple[RowTrace, ...]) -> ca.SX:
         return stack([rows[k].velocity for k in kept])
 
-    return Choice(
+    return SpeedPartition(
         kept=kept,
         redundant=tuple(
             Redundancy(row=k, follows_from=tuple(rows[j].name for j in repeated[k]))
@@ -197,7 +205,7 @@ def _joint_by_joint(traced: Traced, independent: tuple[str, ...] | None) -> Choi
 
 
 def _independent_speeds(
-    traced: Traced, independent: tuple[str, ...] | None, kept: tuple[int, ...]
+    traced: TracedMechanism, independent: tuple[str, ...] | None, kept: tuple[int, ...]
 ) -> tuple[tuple[Quantity, ...], ca.SX]:
     """Quantities η and the rows E with η = E v: as asked, as the model names them, or chosen."""
     model, speeds, index = traced.model, traced.speeds, traced.index
@@ -219,7 +227,7 @@ def _independent_speeds(
     return tuple(quantities), ca.sparsify(ca.vertcat(*rows))
 
 
-def _passive(traced: Traced) -> list[int]:
+def _passive(traced: TracedMechanism) -> list[int]:
     """Speeds that no motor drives and that are not those of a base, such as a caster's."""
     driven = {force.speed for force in traced.model.forces if isinstance(force, Motor)}
     places = range(len(traced.speeds))
@@ -227,7 +235,7 @@ def _passive(traced: Traced) -> list[int]:
     return [k for k in inner if traced.speeds[k].name not in driven]
 
 
-def _whole_contacts(traced: Traced, kept: tuple[int, ...]) -> dict[int, ContactTrace]:
+def _whole_contacts(traced: TracedMechanism, kept: tuple[int, ...]) -> dict[int, ContactTrace]:
     """Where, among the kept rows, the three rows of a contact start."""
     names = [traced.rows[k].name for k in kept]
     found = {}
@@ -245,12 +253,12 @@ def _solved_rows(
     rows: tuple[RowTrace, ...],
     kept: tuple[int, ...],
     whole: Mapping[int, ContactTrace],
-    rims: Mapping[str, Rim],
+    wheels: Mapping[str, WheelRows],
 ) -> tuple[ca.SX, ca.SX]:
     """The kept rows as they are solved, and P: a contact with all three rows in a body's axes."""
     solved: list[ca.SX] = []
     blocks: list[ca.SX] = []
-    traces = {t.contact.name: t for t in contacts} | {name: r.trace for name, r in rims.items()}
+    traces = {t.contact.name: t for t in contacts} | {name: r.trace for name, r in wheels.items()}
     k = 0
     while k < len(kept):
         if k in whole:
@@ -265,18 +273,20 @@ def _solved_rows(
     return stack(solved), block_diagonal(blocks)
 
 
-def _at_foot(K: ca.SX, footing: Footing, whole: Mapping[int, ContactTrace], v: ca.SX) -> ca.SX:
+def _at_foot(
+    K: ca.SX, rolling_base: RollingBase, whole: Mapping[int, ContactTrace], v: ca.SX
+) -> ca.SX:
     """The matrix of the same rows on the speeds at the point where the mechanism rolls."""
-    moved = footing.moved_forces(ca.densify(K.T)).T
+    moved = rolling_base.moved_forces(ca.densify(K.T)).T
     for k, trace in whole.items():
-        if trace.contact.name in footing.rims:
-            velocity = footing.moved_velocity(trace.contact.name, v)
+        if trace.contact.name in rolling_base.wheels:
+            velocity = rolling_base.moved_velocity(trace.contact.name, v)
             moved[k : k + 3, :] = ca.densify(ca.jacobian(velocity, v))
     return ca.sparsify(moved)
 
 
 def _check_determined(
-    traced: Traced, E: ca.SX, kept: tuple[int, ...], names: tuple[Quantity, ...]
+    traced: TracedMechanism, E: ca.SX, kept: tuple[int, ...], names: tuple[Quantity, ...]
 ) -> None:
     """[A; E] must be square and regular at some generic configuration."""
     freedom = len(traced.speeds) - len(kept)

@@ -1,4 +1,4 @@
-"""Wheels in the axes of the body B that carries them, and the rates of their rows in closed form.
+"""Rows of wheels in the axes of the body B that carries them, with their rates in closed form.
 
 A wheel is B itself, or hangs on B, or on a body that turns on B (a fork). With n = (n·a) a + s e
 for its axis a and f = a × e, ω_F = ω + ω_r the angular velocity of what carries it, ω_r that
@@ -43,8 +43,8 @@ _ZERO3 = vector([0, 0, 0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rim:
-    """A wheel on the ground, in the axes of B.
+class WheelRows:
+    """The three rows of a wheel on the ground, in the axes of B.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Rim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Carried:
+class CarriedBody:
     """A body that turns on B, or on one that does, in the axes of B.
 
     Parameters
@@ -125,9 +125,9 @@ def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int
     return tuple(path) if fits else None
 
 
-def carried(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[int, Carried]:
+def carried_bodies(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[int, CarriedBody]:
     """What hangs on B along a path, in the axes of B."""
-    found: dict[int, Carried] = {}
+    found: dict[int, CarriedBody] = {}
     for k in path[1:]:
         node = tree.nodes[k]
         turned = found[node.parent].axes if node.parent in found else EYE3
@@ -135,7 +135,7 @@ def carried(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[int, Carr
         R_PF, _ = frame_pose(node.joint.parent_frame, reader)
         axis = ca.mtimes(turned, ca.mtimes(R_PF, joint_axis(node.joint, reader)))
         axes = ca.mtimes(turned, node.R_PD)
-        found[k] = Carried(
+        found[k] = CarriedBody(
             axes=axes,
             step=ca.mtimes(turned, node.p_PB),
             motion=ca.vertcat(axis, ca.mtimes(axes, node.H[3:6, 0])),
@@ -143,14 +143,14 @@ def carried(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[int, Carr
     return found
 
 
-def trace_rim(
+def trace_wheel(
     trace: ContactTrace,
     tree: Tree,
     path: tuple[int, ...],
-    bodies: dict[int, Carried],
+    bodies: dict[int, CarriedBody],
     v: ca.SX,
     reader: Reader,
-) -> Rim:
+) -> WheelRows:
     """A wheel at the end of a path from B, for tree speeds v."""
     contact = trace.contact
     assert isinstance(contact, Rolling)
@@ -189,7 +189,7 @@ def trace_rim(
             spin = _sense(node, contact, reader) * v[node.speeds.start]
         relative = swing + circle.velocity(spin)
         rate = cross(w_F, swing) + circle.rate(w_F, w_r, spin)
-    return Rim(
+    return WheelRows(
         trace=dataclasses.replace(
             trace,
             velocity_D=v_B + cross(w, P) + relative,

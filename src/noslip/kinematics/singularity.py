@@ -1,4 +1,4 @@
-"""Numbers that must stay away from zero while a mechanism moves."""
+"""Singularity measures: numbers that reach zero where a basis or a rolling contact is singular."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from noslip.spatial import stack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Health:
-    """A number that must stay away from zero while the mechanism moves.
+class SingularityMeasure:
+    """A number that reaches zero at a singularity, which a motion must stay away from.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class Health:
     sentence: str
 
 
-def find_health(
+def find_singularity_measures(
     symbols: Symbols,
     probe: Probe,
     pivots: list[ca.SX],
     contacts: tuple[ContactTrace, ...],
     samples: list[tuple[float, Array]],
-) -> tuple[Health, ...]:
+) -> tuple[SingularityMeasure, ...]:
     """Pivots of K that move with the configuration, and how far each wheel is from lying flat."""
     result = []
     moving = [p for p in pivots if ca.depends_on(p, ca.vertcat(symbols.q, symbols.t))]
@@ -53,7 +53,7 @@ def find_health(
         numbers = np.array([np.array(values(t, q, probe.params)).ravel() for t, q in samples])
         for value in _apart(moving, np.nanmedian(np.abs(numbers), axis=0)):
             result.append(
-                Health(
+                SingularityMeasure(
                     name="independent speeds",
                     kind="basis",
                     value=value,
@@ -66,7 +66,7 @@ def find_health(
     for trace in contacts:
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
-                Health(
+                SingularityMeasure(
                     name=trace.contact.name,
                     kind="contact",
                     value=trace.regularity,

@@ -101,7 +101,7 @@ RIMS = {
 @pytest.fixture(params=MODELS, scope="module")
 def moved(request):
     equations = ns.derive(MODELS[request.param])
-    assert set(equations.kinematics.moved.footing.rims) == RIMS[request.param]
+    assert set(equations.kinematics.at_contact.rolling_base.wheels) == RIMS[request.param]
     return equations
 
 
@@ -133,7 +133,7 @@ def test_rates_of_each_wheel(moved, rng):
     """The rate of a wheel's velocity, in the axes of the base, is that of its rows."""
     kin = moved.kinematics
     s = kin.symbols
-    for name, rim in kin.moved.footing.rims.items():
+    for name, rim in kin.at_contact.rolling_base.wheels.items():
         # the rows of the contact are its directions on that velocity
         slip = next(t.slip for t in kin.contacts if t.contact.name == name)
         rows = ca.vertcat(*slip.values())
@@ -149,10 +149,12 @@ def test_rates_of_each_wheel(moved, rng):
 
 def test_moved_tree_has_the_same_twists_and_energy(moved, rng):
     kin = moved.kinematics
-    footing = kin.moved.footing
-    tree = footing.moved_tree(kin.tree)
-    energy = kinetic_energy(tree, twists(tree, kin.moved.v))
-    f = numeric(moved, energy, moved.kinetic_energy, footing.tree_speeds(kin.moved.v), kin.v)
+    rolling_base = kin.at_contact.rolling_base
+    tree = rolling_base.moved_tree(kin.tree)
+    energy = kinetic_energy(tree, twists(tree, kin.at_contact.v))
+    f = numeric(
+        moved, energy, moved.kinetic_energy, rolling_base.tree_speeds(kin.at_contact.v), kin.v
+    )
     for state in admissible_states(moved, rng):
         one, other, speeds, expected = at(f, state)
         assert one.item() == pytest.approx(other.item(), rel=ROUNDING)
@@ -168,9 +170,11 @@ def test_solved_equations_are_those_of_the_blocks(moved, rng):
 
 def test_moved_forces_have_the_same_power(moved, rng):
     kin = moved.kinematics
-    footing = kin.moved.footing
+    rolling_base = kin.at_contact.rolling_base
     force = ca.SX(ca.DM(rng.normal(size=kin.num_speeds)))
-    f = numeric(moved, ca.dot(force, kin.v), ca.dot(footing.moved_forces(force), kin.moved.v))
+    f = numeric(
+        moved, ca.dot(force, kin.v), ca.dot(rolling_base.moved_forces(force), kin.at_contact.v)
+    )
     for state in admissible_states(moved, rng):
         one, other = at(f, state)
         assert agree(one, other)
@@ -191,11 +195,11 @@ def test_other_independent_speeds_give_the_same_motion(moved, rng):
         assert at(g, moving)[0] == pytest.approx(rates, rel=1e-9, abs=1e-9 * np.max(np.abs(rates)))
 
 
-def test_a_wheel_on_a_fork_alone_is_no_footing():
+def test_a_wheel_on_a_fork_alone_is_no_rolling_base():
     """Its contact point moves against the frame, so that nothing would be gained."""
     kin = trace(ns.load("whipple-bicycle"))
-    assert kin.moved.footing.foot == "rear_wheel"
-    assert trace(ns.load("agv")).moved is None
+    assert kin.at_contact.rolling_base.foot == "rear_wheel"
+    assert trace(ns.load("agv")).at_contact is None
 
 
 def test_three_wheels_askew_hold_a_body():
@@ -215,6 +219,6 @@ def test_three_wheels_askew_hold_a_body():
         )
         b.contact(ns.Rolling(name=f"c{k}", body=f"wheel{k}", wheel=ns.Disk(radius=0.3, axis=AXLE)))
     kin = ns.derive(b.build()).kinematics
-    assert kin.moved is not None
+    assert kin.at_contact is not None
     assert kin.S.shape == (9, 0)
     assert ns.verify(kin.model).holds

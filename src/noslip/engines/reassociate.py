@@ -1,7 +1,7 @@
-"""Sums and products of a program, grouped so that they are known sooner, by what `cycles` says.
+"""Reassociation of sums and products, so that they are complete sooner by the `latencies`.
 
-    a b + a c → a (b + c)      multipliers are busy where adders are idle
-    ((a + b) + c) + d          terms are added in the order in which they are known, or by pairs,
+    a b + a c → a (b + c)      common factors are multiplied once
+    ((a + b) + c) + d          terms are added in the order of their availability, or by pairs,
                                (a + b) + (c + d), where that is sooner
 
 Neither adds an operation.
@@ -15,7 +15,15 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
-from noslip.engines.cycles import CYCLES, FUSED, SUMS, end, end_of_chain, end_of_pairs, end_of_two
+from noslip.engines.latencies import (
+    FUSED,
+    LATENCIES,
+    SUMS,
+    end,
+    end_of_chain,
+    end_of_pairs,
+    end_of_two,
+)
 from noslip.engines.program import Operation, Program
 
 #: Terms of a sum that are searched for common factors; longer sums are left alone.
@@ -24,9 +32,9 @@ MOST_FACTORED = 100
 _Terms = list[tuple[int, tuple[int, ...]]]  # signs and factors
 
 
-def regroup(program: Program) -> Program:
-    """The same outputs, with sums and products that are known sooner."""
-    return _Regrouping(program).program()
+def reassociate(program: Program) -> Program:
+    """The same outputs, with sums and products grouped so that they are complete sooner."""
+    return _Reassociation(program).program()
 
 
 class _Term(NamedTuple):
@@ -39,7 +47,7 @@ class _Term(NamedTuple):
     sign: int
 
 
-class _Regrouping:
+class _Reassociation:
     """A program in the making, with the cycle from which on each of its values is known.
 
     A sum that is used once, in another sum, is no value of its own but terms of that one; a product
@@ -121,7 +129,7 @@ class _Regrouping:
             self.known[kind, operands] = self.given + len(self.made)
             self.made.append(Operation(kind, operands))
             if ready is None:
-                ready = max(self.ready[i] for i in operands) + CYCLES.get(kind, FUSED)
+                ready = max(self.ready[i] for i in operands) + LATENCIES.get(kind, FUSED)
             self.ready.append(ready)
         return self.known[kind, operands]
 

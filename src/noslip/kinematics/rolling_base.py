@@ -1,4 +1,4 @@
-"""A mechanism that rolls, seen from where it touches the ground: the same motion, fewer operations.
+"""Rolling base: speeds of a base at the point it rolls on, for the same motion in fewer operations.
 
 A body B on a free joint rolls on the ground, itself or on a wheel of its own, and all three rows of
 that contact are kept. Its twist is taken at the contact point C instead of its origin,
@@ -22,14 +22,20 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.kinematics.contacts import ContactTrace
-from noslip.kinematics.rims import Carried, Rim, carried, path_from_base, trace_rim
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Node, Tree, turned_inertia
+from noslip.kinematics.wheel_rows import (
+    CarriedBody,
+    WheelRows,
+    carried_bodies,
+    path_from_base,
+    trace_wheel,
+)
 from noslip.spatial import EYE3, cross
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Footing:
+class RollingBase:
     """The base B of a mechanism and the point C it rolls on.
 
     Parameters
@@ -39,15 +45,15 @@ class Footing:
     foot : contact at C.
     arm : r of (1).
     bodies : node → a fork or a wheel in the axes of B.
-    rims : contact → wheel in the axes of B.
+    wheels : contact → wheel in the axes of B.
     """
 
     base: int
     start: int
     foot: str
     arm: ca.SX
-    bodies: dict[int, Carried]
-    rims: dict[str, Rim]
+    bodies: dict[int, CarriedBody]
+    wheels: dict[str, WheelRows]
 
     def tree_speeds(self, moved: ca.SX) -> ca.SX:
         """Tree speeds, or their rates, for columns of speeds at C: v = v_C + r × ω."""
@@ -67,7 +73,7 @@ class Footing:
 
     def moved_velocity(self, contact: str, v: ca.SX) -> ca.SX:
         """Velocity of a contact's material point, in the axes of B, for speeds v at C."""
-        rim, k = self.rims[contact], self.start
+        rim, k = self.wheels[contact], self.start
         velocity = v[k + 3 : k + 6] + rim.relative
         if contact == self.foot:
             return velocity
@@ -75,8 +81,10 @@ class Footing:
 
     def seen_from_base(self, contacts: tuple[ContactTrace, ...]) -> tuple[ContactTrace, ...]:
         """The same contacts, those of B's wheels in the axes of B."""
-        rims = self.rims
-        return tuple(rims[t.contact.name].trace if t.contact.name in rims else t for t in contacts)
+        wheels = self.wheels
+        return tuple(
+            wheels[t.contact.name].trace if t.contact.name in wheels else t for t in contacts
+        )
 
     def moved_tree(self, tree: Tree) -> Tree:
         """The same tree with the origin of B at C, and forks and wheels in the axes of B."""
@@ -111,18 +119,18 @@ class Footing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Moved:
+class BasisAtContact:
     """The freedom basis S, speeds v at η and their rates at η̇ = 0, all in the speeds at C."""
 
-    footing: Footing
+    rolling_base: RollingBase
     S: ca.SX
     v: ca.SX
     vdot0: ca.SX
 
 
-def find_footing(
+def find_rolling_base(
     tree: Tree, whole: Sequence[ContactTrace], v: ca.SX, reader: Reader
-) -> Footing | None:
+) -> RollingBase | None:
     """The first body on a free joint that rolls on the ground, with all its wheels, or None.
 
     Parameters
@@ -137,19 +145,19 @@ def find_footing(
     if not feet:
         return None
     base = paths[feet[0]][0]
-    bodies: dict[int, Carried] = {}
-    rims: dict[str, Rim] = {}
+    bodies: dict[int, CarriedBody] = {}
+    wheels: dict[str, WheelRows] = {}
     for trace in whole:
         path = paths.get(trace.contact.name)
         if path is not None and path[0] == base:
-            found = carried(tree, path, reader)
-            rims[trace.contact.name] = trace_rim(trace, tree, path, found, v, reader)
+            found = carried_bodies(tree, path, reader)
+            wheels[trace.contact.name] = trace_wheel(trace, tree, path, found, v, reader)
             bodies |= found
-    return Footing(
+    return RollingBase(
         base=base,
         start=tree.nodes[base].speeds.start,
         foot=feet[0],
-        arm=rims[feet[0]].point,
+        arm=wheels[feet[0]].point,
         bodies=bodies,
-        rims=rims,
+        wheels=wheels,
     )

@@ -1,12 +1,13 @@
-"""Whether other values of parameters surely pass the checks of a model, in one evaluation.
+"""Fast checks of parameter values: a sufficient condition for the checks of a model to pass.
 
 The checks of a model walk through all its fields, which takes milliseconds. Of a model that passed
-them, other values can change signs and make expressions undefined, and nothing else. What the
-checks look at is therefore traced once. Where all of it is as it must be, the values are accepted;
-where anything is not, or is close, the checks themselves are asked: they say what is wrong, and
-have the last word.
+them, other values can change signs and make expressions undefined, and nothing else. Everything the
+checks depend on is therefore traced once as a function of the parameters. Values that meet the
+condition are accepted; for values that do not, or nearly do not, the checks themselves are run:
+they decide, and say what is wrong.
 
-`Accepted` is what a system asks; it traces when it was asked often enough for that to pay.
+`ParameterChecker` is what a system uses; it traces the condition once enough values were checked
+for that to pay.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, parse
 from noslip.model.model import Model
 from noslip.model.schema import leaves
 
-#: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are close.
+#: Directions and minors of inertia tensors below this, relative to 1 or to the trace, are too
+#: close to zero for the condition.
 CLOSE = 1e-11
-#: After so many other values of parameters it pays to trace what the model's checks look at.
+#: Number of checked values from which on it pays to trace the condition.
 OFTEN = 4
 
 
-class Accepted:
-    """Values that a model's checks found no fault with, the last of them.
+class ParameterChecker:
+    """Checks values of a model's parameters; those checked last are cached.
 
     Parameters
     ----------
@@ -47,13 +49,13 @@ class Accepted:
     def __init__(self, model: Model) -> None:
         self.model = model
         # a run asks for the same ones several times
-        self._lately: deque[tuple[float, ...]] = deque(maxlen=16)
+        self._accepted: deque[tuple[float, ...]] = deque(maxlen=16)
 
     @cached_property
-    def _acceptance(self) -> Acceptance:
-        return trace_acceptance(self.model)
+    def _condition(self) -> SufficientCondition:
+        return trace_condition(self.model)
 
-    def vector(self, values: Mapping[str, float]) -> NDArray[np.float64]:
+    def checked_vector(self, values: Mapping[str, float]) -> NDArray[np.float64]:
         """Values of all parameters in their order, checked.
 
         Raises
@@ -62,17 +64,17 @@ class Accepted:
         """
         key = tuple(values.values())
         vector = np.array(key, dtype=float)
-        if key not in self._lately:
-            is_often = len(self._lately) >= OFTEN
-            if not (is_often and self._acceptance.accepts(vector)):
+        if key not in self._accepted:
+            is_often = len(self._accepted) >= OFTEN
+            if not (is_often and self._condition.holds(vector)):
                 check_values(self.model, values)
-            self._lately.append(key)
+            self._accepted.append(key)
         return vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Acceptance:
-    """What values must meet.
+class SufficientCondition:
+    """Condition on parameter values under which the checks of the model pass.
 
     Parameters
     ----------
@@ -82,8 +84,8 @@ class Acceptance:
 
     function: ca.Function
 
-    def accepts(self, values: NDArray[np.float64]) -> bool:
-        """Whether the checks of the model surely find no fault with these values."""
+    def holds(self, values: NDArray[np.float64]) -> bool:
+        """Whether these values meet the condition."""
         sizes = np.abs(values)
         usual = (sizes >= SMALLEST) & (sizes <= LARGEST)
         if not (usual | (sizes == 0.0)).all():
@@ -92,26 +94,27 @@ class Acceptance:
         return math.isfinite(total) and positive > 0.0 and not_negative >= 0.0
 
 
-def trace_acceptance(model: Model) -> Acceptance:
-    """What other values of the parameters must meet, of a model that passes its checks."""
+def trace_condition(model: Model) -> SufficientCondition:
+    """The condition for other parameter values of a model that passes its checks."""
     params = ca.SX.sym("p", len(model.parameters))
-    looked_at = _LookedAt({p.name: params[k] for k, p in enumerate(model.parameters)})
+    checked = _CheckedTerms({p.name: params[k] for k, p in enumerate(model.parameters)})
     for path, key, part, value in leaves(model):
         if path[0] != "scenario":
             for _, text in texts_of(path, key, value):
-                looked_at.value(text)
-            looked_at.add_field((type(part), key.name), value)
+                checked.value(text)
+            checked.add_field((type(part), key.name), value)
     for body in model.bodies:
-        looked_at.add_body(body)
-    groups = (looked_at.positive, looked_at.not_negative, looked_at.finite)
+        checked.add_body(body)
+    groups = (checked.positive, checked.not_negative, checked.finite)
     positive, not_negative, finite = ([e for e in g if not e.is_constant()] for g in groups)
     least = [ca.mmin(ca.vertcat(1.0, *group)) for group in (positive, not_negative)]
     total = ca.sum1(ca.fabs(ca.vertcat(0.0, *positive, *not_negative, *finite)))
-    return Acceptance(function=ca.Function("accepted", [params], [ca.vertcat(*least, total)]))
+    outputs = ca.vertcat(*least, total)
+    return SufficientCondition(function=ca.Function("condition", [params], [outputs]))
 
 
-class _LookedAt:
-    """What the checks look at, in the symbols of the parameters."""
+class _CheckedTerms:
+    """Terms that the checks of a model test, in the symbols of its parameters."""
 
     def __init__(self, parameters: Mapping[str, ca.SX]) -> None:
         self._known = {**{name: ca.SX(x) for name, x in CONSTANTS.items()}, **parameters}
@@ -121,7 +124,7 @@ class _LookedAt:
         self.finite: list[ca.SX] = []
 
     def value(self, scalar: Any) -> ca.SX | None:
-        """A scalar, if it is made of parameters alone; every part of it that is must be finite."""
+        """A scalar that depends on parameters alone, else None; all its subterms must be finite."""
         if isinstance(scalar, str):
             if scalar not in self._values:
                 self._values[scalar] = fold(parse(scalar), self._leaf, self._call)
@@ -165,5 +168,5 @@ class _LookedAt:
             self.positive += [m - CLOSE * size ** (k + 1) for k, m in enumerate(minors)]
 
     def _values_of(self, scalars: Iterable[Any]) -> list[ca.SX]:
-        """Those of some scalars that are made of parameters alone."""
+        """Those of some scalars that depend on parameters alone."""
         return [value for value in map(self.value, scalars) if value is not None]
