@@ -16,8 +16,8 @@ import noslip as ns
 from measuring import Measure, leave
 from noslip.analysis.scenario import run_scenario
 from noslip.library import MODELS
-from noslip.show.studio.running.session import Session
-from noslip.show.studio.running.shelf import Shelf
+from noslip.studio.running.session import Session
+from noslip.studio.running.shelf import Shelf
 
 #: Values of the slider, and s of computing that a model may take.
 MOVES, TARGET = 15, 0.1

@@ -30,7 +30,7 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     import rich
 
     from noslip.library import MODELS
-    from noslip.show.studio.server import Studio
+    from noslip.studio.server import Studio
 
     # viser has lines of its own about addresses, connections and browsers that went away
     rich.get_console().quiet = True

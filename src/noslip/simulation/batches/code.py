@@ -6,7 +6,6 @@ speeds, and for any number of lanes; one lane is scalar code.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,10 +13,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.native import NativeFunction, compile_native, compile_wide
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import System
-from noslip.engines.wide import compile_wide
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.lanes import Array, TableSets
 from noslip.simulation.batches.request import BatchRequest
@@ -28,10 +26,6 @@ from noslip.simulation.input_expressions import (
     traced_entries,
 )
 from noslip.simulation.input_kinds import InputGenerator
-
-_MOTION: weakref.WeakKeyDictionary[System, dict[int, Mapping[str, Any]]] = (
-    weakref.WeakKeyDictionary()
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -175,13 +169,14 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
 
 def _motion(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
-    known = _MOTION.setdefault(system, {})
-    if lanes not in known:
+
+    def make() -> dict[str, Any]:
         programs = [system.program("rates", system.rates_expression)]
         if system.has_projection:
             programs.append(system.program("project", system.projection_expression))
-        known[lanes] = _compile(programs, lanes)
-    return dict(known[lanes])
+        return _compile(programs, lanes)
+
+    return system.cached(("motion in lanes", lanes), make)
 
 
 def _compile(programs: list[Program], lanes: int) -> dict[str, Any]:

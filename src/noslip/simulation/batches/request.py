@@ -16,8 +16,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.native import native_lanes
 from noslip.engines.system import System
-from noslip.engines.wide import native_lanes
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.simulation.batches.columns import default_columns

@@ -1,0 +1,249 @@
+"""`Driver`: a mechanism that moves in real time under the commands of a driver.
+
+The forces are those of a `Servo`, or of a `Rider` for what must be balanced. The motion is
+integrated natively in short pieces, the commands held in each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.simulation import rules
+from noslip.simulation.inputs import InputPlan, plan_inputs
+from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.request import RunRequest
+from noslip.simulation.runner import NativeResult, run_native
+from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one
+from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.starts.completion import Start
+from noslip.simulation.trajectory import Trajectory
+from noslip.studio.driving.helm import Helm
+from noslip.studio.driving.rider import make_rider
+from noslip.studio.driving.servo import AbstractRule, Servo
+
+#: Tolerance of the integration, and the longest piece of time it does at once, s.
+TOLERANCE, PIECE = 1e-8, 0.1
+#: Steps of a piece.
+MOST_STEPS = 20_000
+#: Sine of the angle between a wheel and the ground below which it has fallen over: 60° of lean.
+FALLEN = 0.5
+#: Samples of a drive that are kept; then every second one is dropped.
+KEPT = 20_000
+
+
+class Driver:
+    """Moves a system on from a start.
+
+    Parameters
+    ----------
+    system : compiled system.
+    helm : what is commanded.
+    values : (np,) parameter vector.
+    start : where it stands.
+    """
+
+    def __init__(self, system: System, helm: Helm, values: Array, start: Start) -> None:
+        self.system, self.values = system, values
+        self._begin = start
+        self._request = RunRequest(
+            system=system,
+            start_time=start.time,
+            end_time=np.inf,
+            times=np.zeros(0),
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+            max_steps=MOST_STEPS,
+            values=values,
+        )
+        self._end = start.time
+        self._here = system
+        self._step, self.t = 0.0, start.time
+        work = np.zeros(1 if system.does_work else 0)
+        self._state = np.concatenate([start.q, start.eta, start.mu, work])
+        self._take(helm, start.q, start.v)
+        self._segments: list[Segment] = []
+        self._counts = np.zeros(3, dtype=int)
+        self._result: NativeResult | None = None
+        self._record(self.t, self._state, np.zeros((1, len(system.inputs))))
+
+    @property
+    def q(self) -> Array:
+        """Coordinates now."""
+        return self._state[: len(self.system.coordinates)]
+
+    @property
+    def v(self) -> Array:
+        """Tree speeds now."""
+        here = self._here
+        inputs = self._segments[-1].inputs[-1]
+        x = self._state[: here.num_states]
+        return here.motion(self.t, x, inputs, self.values)[: len(here.speeds)]
+
+    def command(self, k: int, value: float) -> None:
+        """Set a channel, within what it can do."""
+        self.commands[k] = self.helm.channels[k].within(value)
+
+    def stop(self) -> None:
+        """Set all commands to zero but those that cannot be, such as the speed of a bicycle."""
+        for k, channel in enumerate(self.helm.channels):
+            if channel.lower <= 0.0:
+                self.commands[k] = 0.0
+
+    def change(self, helm: Helm) -> None:
+        """Go on with other channels, from the speed it has."""
+        q, v = self.q, self.v
+        self._state = self._state[: self._here.num_states]
+        self._take(helm, q, v)
+
+    def advance(self, seconds: float) -> None:
+        """Move on by so much time, at most `PIECE`.
+
+        Raises
+        ------
+        SimulationError : if the motion cannot go on.
+        """
+        self._end = self.t + min(seconds, PIECE)
+        drive(self, Place(self._here))
+        assert self._result is not None
+        if self._result.code != rules.FINISHED:
+            self._refuse(self._result)
+        self._check_upright()
+
+    def trajectory(self, since: float = -np.inf) -> Trajectory:
+        """What has been driven so far, from a time on."""
+        kept = [_cut(segment, segment.t >= since) for segment in self._segments]
+        return self._assembled([segment for segment in kept if len(segment.t)])
+
+    def piece(self) -> Trajectory:
+        """What was driven last: the last two samples."""
+        last = self._segments[-1]
+        return self._assembled([_cut(last, slice(-2, None))])
+
+    def _assembled(self, segments: list[Segment]) -> Trajectory:
+        if self._result is None or not segments:
+            raise SimulationError("nothing has been driven yet", "drive", "drive a little first")
+        return assemble(self._request, segments, self._result, self._begin, self._counts.tolist())
+
+    def _take(self, helm: Helm, q: Array, v: Array) -> None:
+        """These channels from now on; what cannot stand still is commanded to go on as it does."""
+        self.helm = helm
+        now = [float(c.row @ v) if c.least > 0 else 0.0 for c in helm.channels]
+        # to digits that a slider shows
+        held = [c.within(float(f"{x:.6g}")) for c, x in zip(helm.channels, now, strict=True)]
+        self.commands = np.array(held)
+        self._rule: AbstractRule = Servo(helm=helm, commands=self.commands)
+        if helm.balance is not None and helm.is_balanced:
+            self._rule = make_rider(helm, helm.balance, self.t, self.commands[0], q, v)
+        self._plan = self._planned(self._here)
+        if self._plan.generator is not None:
+            self._state = np.concatenate([self._state, self._plan.generator.start])
+
+    def _planned(self, system: System) -> InputPlan:
+        return plan_inputs(system, self._rule, self.values)
+
+    def run(self, place: Place, which: Indices) -> Ends | None:
+        """Run to the end of a piece, or to where the rule changes its numbers."""
+        here, plan, request, end = self._here, self._plan, self._request, self._end
+        numbers, until = self._rule.numbers(self.t, self.commands)
+        result = run_native(
+            IntegrationPlan(
+                rates=here.rates.address,
+                parameters=self.values,
+                start_time=self.t,
+                end_time=min(end, until),
+                start_state=self._state,
+                num_generator_states=plan.num_states,
+                sample_times=np.array([end] if end <= until else []),
+                base_inputs=plan.base,
+                generator=plan.address,
+                generator_parameters=np.concatenate([self.values, numbers]),
+                num_inputs=len(here.inputs),
+                project=here.projection.address if here.has_projection else 0,
+                projection_tolerance=PROJECTION_TOLERANCE,
+                health_floors=place.floors,
+                relative_tolerance=request.rtol,
+                absolute_tolerance=request.absolute(len(self._state)),
+                step=self._step,
+                max_steps=request.max_steps,
+                direct_steps=request.max_steps,
+            )
+        )
+        self._counts += np.array([result.steps, result.rejections, result.evaluations])
+        self._state, self._step, self.t = result.state.copy(), result.step, result.time
+        self._result = result
+        if len(result.times):
+            self._record(result.times[-1], result.states[-1], result.inputs[-1:])
+        is_stop = result.code == rules.FINISHED and result.time < end
+        is_singular = result.code == rules.SINGULAR
+        return end_of_one(result, self.values) if is_stop or is_singular else None
+
+    def carry(self, here: Place, there: Place, which: Indices) -> None:
+        """Go on in other independent speeds where these no longer determine the motion."""
+        if there.system is here.system:
+            return
+        self._state = carried(here.system, there.system, self._state, self.v)
+        self._here = there.system
+        self._plan = self._planned(there.system)
+
+    def _check_upright(self) -> None:
+        """Stop where what must be balanced leans too far to come back."""
+        if self.helm.balance is None:
+            return
+        here, inputs = self._here, self._segments[-1].inputs[-1]
+        x = self._state[: here.num_states]
+        margins = here.rates(self.t, x, inputs, self.values)[here.num_states :]
+        for health, margin in zip(here.health, margins, strict=True):
+            if health.kind == "contact" and margin < FALLEN:
+                raise SimulationError(
+                    f"it has fallen over: wheel '{health.name}' leans by more than 60°",
+                    f"model '{self.system.model.name}', t = {self.t:.4g} s",
+                    "start again, and ride more gently or let its balance be kept",
+                )
+
+    def _refuse(self, result: NativeResult) -> None:
+        raise SimulationError(
+            f"the drive cannot go on: {_reason(self._here, result)}",
+            f"model '{self.system.model.name}', t = {result.time:.4g} s",
+            "start it again, and drive more gently there",
+        )
+
+    def _record(self, t: float, state: Array, inputs: Array) -> None:
+        last = self._segments[-1] if self._segments else None
+        if last is None or last.system is not self._here or last.plan is not self._plan:
+            self._segments.append(
+                Segment(
+                    system=self._here,
+                    plan=self._plan,
+                    t=np.array([t]),
+                    states=state[None].copy(),
+                    inputs=inputs.copy(),
+                    crossings=np.zeros((0, 2 + len(state))),
+                )
+            )
+            return
+        keep = slice(None, None, 2 if len(last.t) >= KEPT else 1)
+        self._segments[-1] = last._replace(
+            t=np.append(last.t[keep], t),
+            states=np.vstack([last.states[keep], state]),
+            inputs=np.vstack([last.inputs[keep], inputs]),
+        )
+
+
+def _cut(segment: Segment, kept: Any) -> Segment:
+    """Some samples of a segment."""
+    return segment._replace(
+        t=segment.t[kept], states=segment.states[kept], inputs=segment.inputs[kept]
+    )
+
+
+def _reason(system: System, result: NativeResult) -> str:
+    if result.code == rules.SINGULAR:
+        return system.health[result.index].sentence
+    if result.code == rules.NON_FINITE:
+        return "the forces it would need are not finite"
+    return "the steps became too small"

@@ -1,0 +1,68 @@
+"""Where a drive begins, and where it goes on when a parameter is changed under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noslip.engines.system import Array, System
+from noslip.simulation.starts.completion import Start, complete_start
+from noslip.studio.choosing.changes import scenario_start
+from noslip.studio.choosing.choice import Choice
+from noslip.studio.driving.balance import Balance
+from noslip.studio.driving.driver import Driver
+from noslip.studio.driving.helm import Helm
+
+
+def beginning(
+    system: System, helm: Helm, values: Array, choice: Choice, start: Mapping[str, float]
+) -> Start:
+    """At rest where the scenario starts; what must be balanced, straight on at its speed there.
+
+    Parameters
+    ----------
+    system : compiled system.
+    helm : what is commanded.
+    values : (np,) parameter vector.
+    choice : what is run.
+    start : values that were chosen.
+    """
+    scenario = system.model.scenario
+    given = scenario_start(system, choice) if scenario is not None and not scenario.motion else {}
+    balance = helm.balance
+    if balance is not None:
+        rolling = complete_start(system, given, parameters=values)
+        ahead = helm.channels[0]
+        speed = ahead.within(float(ahead.row @ rolling.v)) if given else balance.fastest / 2
+        begin = {balance.wheel: speed / balance.ratio}
+    else:
+        speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
+        begin = {n: x for n, x in given.items() if n not in speeds and not n.endswith("_rate")}
+    return complete_start(system, {**begin, **start}, parameters=values)
+
+
+def standing(system: System, driver: Driver, values: Array) -> Start:
+    """Where a driver is now, as a start at other parameter values.
+
+    Parameters
+    ----------
+    system : compiled system.
+    driver : who drives.
+    values : (np,) parameter vector.
+    """
+    places = {c.name: float(x) for c, x in zip(system.coordinates, driver.q, strict=True)}
+    speeds = {s.name: float(x) for s, x in zip(system.speeds, driver.v, strict=True)}
+    free = {s.name for s in system.independent_speeds}
+    kept = {n: x for n, x in speeds.items() if n in free}
+    balance = driver.helm.balance
+    if balance is not None:
+        places = _upright(driver, balance)
+        kept |= {balance.wheel: speeds[balance.wheel]}
+    elif any(row.is_holonomic for row in system.kinematics.rows):
+        places = {}
+    return complete_start(system, {**places, **kept}, parameters=values)
+
+
+def _upright(driver: Driver, balance: Balance) -> dict[str, float]:
+    """Place, heading, lean and steering: all coordinates but those that follow from them."""
+    now = driver.piece()
+    return {c.name: float(now[c.name][-1]) for c in (*balance.ignored, *balance.coordinates)}

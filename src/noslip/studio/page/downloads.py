@@ -1,0 +1,97 @@
+"""Files that a page offers: made in memory or in a folder of our own, sent to the browser.
+
+A page never says where: it asks for a kind of file and gets bytes with a name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from pathlib import Path
+
+from noslip.analysis.audit import Audit
+from noslip.model.files import model_to_toml
+from noslip.model.model import Model
+from noslip.model.scenario import Scenario
+from noslip.show.animate import animation_html
+from noslip.show.report.report import report_html
+from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice
+from noslip.studio.running.shown import Shown
+
+#: Kind → what the page calls it.
+KINDS = {
+    "model": "Model (TOML)",
+    "data": "Data (NetCDF)",
+    "report": "Report (HTML)",
+    "animation": "Animation (HTML)",
+}
+
+
+def make_file(kind: str, shown: Shown, audit: Audit | None = None) -> tuple[str, bytes]:
+    """Name and content of a file of the run that is shown.
+
+    Parameters
+    ----------
+    kind : one of `KINDS`.
+    shown : the run.
+    audit : of the run, for its report; made if it is not given.
+    """
+    name = file_stem(shown.mechanism.model.name)
+    if kind == "model":
+        model = model_with(shown.mechanism.model, shown.choice)
+        return f"{name}.toml", model_to_toml(model).encode()
+    if kind == "data":
+        with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
+            path = Path(folder) / "run.nc"
+            shown.run.to_netcdf(path)
+            return f"{name}.nc", path.read_bytes()
+    if kind == "report":
+        page = report_html(shown.system, shown.run, command=shown.command, audit=audit)
+        return f"{name}-report.html", page.encode()
+    return f"{name}.html", animation_html(shown.system, shown.run).encode()
+
+
+def model_with(model: Model, choice: Choice) -> Model:
+    """The model with the values that were chosen, so that its scenario does what is shown.
+
+    A path is no part of a model file; of a run along one, the parameters are kept.
+    """
+    changes = choice.changes
+    parameters = tuple(
+        dataclasses.replace(p, value=changes.get(p.name, p.value)) for p in model.parameters
+    )
+    scenario = model.scenario
+    if scenario is not None:
+        task = tuple(
+            dataclasses.replace(p, value=changes.get(p.name, p.value)) for p in scenario.parameters
+        )
+        scenario = dataclasses.replace(scenario, parameters=task)
+    if choice.task in (SCENARIO, INPUTS):
+        scenario = _scenario(model, scenario, choice)
+    return dataclasses.replace(model, parameters=parameters, scenario=scenario)
+
+
+def _scenario(model: Model, scenario: Scenario | None, choice: Choice) -> Scenario:
+    """The scenario with the chosen start, inputs and duration."""
+    made = scenario if scenario is not None else Scenario(duration=DURATION)
+    known = {p.name for p in (*model.parameters, *made.parameters)}
+    given = {} if choice.task == INPUTS and made.motion else made.start
+    start = {**given, **{n: x for n, x in choice.changes.items() if n not in known}}
+    made = dataclasses.replace(made, start=start, duration=choice.duration or made.duration)
+    if choice.task == INPUTS:
+        inputs = {n: _scalar(text) for n, text in choice.inputs.items() if _scalar(text) != 0.0}
+        made = dataclasses.replace(made, inputs=inputs, motion={}, description="")
+    return made
+
+
+def _scalar(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def file_stem(name: str) -> str:
+    """A model's name as part of a file's name: letters, digits, - and _ alone."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "model"

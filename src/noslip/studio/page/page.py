@@ -1,0 +1,313 @@
+"""`Page`: one browser. Shows what its session finds, and takes what is chosen on it to the session.
+
+A thread of its own moves the picture on, 30 times a second; plots and the time bar follow at a
+slower pace. Every callback is guarded: a fault is shown on the page and nothing ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from noslip.analysis.audit import Audit
+from noslip.engines.system import System
+from noslip.errors import Fault, NoslipError
+from noslip.formulations.certificate import Certificate
+from noslip.show.scene.frames import Frames
+from noslip.show.scene.scene import Scene
+from noslip.simulation.trajectory import Trajectory
+from noslip.studio.choosing.choice import DRIVE, Choice
+from noslip.studio.choosing.controls import Controls
+from noslip.studio.page import texts
+from noslip.studio.page.bin import Bin
+from noslip.studio.page.downloads import make_file
+from noslip.studio.page.panels import Panels
+from noslip.studio.page.player import Player
+from noslip.studio.page.plotting import Plots
+from noslip.studio.page.theater import Theater
+from noslip.studio.page.wheel import Wheel
+from noslip.studio.running.mechanism import Mechanism
+from noslip.studio.running.session import Session
+from noslip.studio.running.shelf import Shelf
+from noslip.studio.running.shown import Shown, faults_of
+from noslip.studio.running.worker import Cancel, Worker
+
+#: Pictures a second, and seconds between updates of plots and the time bar.
+RATE, SLOW = 30.0, 0.15
+
+
+class Page:
+    """A browser and its session.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    shelf : models to choose from.
+    name : of the first one.
+    """
+
+    def __init__(self, client: Any, shelf: Shelf, name: str) -> None:
+        self.client, self.shelf = client, shelf
+        self.player = Player()
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self.shown: Shown | None = None
+        self.audit: Audit | None = None
+        self._certificate: Certificate | None = None
+        self._why = ""
+        self._model = ""
+        self._mechanism: Mechanism | None = None
+        self._written: tuple[Mechanism, str] | None = None
+        self._faults: tuple[Fault, ...] = ()
+        self._file_faults: tuple[Fault, ...] = ()
+        self.bin = Bin()
+        self.theater = Theater(client)
+        self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
+        self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
+        self.session = Session(shelf, name, self)
+        self.wheel = Wheel(self)
+        self.panels = Panels(self)
+        self.plots = Plots(client, self.panels.plots_tab, self.guard, self.bin)
+        client.camera.on_update(self._camera_moved)
+        self.session.start()
+        threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
+
+    def close(self) -> None:
+        """The browser is gone: end the threads."""
+        self._closed.set()
+        self.session.close()
+        self._reader.close()
+        self._writer.close()
+
+    def guard(self, work: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A callback of the page that shows what goes wrong instead of raising it."""
+
+        def guarded(event: Any) -> None:
+            # what this program sets itself comes back without a client
+            if event.client is None or self._closed.is_set():
+                return
+            try:
+                work(event)
+            except Exception as error:
+                self._failed(error)
+
+        return guarded
+
+    # what the session tells
+
+    def show_controls(self, controls: Controls, choice: Choice) -> None:
+        """Other knobs; where it is not to be driven, no wheel."""
+        self.panels.show_controls(controls, choice)
+        if choice.task != DRIVE:
+            self.wheel.leave()
+
+    def show_drive_start(self, system: System, choice: Choice, look: Scene) -> None:
+        """Take the wheel."""
+        self.wheel.take(system, choice, look)
+
+    def show_run(self, shown: Shown, ghost: Shown | None) -> None:
+        """Another run: bodies, plots, time bar, verdicts."""
+        run = shown.run
+        with self._lock:
+            now = time.monotonic()
+            is_new = self._model != shown.name
+            if self._mechanism is not shown.mechanism:
+                self._mechanism, self._certificate, self._why = shown.mechanism, None, ""
+            self.shown, self.audit = shown, None
+            if is_new:
+                self.player.jump(0.0, now)
+            self.player.take(float(run.t[0]), float(run.t[-1]), now)
+            if not self._model:
+                self.player.play(now)
+            self._model = shown.name
+            t = self.player.time(now)
+            self.theater.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
+            self.panels.set_follow(self.theater.stage.follow)
+            self.panels.show_run(shown)
+            self._show_plots(t)
+            self._show_verdicts()
+        self._reader.submit(shown)
+
+    def show_audit(self, shown: Shown, found: Audit | None) -> None:
+        """What the ground must hold."""
+        with self._lock:
+            if shown is self.shown:
+                self.audit = found
+                self._show_verdicts()
+
+    def show_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What cannot be run, above everything."""
+        self._faults = faults
+        self._show_faults()
+
+    def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What is wrong in the model file."""
+        self._file_faults = faults
+        self._show_faults()
+
+    # what the wheel tells
+
+    def show_live(self, look: Scene, film: Frames, is_due: bool) -> None:
+        """The newest picture of a drive; now and then its traces."""
+        with self._lock:
+            is_first = self._model != DRIVE
+            self._model = DRIVE
+            self.theater.drive(look, film, is_first=is_first, is_due=is_due)
+            self.panels.set_follow(self.theater.stage.follow)
+
+    def show_live_plots(self, run: Trajectory, t: float) -> None:
+        """The last seconds of a drive as curves."""
+        with self._lock:
+            self.plots.show(run, None, t)
+
+    def show_drive(self, run: Trajectory) -> None:
+        """A drive that was stopped, to be looked at like any other run."""
+        self.session.show_drive(run)
+
+    # what is done on the page
+
+    def play_or_pause(self) -> None:
+        """Go on, or stay."""
+        with self._lock:
+            now = time.monotonic()
+            if self.player.is_playing:
+                self.player.pause(now)
+            else:
+                self.player.play(now)
+            self.panels.show_playing(self.player.is_playing)
+
+    def scrub(self, t: float) -> None:
+        """Show a time and stay there."""
+        with self._lock:
+            now = time.monotonic()
+            self.player.pause(now)
+            self.player.jump(t, now)
+            self.panels.show_playing(False)
+
+    def set_follow(self, follow: bool) -> None:
+        """Let the view move with the bodies, or leave it to the hand."""
+        with self._lock:
+            self.theater.set_follow(follow)
+
+    def set_ghost(self, wanted: bool) -> None:
+        """Show the run before this one, or not."""
+        with self._lock:
+            t = self.player.time(time.monotonic())
+            self.theater.put_ghost(self.session.ghost if wanted else None, t)
+            self._show_plots(t)
+
+    def set_stage(self, name: str, value: bool) -> None:
+        """Draw traces, forces or velocities, or not."""
+        with self._lock:
+            setattr(self.theater.stage, name, value)
+            if self.theater.shown is not None:
+                t = self.player.time(time.monotonic())
+                self.theater.put(self.theater.shown, self.theater.ghost, t, is_new=False)
+
+    def look(self) -> None:
+        """Look at the whole motion, or at the bodies that are followed."""
+        with self._lock:
+            self.theater.look()
+
+    def download(self, kind: str) -> None:
+        """Make a file of the run that is shown, and send it."""
+        self._writer.submit(kind)
+
+    # inside
+
+    def _camera_moved(self, view: Any) -> None:
+        try:
+            with self._lock:
+                if not self._closed.is_set() and self.theater.has_other_shape(view):
+                    self.theater.look()
+        except Exception as error:
+            self._failed(error)
+
+    def _show_plots(self, t: float) -> None:
+        if self.shown is not None:
+            ghost = self.theater.ghost
+            self.plots.show(self.shown.run, None if ghost is None else ghost.run, t)
+
+    def _show_verdicts(self) -> None:
+        if self.shown is not None:
+            self.panels.show_verdicts(
+                texts.verdicts_html(self.shown, self.audit, self._certificate, self._why)
+            )
+
+    def _show_faults(self) -> None:
+        self.panels.show_faults(
+            texts.faults_html(
+                self._file_faults,
+                title="The file has faults; the last good model stays.",
+                kind="caution",
+            )
+            + texts.faults_html(self._faults)
+        )
+
+    def _failed(self, error: Exception) -> None:
+        self.show_faults(faults_of(error))
+
+    def _read(self, shown: Shown, cancel: Cancel) -> None:
+        """Equations and certificate, when it is quiet."""
+        cancel.wait(0.4)
+        mechanism, formulation = shown.mechanism, shown.choice.formulation
+        if self._written != (mechanism, formulation):
+            html = mechanism.equations_html(formulation)
+            cancel.check()
+            self.panels.show_equations(html)
+            self._written = (mechanism, formulation)
+        certificate, why = None, ""
+        try:
+            certificate = mechanism.certificate()
+        except NoslipError as error:
+            why = error.what
+        with self._lock:
+            if self._mechanism is mechanism:
+                self._certificate, self._why = certificate, why
+                self._show_verdicts()
+
+    def _not_read(self, error: Exception) -> None:
+        self.panels.show_equations(texts.faults_html(faults_of(error)))
+
+    def _write(self, kind: str, cancel: Cancel) -> None:
+        with self._lock:
+            shown, audit = self.shown, self.audit
+        if shown is None:
+            return
+        note = self.client.add_notification("Writing…", "", loading=True, with_close_button=False)
+        try:
+            name, content = make_file(kind, shown, audit)
+            self.client.send_file_download(name, content, save_immediately=True)
+        finally:
+            note.remove()
+
+    def _tick(self) -> None:
+        slow = 0.0
+        while not self._closed.wait(1.0 / RATE):
+            try:
+                now = time.monotonic()
+                self.bin.empty(now)
+                is_slow = now - slow >= SLOW
+                slow = now if is_slow else slow
+                if self.wheel.is_driving:
+                    self.wheel.tick(now)
+                else:
+                    self._move(now, is_slow)
+            except Exception as error:
+                self._failed(error)
+                self._closed.wait(1.0)
+
+    def _move(self, now: float, is_slow: bool) -> None:
+        with self._lock:
+            if self.theater.shown is None:
+                return
+            was_playing = self.player.is_playing
+            t = self.player.time(now)
+            self.theater.move(t)
+            if is_slow:
+                self.panels.show_time(t)
+                self.plots.move(t, now)
+            if was_playing and not self.player.is_playing:
+                self.panels.show_playing(False)

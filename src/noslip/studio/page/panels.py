@@ -1,0 +1,308 @@
+"""The panels around the picture: what to run on the left, what came out on the right.
+
+Handles of the page and nothing else; what they do is in `Page` and `Session`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from noslip.studio.choosing.choice import CONTROLLERS, PATH, SCENARIO, TASKS, WAYS, Choice
+from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
+from noslip.studio.choosing.forms import PATH_KINDS, TIMING_KINDS, TYPED
+from noslip.studio.choosing.knobs import Knob, start_values
+from noslip.studio.page import texts
+from noslip.studio.page.downloads import KINDS
+from noslip.studio.page.player import SPEEDS
+from noslip.studio.running.shown import Shown
+
+if TYPE_CHECKING:
+    from noslip.studio.page.page import Page
+
+TITLES = {TASK: "Task", PARAMETERS: "Parameters", START: "Start"}
+#: What may be drawn beside the bodies → what it is.
+STAGE = {
+    "traces": "paths of contact points and mass centers",
+    "velocities": "of the mass centers",
+    "forces": "of the ground at the contacts",
+}
+#: Places of the parts of the left panel, from the top.
+ORDER = {"set": 10.0, TASK: 20.0, "inputs": 30.0, PARAMETERS: 40.0, START: 50.0}
+
+
+class Panels:
+    """All panels of a page.
+
+    Parameters
+    ----------
+    page : whose they are.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.gui = page, page.client.gui
+        self._lock = threading.RLock()
+        self._folders: dict[str, Any] = {}
+        self._sliders: dict[str, tuple[Knob, Any]] = {}
+        self._controls: Controls | None = None
+        self.has_ghost = True
+        self._left()
+        self._right()
+        self._bar()
+
+    # the left panel: what to run
+
+    def _left(self) -> None:
+        page, gui, session = self.page, self.gui, self.page.session
+        gui.main_panel.dock_left()
+        gui.main_panel.set_width(340)
+        gui.set_panel_label("noslip studio")
+        self._faults = gui.add_html("", order=0.0, visible=False)
+        self.model = gui.add_dropdown(
+            "model", page.shelf.names, initial_value=session.name, order=1.0
+        )
+        self.model.on_update(page.guard(lambda _: session.choose_model(self.model.value)))
+        self._about = gui.add_html(texts.box("<p>Preparing the first run …</p>"), order=2.0)
+        self.task = gui.add_dropdown(
+            "task",
+            tuple(TASKS[t] for t in session.tasks()),
+            initial_value=TASKS[session.choice.task],
+            order=3.0,
+        )
+        words = {label: word for word, label in TASKS.items()}
+        self.task.on_update(
+            page.guard(lambda _: session.choose(task=words.get(self.task.value, "")))
+        )
+        with gui.add_form(None, order=ORDER["set"]) as form:
+            text = gui.add_text(
+                "set", "", hint="NAME=VALUE and Enter, as with --set; beyond a slider's range too"
+            )
+        form.on_submit(page.guard(lambda _: session.type_value(text.value)))
+
+    def show_controls(self, controls: Controls, choice: Choice) -> None:
+        """Other knobs: make what differs anew."""
+        with self._lock:
+            self.task.options = tuple(TASKS[t] for t in self.page.session.tasks())
+            self.task.value = TASKS[choice.task]
+            self._controls = controls
+            stands = self.page.session.values()
+            for group in (TASK, START, PARAMETERS):
+                self._make_group(group, controls.groups.get(group, ()), choice, stands)
+            self._make_inputs(controls, choice)
+
+    def _make_group(
+        self, group: str, knobs: tuple[Knob, ...], choice: Choice, stands: dict[str, float]
+    ) -> None:
+        self.page.bin.discard(self._folders.pop(group, None))
+        if not knobs and group != TASK:
+            return
+        page, gui, session = self.page, self.gui, self.page.session
+        self._sliders = {n: s for n, s in self._sliders.items() if s[0] not in knobs}
+        folder = gui.add_folder(TITLES[group], order=ORDER[group], expand_by_default=group != START)
+        self._folders[group] = folder
+        with folder:
+            if group == TASK:
+                self._task_choices(choice)
+            for knob in knobs:
+                self._add_slider(knob, stands.get(knob.name, knob.value))
+            if knobs:
+                button = gui.add_button("Reset", color="gray")
+                button.on_click(page.guard(lambda _: session.reset(group)))
+
+    def _add_slider(self, knob: Knob, value: float) -> None:
+        scale = knob.scale
+        slider = self.gui.add_slider(
+            knob.label,
+            min=knob.lower / scale,
+            max=knob.upper / scale,
+            step=knob.step / scale,
+            initial_value=_shown(knob, value),
+            marks=(),
+            hint=knob.description or None,
+        )
+        slider.precision = min(slider.precision + 2, 8)
+        self._sliders[knob.name] = (knob, slider)
+        session = self.page.session
+        slider.on_update(
+            self.page.guard(lambda _: session.set_value(knob.name, float(slider.value) * scale))
+        )
+
+    def _task_choices(self, choice: Choice) -> None:
+        """Formulation, path, timing, controller."""
+        page, gui, session = self.page, self.gui, self.page.session
+        way = gui.add_dropdown("formulation", tuple(WAYS), initial_value=choice.formulation)
+        way.on_update(page.guard(lambda _: session.choose(formulation=way.value)))
+        if choice.task == PATH:
+            self._form("path", PATH_KINDS, choice)
+            self._form("timing", TIMING_KINDS, choice)
+            back = gui.add_checkbox("reverse", choice.reverse)
+            back.on_update(page.guard(lambda _: session.choose(reverse=bool(back.value))))
+        model = session.mechanism.model
+        follows = model.scenario is not None and bool(model.scenario.motion)
+        if choice.task == PATH or (choice.task == SCENARIO and follows):
+            words = session.controllers(choice.task)
+            labels = {CONTROLLERS[w]: w for w in words}
+            law = gui.add_dropdown(
+                "controller",
+                tuple(labels),
+                initial_value=CONTROLLERS[
+                    choice.controller if choice.controller in words else words[0]
+                ],
+            )
+            law.on_update(
+                page.guard(lambda _: session.choose(controller=labels.get(law.value, "")))
+            )
+
+    def _form(self, family: str, kinds: tuple[str, ...], choice: Choice) -> None:
+        page, gui, session = self.page, self.gui, self.page.session
+        kind = gui.add_dropdown(family, kinds, initial_value=getattr(choice, family))
+        kind.on_update(page.guard(lambda _: session.choose(**{family: kind.value})))
+        if getattr(choice, family) == TYPED:
+            with gui.add_form(None) as form:
+                text = gui.add_text(
+                    "as text", choice.typed.get(family, ""), hint="as commands have it; then Enter"
+                )
+            form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
+
+    def _make_inputs(self, controls: Controls, choice: Choice) -> None:
+        self.page.bin.discard(self._folders.pop("inputs", None))
+        if not controls.inputs:
+            return
+        page, gui, session = self.page, self.gui, self.page.session
+        folder = gui.add_folder("Inputs", order=ORDER["inputs"])
+        self._folders["inputs"] = folder
+        with folder, gui.add_form(None) as form:
+            boxes = {}
+            for name, unit in controls.inputs:
+                boxes[name] = gui.add_text(
+                    f"{name} [{texts.unit_text(unit)}]",
+                    choice.inputs.get(name, "0"),
+                    hint="a number or an expression such as 0.1*sin(2*t); then Enter",
+                )
+
+        def submit(_: Any) -> None:
+            for name, text in boxes.items():
+                if text.value != session.choice.inputs.get(name):
+                    session.set_input(name, text.value)
+
+        form.on_submit(page.guard(submit))
+
+    def show_run(self, shown: Shown) -> None:
+        """Time bar, the model's line, and start knobs that nobody has touched."""
+        with self._lock:
+            run = shown.run
+            self._about.content = texts.about_html(shown.mechanism.model, shown)
+            self.time.max = float(run.t[-1])
+            self.time.min = float(run.t[0])
+            self.time.step = max(float(run.t[-1] - run.t[0]) / 1000, 1e-6)
+            values = start_values(shown.system, run)
+            names = self._controls.names(START) if self._controls is not None else set()
+            for name in names - set(shown.choice.changes):
+                if name in values and name in self._sliders:
+                    knob, slider = self._sliders[name]
+                    slider.value = _shown(knob, values[name])
+
+    def show_faults(self, html: str) -> None:
+        """Faults above everything; none for an empty text."""
+        self._faults.content = texts.box(html) if html else ""
+        self._faults.visible = bool(html)
+
+    # the right panel: what came out
+
+    def _right(self) -> None:
+        page, gui, session = self.page, self.gui, self.page.session
+        panel = gui.add_panel()
+        self.plots_tab = panel.add_tab("Plots")
+        with panel.add_tab("Verdicts"):
+            self._verdicts = gui.add_html(texts.box("<p>…</p>"), order=0.0)
+            friction = gui.add_number(
+                "friction", 0.0, min=0.0, max=5.0, step=0.05, order=1.0,
+                hint="coefficient of the ground, for the no-slip verdict; 0: not given",
+            )  # fmt: skip
+            friction.on_update(
+                page.guard(lambda _: session.choose(friction=float(friction.value) or None))
+            )
+        with panel.add_tab("Equations"):
+            self._equations = gui.add_html(texts.box("<p>being written …</p>"))
+        with panel.add_tab("Files"):
+            gui.add_html(texts.box("<p>The run that is shown, as a file.</p>"))
+            for kind, label in KINDS.items():
+                button = gui.add_button(label)
+                button.on_click(page.guard(partial(self._download, kind)))
+        panel.dock_right()
+        panel.set_width(390)
+
+    def _download(self, kind: str, _: Any) -> None:
+        self.page.download(kind)
+
+    def show_verdicts(self, html: str) -> None:
+        """Verdicts of the run."""
+        self._verdicts.content = html
+
+    def show_equations(self, html: str) -> None:
+        """Equations of motion as mathematics."""
+        self._equations.content = texts.box(html)
+
+    # the bar below the picture
+
+    def _bar(self) -> None:
+        page, gui = self.page, self.gui
+        panel = gui.add_panel()
+        with panel.add_tab("Playback"):
+            self.time = gui.add_slider("t [s]", 0.0, 1.0, 0.001, 0.0, marks=())
+            self.time.on_update(page.guard(lambda _: page.scrub(float(self.time.value))))
+            self.play = gui.add_button("Pause", hint="or press P")
+            self.play.on_click(page.guard(lambda _: page.play_or_pause()))
+            speed = gui.add_dropdown("speed", tuple(f"{s:g}×" for s in SPEEDS), initial_value="1×")
+            speed.on_update(page.guard(lambda _: self._set_speed(speed.value)))
+            loop = gui.add_checkbox("loop", page.player.loop)
+            loop.on_update(page.guard(lambda _: setattr(page.player, "loop", bool(loop.value))))
+        with panel.add_tab("View"):
+            self.follow = gui.add_checkbox("follow", False, hint="move with the bodies")
+            self.follow.on_update(page.guard(lambda _: page.set_follow(bool(self.follow.value))))
+            self._toggle("ghost", True, "the run before this one, in gray", self._set_ghost)
+            for name, hint in STAGE.items():
+                self._toggle(name, name == "traces", hint, partial(self._set_stage, name))
+            button = gui.add_button("Fit the view", color="gray")
+            button.on_click(page.guard(lambda _: page.look()))
+        panel.float(x=-15, y=-15, width=290)
+        key = gui.add_command("Play or pause", hotkey="P")
+        key.on_trigger(page.guard(lambda _: page.play_or_pause()))
+
+    def _toggle(self, name: str, value: bool, hint: str, act: Callable[[bool], None]) -> None:
+        box = self.gui.add_checkbox(name, value, hint=hint)
+        box.on_update(self.page.guard(lambda _: act(bool(box.value))))
+
+    def _set_stage(self, name: str, value: bool) -> None:
+        self.page.set_stage(name, value)
+
+    def _set_speed(self, label: str) -> None:
+        speeds = {f"{s:g}×": s for s in SPEEDS}
+        self.page.player.set_speed(speeds.get(label, 1.0), time.monotonic())
+
+    def _set_ghost(self, wanted: bool) -> None:
+        self.has_ghost = wanted
+        self.page.set_ghost(wanted)
+
+    def set_follow(self, follow: bool) -> None:
+        """Tick the box."""
+        self.follow.value = follow
+
+    def show_playing(self, is_playing: bool) -> None:
+        """The button says what a click does."""
+        self.play.label = "Pause" if is_playing else "Play"
+
+    def show_time(self, t: float) -> None:
+        """Move the time bar."""
+        self.time.value = min(max(t, float(self.time.min)), float(self.time.max))
+
+
+def _shown(knob: Knob, value: float) -> float:
+    """A value as its slider shows it: within its range, a tenth of a step fine."""
+    within = min(max(value, knob.lower), knob.upper)
+    digits = max(0, 1 - math.floor(math.log10(knob.step)))
+    return float(round(within, digits) / knob.scale)

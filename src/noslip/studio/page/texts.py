@@ -1,0 +1,215 @@
+"""What the page says in words: faults, verdicts, the model in a line. All text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+import numpy as np
+
+from noslip.analysis.audit import Audit
+from noslip.errors import Fault
+from noslip.formulations.certificate import Certificate
+from noslip.model.model import Model
+from noslip.show.report.elements import MARKS, Html, Verdict, code, text
+from noslip.show.report.trust import GROUND
+from noslip.show.report.values import number_text, unit_text
+from noslip.simulation.trajectory import largest_errors
+from noslip.studio.choosing.choice import DRIVE, SCENARIO
+from noslip.studio.running.runs import is_vakonomic
+from noslip.studio.running.shown import Shown
+from noslip.words import counted
+
+#: Looks of everything below; the page may be light or dark.
+STYLE = """
+<style>
+.studio { font-size: 0.85rem; line-height: 1.45; padding: 0.2rem 0.75rem 0.6rem; }
+.studio p { margin: 0.3rem 0; }
+.studio code { font-size: 0.92em; }
+.studio .dim { opacity: 0.65; }
+.studio .fault { border-left: 3px solid #d64545; padding: 0.3rem 0.6rem; margin: 0.4rem 0;
+  background: rgba(214, 69, 69, 0.08); border-radius: 0 4px 4px 0; overflow-wrap: anywhere; }
+.studio .fault b { display: block; font-weight: 600; }
+.studio .caution { border-left-color: #c98a1b; background: rgba(201, 138, 27, 0.09); }
+.studio dl { display: grid; grid-template-columns: 1.4em 1fr; margin: 0; gap: 0.45rem 0; }
+.studio dt { font-weight: 700; text-align: center; }
+.studio dd { margin: 0; }
+.studio .good { color: #2f9e44; } .studio .bad { color: #d64545; } .studio .warn { color: #c98a1b; }
+.studio .open { opacity: 0.5; }
+.studio pre { overflow-x: auto; background: rgba(128, 128, 128, 0.12); padding: 0.45rem 0.6rem;
+  border-radius: 4px; font-size: 0.9em; white-space: pre-wrap; overflow-wrap: anywhere; }
+.studio h1 { font-size: 1rem; margin: 0.4rem 0; }
+.studio h2 { font-size: 0.92rem; margin: 0.8rem 0 0.3rem; }
+.studio details { margin-top: 0.8rem; } .studio summary { cursor: pointer; font-weight: 600; }
+.studio .noslip .scroll { margin-left: 0; }
+</style>
+""".strip()
+
+#: Energy drift and residuals below these count as kept.
+DRIFT, RESIDUAL = 1e-6, 1e-9
+
+
+def box(*inside: str) -> str:
+    """Content in the studio's looks."""
+    return f'{STYLE}<div class="studio">{"".join(inside)}</div>'
+
+
+def faults_html(faults: Iterable[Fault], *, title: str = "", kind: str = "") -> str:
+    """Faults as what, where and fix; empty without any."""
+    parts = [
+        f'<div class="fault {kind}"><b>{escape(fault.what)}</b>'
+        f'<span class="dim">where</span> {escape(fault.where)}<br>'
+        f'<span class="dim">fix</span> {escape(fault.fix)}</div>'
+        for fault in faults
+    ]
+    if not parts:
+        return ""
+    head = f"<p><strong>{escape(title)}</strong></p>" if title else ""
+    return head + "".join(parts)
+
+
+def about_html(model: Model, shown: Shown | None) -> str:
+    """The model in two lines."""
+    task = ""
+    is_scenario = shown is None or shown.choice.task == SCENARIO
+    if is_scenario and model.scenario is not None and model.scenario.description:
+        task = f'<p class="dim">{escape(model.scenario.description)}</p>'
+    time = ""
+    if shown is not None:
+        run = shown.run
+        made = f", computed in {shown.compute * 1e3:.0f} ms" if shown.choice.task != DRIVE else ""
+        span = f"{counted(len(run.t), 'sample')} over {run.t[-1] - run.t[0]:.4g} s"
+        time = f'<p class="dim">{span}{made}</p>'
+    return box(f"<p>{escape(model.description or model.name)}</p>", task, time)
+
+
+def verdicts_html(
+    shown: Shown, audit: Audit | None, certificate: Certificate | None, why: str = ""
+) -> str:
+    """How the run ended, energy, residual, tracking, ground, certificate, and how to do it again.
+
+    Parameters
+    ----------
+    shown : the run.
+    audit : None before it is made, and for a model without contacts.
+    certificate : None before it is made; `why` says why there is none.
+    """
+    rows = [_verdict(v) for v in [*_of_run(shown), _of_ground(shown, audit)]]
+    rows.append(_verdict(_of_formulations(certificate, why)))
+    again = ""
+    if shown.command:
+        again = f"<p>Again on the command line:</p><pre>{escape(shown.command)}</pre>"
+    lines = ""
+    if audit is not None:
+        found = escape("\n".join(line.strip() for line in audit.text().splitlines()))
+        lines = f"<details><summary>The ground in full</summary><pre>{found}</pre></details>"
+    if certificate is not None:
+        found = escape(certificate.text())
+        lines += f"<details><summary>The certificate in full</summary><pre>{found}</pre></details>"
+    return box(f"<dl>{''.join(rows)}</dl>", lines, again)
+
+
+def _of_run(shown: Shown) -> list[Verdict]:
+    run = shown.run
+    end = f"at {number_text(float(run.t[-1]), 4)} s"
+    found = [
+        Verdict(
+            mark="good" if run.success else "bad",
+            label="Ended",
+            answer=text(end),
+            comment=text(
+                f"{run.message} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}"
+            ),
+            link="",
+        ),
+        Verdict(
+            mark="good" if run.energy_drift <= DRIFT else "bad",
+            label="Energy drift",
+            answer=text(number_text(run.energy_drift, 3)),
+            comment=text("of the energy that moved"),
+            link="",
+        ),
+        Verdict(
+            mark="good" if max(run.slip, run.gap) <= RESIDUAL else "bad",
+            label="Constraint residual",
+            answer=text(number_text(run.slip, 3)),
+            comment=text(f"m/s or rad/s; in positions {number_text(run.gap, 3)} m or rad"),
+            link="",
+        ),
+    ]
+    if run.errors and len(run.t):
+        first, *others = largest_errors(run)
+        more = "".join(
+            f"; {text(f'{number_text(e.size, 3)} {unit_text(e.unit)}')} in {code(e.name)}"
+            for e in others
+        )
+        driven = f"{run.covered()}: {run.path_errors.text()}" if run.path_errors else ""
+        found.append(
+            Verdict(
+                mark="",
+                label="Tracking error",
+                answer=text(f"{number_text(first.size, 3)} {unit_text(first.unit)}"),
+                comment=Html(f"at most, in {code(first.name)}{more}. {text(driven)}"),
+                link="",
+            )
+        )
+    return found
+
+
+def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
+    if not shown.mechanism.model.contacts:
+        return Verdict(
+            mark="open",
+            label="No slip",
+            answer=text("nothing rolls or skates"),
+            comment=text("the model has no contacts"),
+            link="",
+        )
+    if is_vakonomic(shown.choice):
+        return Verdict(
+            mark="open",
+            label="No slip",
+            answer=text("no forces of the ground"),
+            comment=text("vakonomic mechanics is another mechanics"),
+            link="",
+        )
+    if audit is None:
+        return Verdict(
+            mark="open", label="No slip", answer=text("…"), comment=text("being audited"), link=""
+        )
+    mark, words = GROUND[audit.verdict]
+    finite = audit.required[np.isfinite(audit.required)]
+    needed = "the ground's normal loads are not known"
+    if finite.size:
+        needed = f"needs a friction coefficient of {number_text(float(np.max(finite)), 3)}"
+    if audit.friction is not None:
+        needed += f"; the ground has {number_text(audit.friction, 3)}"
+    return Verdict(mark=mark, label="No slip", answer=text(words), comment=text(needed), link="")
+
+
+def _of_formulations(certificate: Certificate | None, why: str) -> Verdict:
+    if certificate is None:
+        return Verdict(
+            mark="open",
+            label="Formulations",
+            answer=text("not compared" if why else "…"),
+            comment=text(why or "being compared"),
+            link="",
+        )
+    answer = "agree" if certificate.holds else "disagree"
+    return Verdict(
+        mark="good" if certificate.holds else "bad",
+        label=f"{len(certificate.formulations)} formulations",
+        answer=text(answer),
+        comment=text(f"worst relative difference {number_text(certificate.worst, 2)}"),
+        link="",
+    )
+
+
+def _verdict(verdict: Verdict) -> str:
+    sign = MARKS.get(verdict.mark, "·")
+    return (
+        f'<dt class="{verdict.mark or "open"}">{sign}</dt><dd>{escape(verdict.label)}: '
+        f"<strong>{verdict.answer}</strong><br>"
+        f'<span class="dim">{verdict.comment}</span></dd>'
+    )

@@ -1,0 +1,156 @@
+"""`Theater`: the picture of a page: bodies, the ghost of the run before, and the camera."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noslip.show.scene.camera import camera, is_far
+from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.scene import Scene
+from noslip.show.scene.stage import Stage
+from noslip.studio.page.browser import point_camera
+from noslip.studio.running.shown import Shown
+
+#: What a stage is told to do, and the next one too.
+DRAWN = ("traces", "forces", "velocities", "follow")
+#: How much farther away one looks at what is driven than would be needed to see it.
+AWAY = 2.2
+#: Ground ahead of what is driven, s of its way.
+AHEAD = 3.0
+
+
+class Theater:
+    """What is seen of a run or a drive. Not for several threads at once.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._count = 0
+        self.stage = Stage(client.scene, prefix="/noslip0")
+        self._ghost_stage = self._new_ghost_stage()
+        self.shown: Shown | None = None
+        self.ghost: Shown | None = None
+        self._view: tuple[float, Any] = (0.0, None)
+
+    def put(self, shown: Shown, ghost: Shown | None, t: float, *, is_new: bool) -> None:
+        """Show a run at a time; one that is new is looked at as a whole, or followed if it is far.
+
+        Parameters
+        ----------
+        shown, ghost : the run, and the one before it if that is to be seen.
+        t : s.
+        is_new : whether something else was shown before.
+        """
+        if is_new or not _same_look(self.stage.scene, shown.scene):
+            self._clear()
+        if is_new:
+            self.stage.follow = is_far(shown.scene, shown.frames)
+        film = shown.frames
+        if self.stage.forces and shown.mechanism.model.contacts:
+            # forces cost more than poses, so that they are found only where they are drawn
+            film = frames(shown.system, shown.run, times=film.times, forces=True)
+        with self.client.atomic():
+            self.stage.put(shown.scene, film, nearest_picture(film, t))
+            self.put_ghost(ghost, t)
+        self.shown = shown
+        if is_new:
+            self.look()
+
+    def put_ghost(self, ghost: Shown | None, t: float) -> None:
+        """Show another run in gray, or none."""
+        self.ghost = ghost
+        if ghost is not None:
+            self._ghost_stage.put(ghost.scene, ghost.frames, nearest_picture(ghost.frames, t))
+        elif self._ghost_stage.scene is not None:
+            self._ghost_stage.remove()
+            self._ghost_stage = self._new_ghost_stage()
+
+    def move(self, t: float) -> None:
+        """Move everything to a time of the run."""
+        if self.shown is None:
+            return
+        k = nearest_picture(self.shown.frames, t)
+        if k != self.stage.index:
+            with self.client.atomic():
+                self.stage.show(k)
+                if self.ghost is not None:
+                    self._ghost_stage.show(nearest_picture(self.ghost.frames, t))
+
+    def drive(self, look: Scene, film: Frames, *, is_first: bool, is_due: bool) -> None:
+        """The newest picture of a drive; where it is due, with its traces drawn again."""
+        with self.client.atomic():
+            self.shown = None
+            if is_first:
+                self._clear()
+                self.stage.follow = True
+            before = self.stage.frames
+            if is_due or is_first:
+                fast = float(np.max(np.linalg.norm(film.velocities[-1], axis=-1), initial=0.0))
+                self.stage.put(look, film, len(film) - 1, room=AHEAD * fast)
+            else:
+                self.stage.extend(film)
+            if is_first or (before is not None and len(film) < len(before)):
+                self.look(AWAY)
+
+    def set_follow(self, follow: bool) -> None:
+        """Let the view move with the bodies, or leave it to the hand."""
+        self.stage.follow = follow
+        self.stage.show(self.stage.index)
+        self.look()
+
+    def look(self, away: float = 1.0) -> None:
+        """Look at the whole motion, or at the bodies that are followed."""
+        scene, film = self.stage.scene, self.stage.frames
+        if scene is None or film is None:
+            return
+        aspect = float(self.client.camera.aspect) or 1.5
+        found = camera(scene, film, aspect=aspect, follow=self.stage.follow)
+        position = found.look_at + away * (found.position - found.look_at)
+        self._view = (aspect, position)
+        point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
+
+    def has_other_shape(self, view: Any) -> bool:
+        """Whether the window has another shape now and nobody has moved the camera since."""
+        aspect, position = self._view
+        if position is None or not view.aspect:
+            return False
+        distance = float(np.linalg.norm(position - np.asarray(view.look_at))) or 1.0
+        is_own = float(np.linalg.norm(position - np.asarray(view.position))) < 1e-3 * distance
+        return is_own and abs(float(view.aspect) / aspect - 1.0) > 0.02
+
+    def _clear(self) -> None:
+        """Take everything away, for another model.
+
+        The next stage has another name: a browser that misses a removal would keep the old poses.
+        """
+        drawn = {name: getattr(self.stage, name) for name in DRAWN}
+        self.stage.remove()
+        self._count += 1
+        self.stage = Stage(self.client.scene, prefix=f"/noslip{self._count}", **drawn)
+        self._ghost_stage = self._new_ghost_stage()
+
+    def _new_ghost_stage(self) -> Stage:
+        """A stage below the other, so that it moves with the view that follows."""
+        return Stage(self.client.scene, prefix=f"{self.stage.prefix}/ghost", ghost=True)
+
+
+def nearest_picture(film: Frames, t: float) -> int:
+    """The picture nearest to a time."""
+    times = film.times
+    k = int(np.searchsorted(times, t))
+    if k == 0:
+        return 0
+    if k == len(times):
+        return k - 1
+    return k if times[k] - t < t - times[k - 1] else k - 1
+
+
+def _same_look(old: Scene | None, new: Scene) -> bool:
+    """Whether meshes can stay where they are."""
+    return old is not None and old.bodies == new.bodies and len(old.parts) == len(new.parts)

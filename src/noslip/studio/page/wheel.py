@@ -1,0 +1,245 @@
+"""`Wheel`: drives the mechanism of a page in real time, by keys, buttons or sliders.
+
+Arrow keys change the two main commands by a notch, and go on while they are held; the space bar
+sets all commands to zero. The same is on the page as buttons, and every command is a slider. What
+must be balanced is kept upright, or, with that turned off, ridden by the torques themselves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.show.report.values import unit_text
+from noslip.show.scene.scene import Scene
+from noslip.simulation.starts.completion import Start
+from noslip.studio.choosing.changes import split_changes
+from noslip.studio.choosing.choice import Choice
+from noslip.studio.driving.channels import make_helm
+from noslip.studio.driving.driver import Driver
+from noslip.studio.driving.film import Film
+from noslip.studio.driving.helm import PLACE, SPEED, Helm
+from noslip.studio.driving.starts import beginning, standing
+
+if TYPE_CHECKING:
+    from noslip.studio.page.page import Page
+
+#: Notches from zero to the largest command.
+NOTCHES = 10
+#: Keys → which of the two main commands they change, and by how many notches.
+KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowright": (1, -1)}
+WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
+BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
+STOP = "■"
+LOOK, GO_ON, AGAIN = "Stop and look", "Drive on", "Start again"
+BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers"
+#: Seconds of the drive that the plots show, and between drawings of traces and plots.
+WINDOW, REDRAW = 20.0, 1.0
+
+
+class Wheel:
+    """What a driver has in hand.
+
+    Parameters
+    ----------
+    page : that is driven.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._lock = threading.RLock()
+        self._folder: Any = None
+        self._button: Any = None
+        self._commands: list[Any] = []
+        self._sliders: list[Any] = []
+        self._driver: Driver | None = None
+        self._film: Film | None = None
+        self._scene: Scene | None = None
+        self._signs = (1.0, 1.0)
+        self._taken: tuple[System, Choice, Scene] | None = None
+        self._by_hand = self._has_ended = False
+        self._last = 0.0
+        self._drawn = 0.0
+        self.is_driving = False
+
+    def take(self, system: System, choice: Choice, look: Scene) -> None:
+        """Start a drive, or go on with other parameters from where it is."""
+        parameters, start = split_changes(system, choice)
+        values = system.parameters(parameters)
+        with self._lock:
+            old = self._driver
+            old = old if old is not None and old.system is system else None
+            self._by_hand = self._by_hand and old is not None
+            helm = make_helm(system, values, look.length, by_hand=self._by_hand)
+            is_new = old is None or self._has_ended or old.helm.labels != helm.labels
+            if old is None or is_new:
+                begin = beginning(system, helm, values, choice, start)
+                driver = Driver(system, helm, values, begin)
+                self._signs = _signs(system, helm, values, begin)
+            else:
+                driver = Driver(system, helm, values, standing(system, old, values))
+                driver.commands[:] = old.commands
+            self._driver, self._film, self._scene = driver, Film(system), look
+            self._taken, self._has_ended = (system, choice, look), False
+            self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
+            if is_new:
+                self._make(driver)
+
+    def leave(self) -> None:
+        """Another task: take the wheel off the page."""
+        with self._lock:
+            self._driver = self._film = None
+            self.is_driving = self._by_hand = self._has_ended = False
+            self._clear()
+
+    def press(self, key: str) -> None:
+        """A key or button: change a main command by a notch; anything else stops."""
+        with self._lock:
+            driver = self._driver
+            if driver is None:
+                return
+            if key not in KEYS:
+                driver.stop()
+            else:
+                k, notches = KEYS[key]
+                if k >= len(driver.helm.channels):
+                    return
+                largest = driver.helm.channels[k].largest
+                notch = self._signs[k] * notches * largest / NOTCHES
+                driver.command(k, float(f"{driver.commands[k] + notch:.6g}"))
+            for slider, value in zip(self._sliders, driver.commands, strict=True):
+                slider.value = float(value)
+
+    def keep_balance(self, wanted: bool) -> None:
+        """Keep it upright, or leave that to the hands."""
+        with self._lock:
+            driver, taken = self._driver, self._taken
+            if driver is None or taken is None or wanted is not self._by_hand:
+                return
+            self._by_hand = not wanted
+            length = taken[2].length
+            helm = make_helm(driver.system, driver.values, length, by_hand=self._by_hand)
+            driver.change(helm)
+            self._signs = (1.0, helm.channels[1].left)
+            self._make(driver)
+
+    def toggle(self) -> None:
+        """Stop and look at what was driven, or go on; where that is impossible, start again."""
+        with self._lock:
+            driver = self._driver
+            if driver is None:
+                return
+            if self._has_ended and self._taken is not None:
+                self.take(*self._taken)
+                self.page.show_faults(())
+                return
+            self.is_driving = not self.is_driving
+            self._last = time.monotonic()
+            self._button.label = LOOK if self.is_driving else GO_ON
+            run = None if self.is_driving else driver.trajectory(-np.inf)
+        # not under the lock: the session may be waiting for the wheel
+        if run is not None:
+            self.page.show_drive(run)
+
+    def tick(self, now: float) -> None:
+        """Move on to this time of the wall clock."""
+        with self._lock:
+            driver, film, look = self._driver, self._film, self._scene
+            if driver is None or film is None or look is None or not self.is_driving:
+                return
+            elapsed, self._last = now - self._last, now
+            ended = None
+            try:
+                driver.advance(elapsed)
+            except SimulationError as error:
+                ended = error
+                self.is_driving, self._has_ended = False, True
+                self._button.label = AGAIN
+            grown = film.add(driver.piece())
+            is_due = now - self._drawn >= REDRAW or ended is not None
+            self.page.show_live(look, grown, is_due)
+            if is_due:
+                self._drawn = now
+                self.page.show_live_plots(driver.trajectory(driver.t - WINDOW), driver.t)
+            if ended is not None:
+                raise ended
+
+    def _make(self, driver: Driver) -> None:
+        """Sliders, buttons and keys of the channels."""
+        helm = driver.helm
+        page, gui = self.page, self.page.client.gui
+        self._clear()
+        folder = gui.add_folder("Drive", order=15.0)
+        with folder:
+            for k, channel in enumerate(helm.channels):
+                slider = gui.add_slider(
+                    f"{channel.label} [{unit_text(channel.unit)}]",
+                    min=channel.lower,
+                    max=channel.largest,
+                    step=channel.largest / 100,
+                    initial_value=float(driver.commands[k]),
+                    marks=(),
+                )
+                slider.on_update(page.guard(partial(self._slide, k, slider)))
+                self._sliders.append(slider)
+            buttons = gui.add_button_group(
+                "arrow keys", (*BUTTONS, STOP), hint="or the arrow keys; space stops"
+            )
+            buttons.on_click(page.guard(lambda _: self.press(BUTTONS.get(buttons.value, "stop"))))
+            if helm.balance is not None:
+                box = gui.add_checkbox("keep balance", not helm.by_hand, hint=BALANCE)
+                box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
+            self._button = gui.add_button(AGAIN if self._has_ended else LOOK)
+            self._button.on_click(page.guard(lambda _: self.toggle()))
+        self._folder = folder
+        for key, word in WORDS.items():
+            command = gui.add_command(f"Drive: {word}", hotkey=key)
+            command.on_trigger(page.guard(partial(self._key, key)))
+            self._commands.append(command)
+        stop = gui.add_command("Drive: stop", hotkey="space")
+        stop.on_trigger(page.guard(lambda _: self.press("stop")))
+        self._commands.append(stop)
+
+    def _clear(self) -> None:
+        """Take sliders, buttons and keys off the page."""
+        self.page.bin.discard(self._folder)
+        for command in self._commands:
+            command.remove()
+        self._folder, self._commands, self._sliders = None, [], []
+
+    def _key(self, key: str, _: Any) -> None:
+        self.press(key)
+
+    def _slide(self, k: int, slider: Any, _: Any) -> None:
+        with self._lock:
+            if self._driver is not None:
+                self._driver.command(k, float(slider.value))
+
+
+def _signs(system: System, helm: Helm, values: Array, start: Start) -> tuple[float, float]:
+    """Which way the second command turns the base to the left, found by a short drive ahead."""
+    channels = helm.channels
+    if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
+        return 1.0, channels[1].left if len(channels) > 1 else 1.0
+    names = [c.name for c in system.coordinates]
+    heading = next((k for k, n in enumerate(names) if n.endswith(".angle")), None)
+    if heading is None:
+        return 1.0, 1.0
+    turns = []
+    for command in (0.0, 0.5):
+        probe = Driver(system, helm, values, start)
+        probe.command(0, 0.5 * channels[0].largest)
+        probe.command(1, command * channels[1].largest)
+        try:
+            while probe.t < start.time + 3.0:
+                probe.advance(0.1)
+        except SimulationError:
+            return 1.0, 1.0
+        turns.append(float(probe.q[heading]))
+    return 1.0, 1.0 if turns[1] >= turns[0] else -1.0

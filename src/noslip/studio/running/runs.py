@@ -1,0 +1,242 @@
+"""From a choice to a run: the model's scenario, inputs of one's own, or a path."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import NamedTuple
+
+import numpy as np
+
+from noslip.analysis.inverse import FollowMotion
+from noslip.analysis.motion import ExpressionMotion
+from noslip.analysis.scenario import run_scenario, start_on_motion
+from noslip.control.controllers.base import AbstractController
+from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.pose import PoseTracking
+from noslip.control.controllers.steered import SteeredTracking
+from noslip.control.controllers.tracking import Tracking
+from noslip.control.track import track
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.formulations.vakonomic import Vakonomic
+from noslip.model.scenario import Scenario
+from noslip.simulation.simulate import simulate
+from noslip.simulation.starts.completion import complete_start
+from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.studio.choosing.changes import scenario_start, split_changes
+from noslip.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
+from noslip.studio.choosing.forms import form_text, read_path, read_timing
+from noslip.studio.running.follower import Follower, find_follower
+from noslip.studio.running.worker import Cancel
+
+#: Tolerance of the integration.
+TOLERANCE = 1e-9
+SAMPLES = 501
+
+
+class Performed(NamedTuple):
+    """A run, and the command that makes it again; empty where there is no such command."""
+
+    run: Trajectory
+    command: str = ""
+
+
+def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
+    """Run what was chosen.
+
+    Parameters
+    ----------
+    system : compiled system.
+    source : what commands call the model.
+    choice : what to run.
+    cancel : ends the run early.
+
+    Raises
+    ------
+    Superseded : the run was cancelled.
+    NoslipError : what was chosen cannot be run.
+    """
+    check_mechanics(system, choice)
+    if choice.task == PATH:
+        found = _path(system, source, choice, cancel)
+    elif choice.task == SCENARIO:
+        found = _scenario(system, source, choice, cancel)
+    else:
+        found = _inputs(system, choice, cancel)
+    if found.run.ending is Ending.CANCELLED:
+        cancel.check()
+    return found
+
+
+def check_mechanics(system: System, choice: Choice) -> None:
+    """Refuse what vakonomic mechanics does not have: the forces that produce a motion."""
+    scenario = system.model.scenario
+    follows = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
+    if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
+        raise SimulationError(
+            "vakonomic mechanics has no inverse dynamics, so no forces are found for a motion",
+            f"formulation of model '{system.model.name}'",
+            "choose another formulation, or inputs of your own",
+        )
+
+
+def is_vakonomic(choice: Choice) -> bool:
+    """Whether the equations are those of another mechanics, without forces of the ground."""
+    return choice.formulation == Vakonomic.word
+
+
+def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
+    scenario = system.model.scenario
+    if scenario is not None and scenario.motion and choice.controller != "none":
+        return _controlled(system, scenario, choice, cancel)
+    run = run_scenario(
+        system,
+        changes=choice.changes,
+        duration=choice.duration,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    words = ["noslip", "run", source, *_settings(choice)]
+    if choice.duration is not None:
+        words += ["--duration", f"{choice.duration!r}"]
+    command = shlex.join(words) if choice.formulation == "complement" else ""
+    return Performed(run, command)
+
+
+def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> Performed:
+    """The scenario's motion, followed with feedback."""
+    numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
+    task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
+    parameters, start = split_changes(system, choice)
+    values = system.parameters(parameters)
+    motion = ExpressionMotion(
+        coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
+    )
+    follow = FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
+    on_motion = start_on_motion(system, follow, {}, values)
+    places = {c.name: float(x) for c, x in zip(system.coordinates, on_motion.q, strict=True)}
+    speeds = zip(system.independent_speeds, on_motion.eta, strict=True)
+    begin = complete_start(
+        system, {**places, **{s.name: float(e) for s, e in speeds}, **start}, parameters=values
+    )
+    run = simulate(
+        system,
+        duration=choice.duration or scenario.duration,
+        start=begin,
+        inputs=Tracking(
+            motion=motion, controller=_controller(choice), reference_start=on_motion.q, limits={}
+        ),
+        parameters=parameters,
+        samples=scenario.samples,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    return Performed(run)
+
+
+def _inputs(system: System, choice: Choice, cancel: Cancel) -> Performed:
+    scenario = system.model.scenario or Scenario(duration=DURATION)
+    parameters, start = split_changes(system, choice)
+    given = {} if scenario.motion else scenario_start(system, choice)
+    task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
+    run = simulate(
+        system,
+        duration=choice.duration or scenario.duration,
+        start={**given, **start},
+        inputs={name: _expression(text) for name, text in choice.inputs.items()},
+        parameters=parameters,
+        samples=SAMPLES,
+        stop=scenario.stop or None,
+        definitions=task | scenario.definitions,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    return Performed(run)
+
+
+def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
+    parameters, start = split_changes(system, choice)
+    follower = find_follower(system, system.parameters(parameters))
+    path_text, timing_text = (
+        form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
+        for family in ("path", "timing")
+    )
+    run = track(
+        system,
+        read_path(path_text),
+        timing=read_timing(timing_text),
+        point=follower.point,
+        direction=follower.direction,
+        reverse=choice.reverse,
+        steering=follower.steering,
+        wheelbase=follower.wheelbase,
+        controller=_controller(choice, follower) if choice.controller != "none" else None,
+        start=start,
+        parameters=parameters,
+        duration=choice.duration,
+        samples=SAMPLES,
+        rtol=TOLERANCE,
+        atol=TOLERANCE,
+        cancel=cancel,
+        on_failure="return",
+    )
+    command = ""
+    if choice.controller != "steered" and choice.formulation == "complement":
+        command = _track_command(source, choice, follower, path_text, timing_text)
+    return Performed(run, command)
+
+
+def _track_command(
+    source: str, choice: Choice, follower: Follower, path_text: str, timing_text: str
+) -> str:
+    words = ["noslip", "track", source, "--path", path_text, "--timing", timing_text]
+    words += [f"--point={','.join(f'{x!r}' for x in follower.point)}"]
+    words += [f"--direction={','.join(f'{x!r}' for x in follower.direction)}"]
+    if follower.steering:
+        words += ["--steering", follower.steering, "--wheelbase", f"{follower.wheelbase!r}"]
+    if choice.reverse:
+        words.append("--reverse")
+    if choice.controller != "none":
+        words += ["--controller", choice.controller]
+    if choice.duration is not None:
+        words += ["--duration", f"{choice.duration!r}"]
+    return shlex.join([*words, *_settings(choice)])
+
+
+def _settings(choice: Choice) -> list[str]:
+    """--set NAME=VALUE for everything that was changed."""
+    return [word for n, x in choice.changes.items() for word in ("--set", f"{n}={x!r}")]
+
+
+def _controller(choice: Choice, follower: Follower | None = None) -> AbstractController:
+    if choice.controller == "computed-torque":
+        return ComputedTorque(kp=4.0, kd=4.0)
+    if choice.controller == "pose" and follower is not None:
+        return PoseTracking()
+    if choice.controller == "steered" and follower is not None and follower.steering:
+        return SteeredTracking(
+            steering=follower.steering,
+            wheelbase=follower.wheelbase,
+            point=follower.point,
+            direction=follower.direction,
+        )
+    raise SimulationError(
+        f"controller '{choice.controller}' does not suit this task",
+        "controller",
+        "pose and steered tracking follow paths, the latter with a vehicle that steers",
+    )
+
+
+def _expression(text: str) -> float | str:
+    """A number where the text is one: nothing is then compiled."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,102 @@
+"""Values of parameters that are accepted in one evaluation, against the checks of the model."""
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.engines.parameters import check_values, trace_condition
+from noslip.errors import ModelError
+from noslip.model.schema import leaves
+
+
+def _passes(model, values):
+    names = [p.name for p in model.parameters]
+    try:
+        check_values(model, dict(zip(names, values.tolist(), strict=True)))
+    except ModelError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["rolling-disk", "agv", "manipulator-6r", "lhd"])
+def test_accepted_values_are_those_that_pass_the_checks(name):
+    model = ns.load(name)
+    condition, rng = trace_condition(model), np.random.default_rng(7)
+    nominal = np.array([p.value for p in model.parameters])
+    assert condition.holds(nominal)
+    factors = np.array([-1.0, 0.0, 1e-60, 1e60, 0.5, 1.5, 30.0])
+    outcomes = set()
+    for _ in range(60):
+        is_changed = rng.random(nominal.size) < min(0.2, 2.0 / nominal.size)
+        values = nominal * np.where(is_changed, rng.choice(factors, nominal.size), 1.0)
+        passes = _passes(model, values)
+        # no model here is close to what is refused, so that both always agree
+        assert condition.holds(values) == passes
+        outcomes.add(passes)
+    assert outcomes == {True, False}
+
+
+def _model(**parts):
+    b = ns.ModelBuilder("block", gravity=(0.0, 0.0, -9.81))
+    for parameter in ("a", "b", "c"):
+        b.parameter(parameter, 2.0, "1")
+    given = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0), "center_of_mass": (0.0, 0.0, 0.0), **parts}
+    b.body("block", **given)
+    b.joint("hinge", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="block")
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("parts", "values"),
+    [
+        ({"mass": "a - 1"}, (0.5, 2.0, 2.0)),
+        ({"inertia": ("a", "b", "c")}, (2.0, -1.0, 2.0)),
+        ({"inertia": (3.0, 3.0, 3.0, "a", 0.0, "b")}, (2.0, 2.5, 2.0)),
+        ({"center_of_mass": ("1/(a - b + c)", 0.0, 0.0)}, (1.0, 2.0, 1.0)),
+        ({"center_of_mass": ("sqrt(a - 1)", 0.0, 0.0)}, (0.0, 2.0, 2.0)),
+        # undefined inside although the whole has a value
+        ({"center_of_mass": ("0*log(a)", 0.0, 0.0)}, (0.0, 2.0, 2.0)),
+        ({"center_of_mass": ("atan(1/a)", 0.0, 0.0)}, (0.0, 2.0, 2.0)),
+        ({"center_of_mass": ("a/a", 0.0, 0.0)}, (0.0, 2.0, 2.0)),
+        ({}, (np.nan, 2.0, 2.0)),
+        ({}, (2.0, np.inf, 2.0)),
+        ({}, (2.0, 2.0, 1e-80)),
+    ],
+)
+def test_what_the_checks_refuse_is_not_accepted(parts, values):
+    model = _model(**parts)
+    condition = trace_condition(model)
+    nominal = np.array([2.0, 2.0, 2.0])
+    assert _passes(model, nominal) and condition.holds(nominal)
+    assert not _passes(model, np.array(values))
+    assert not condition.holds(np.array(values))
+
+
+def test_what_is_close_is_left_to_the_checks():
+    # a rod: the least moment is zero, and only the checks may say that this is allowed
+    model = _model(inertia=("a", "a", 0.0, 0.0, 0.0, 0.0))
+    assert _passes(model, np.array([3.0, 2.0, 2.0]))
+    assert not trace_condition(model).holds(np.array([3.0, 2.0, 2.0]))
+
+
+def test_a_system_says_the_same_of_wrong_values_however_often_it_is_asked():
+    system = ns.compile(ns.derive(ns.load("rolling-disk")))
+    messages = []
+    for k in range(12):
+        system.parameters({"m": 2.0 + 0.1 * k})
+        with pytest.raises(ModelError) as error:
+            system.parameters({"m": -1.0 - k})
+        messages.append(str(error.value).replace(f"mass {-1 - k}", "mass m"))
+    assert len(set(messages)) == 1 and "expected 0 or more" in messages[0]
+    assert system.parameters({"m": 7.0})[[p.name for p in system.model.parameters].index("m")] == 7
+
+
+def test_every_kind_of_field_that_has_a_sign_is_looked_at():
+    # a wheel's radius below zero is refused after many good ones, too
+    system = ns.compile(ns.derive(ns.load("agv")))
+    wheels = {v for path, key, _, v in leaves(system.model) if key.name == "radius"}
+    assert any("r" in str(v) for v in wheels)
+    for k in range(8):
+        system.parameters({"r": 0.05 + 0.001 * k})
+    with pytest.raises(ModelError, match="radius"):
+        system.parameters({"r": -0.05})

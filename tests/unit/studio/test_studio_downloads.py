@@ -1,0 +1,100 @@
+"""Files of the studio: what they hold is what is shown."""
+
+import io
+
+import numpy as np
+import pytest
+from studio_record import show
+
+import noslip as ns
+from noslip.analysis.scenario import run_scenario
+from noslip.model.files import parse_model
+from noslip.studio.choosing.choice import INPUTS, PATH
+from noslip.studio.page.downloads import KINDS, file_stem, make_file
+from noslip.studio.running.shelf import Shelf
+
+
+@pytest.fixture(scope="module")
+def shelf():
+    return Shelf()
+
+
+def run_of(text):
+    model, _ = parse_model(text)
+    return model, run_scenario(ns.compile(ns.derive(model)))
+
+
+def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
+    record = show(
+        shelf,
+        "chaplygin-sleigh",
+        lambda s: s.set_value("m", 3.0),
+        lambda s: s.set_value("sleigh.rate", 2.0),
+        lambda s: s.set_value("duration", 4.0),
+    )
+    name, content = make_file("model", record.shown)
+    assert name == "chaplygin-sleigh.toml"
+    model, run = run_of(content.decode())
+    assert model.parameter_values()["m"] == 3.0
+    shown = record.shown.run
+    assert np.array_equal(run.t, shown.t)
+    assert np.allclose(run.q, shown.q, atol=1e-12)
+
+
+def test_numbers_of_the_task_are_in_the_model_too(shelf):
+    record = show(shelf, "agv", lambda s: s.set_value("R", 1.4))
+    _, run = run_of(make_file("model", record.shown)[1].decode())
+    assert np.allclose(run.q, record.shown.run.q, atol=1e-9)
+
+
+def test_inputs_of_ones_own_are_in_the_model_too(shelf):
+    record = show(
+        shelf,
+        "agv",
+        lambda s: s.choose(task=INPUTS),
+        lambda s: s.set_input("torque1", "0.02*sin(t)"),
+        lambda s: s.set_value("duration", 5.0),
+    )
+    model, run = run_of(make_file("model", record.shown)[1].decode())
+    assert model.scenario.inputs == {"torque1": "0.02*sin(t)"}
+    assert not model.scenario.motion
+    shown = record.shown.run
+    assert run.q[-1] == pytest.approx(shown.q[-1], abs=1e-8)
+
+
+def test_data_are_the_samples_shown(shelf):
+    import xarray
+
+    record = show(shelf, "knife-edge", lambda s: s.set_value("m", 2.0))
+    name, content = make_file("data", record.shown)
+    assert name == "knife-edge.nc"
+    with xarray.open_dataset(io.BytesIO(content), engine="h5netcdf") as read:
+        assert np.array_equal(read["skate.x"].values, record.shown.run["skate.x"])
+        assert read["skate.x"].attrs["units"] == "m"
+        assert "m = 2" in read.attrs["parameters"]
+
+
+def test_report_and_animation_are_pages_that_need_nothing(shelf):
+    record = show(shelf, "knife-edge")
+    for kind in ("report", "animation"):
+        name, content = make_file(kind, record.shown)
+        text = content.decode()
+        assert name.startswith("knife-edge") and name.endswith(".html")
+        assert "<html" in text[:500].lower()
+        assert 'src="http' not in text
+    report = make_file("report", record.shown)[1].decode()
+    assert "noslip run knife-edge" in report
+
+
+@pytest.mark.parametrize("task", [PATH])
+def test_every_kind_of_file_can_be_made_of_every_task(shelf, task):
+    record = show(shelf, "knife-edge", lambda s: s.choose(task=task))
+    for kind in KINDS:
+        name, content = make_file(kind, record.shown)
+        assert content, name
+
+
+def test_names_of_files_hold_nothing_odd():
+    assert file_stem("../../etc/pass wd") == "etc-pass-wd"
+    assert file_stem("agv") == "agv"
+    assert file_stem("…") == "model"

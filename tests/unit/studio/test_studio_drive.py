@@ -1,0 +1,171 @@
+"""Driving: commands are reached, the motion is the one a simulation gives, no wheel slips."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.library import MODELS
+from noslip.show.scene.frames import frames as make_frames
+from noslip.show.scene.scene import scene
+from noslip.simulation.starts.completion import complete_start
+from noslip.studio.driving.channels import make_helm
+from noslip.studio.driving.driver import Driver
+from noslip.studio.driving.film import Film
+from noslip.studio.driving.helm import FORCE, PLACE, SPEED
+from noslip.studio.driving.servo import Servo
+
+VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
+ARMS = ("manipulator-2r", "manipulator-6r")
+
+
+def driver_of(name, start=None, **parameters):
+    system = ns.compile(ns.derive(ns.load(name)))
+    values = system.parameters(parameters)
+    helm = make_helm(system, values, scene(system.model).length)
+    return Driver(system, helm, values, complete_start(system, start or {}, parameters=values))
+
+
+def drive(driver, seconds, piece=1 / 30):
+    end = driver.t + seconds
+    while driver.t < end - 1e-9:
+        driver.advance(min(piece, end - driver.t))
+
+
+def reached(driver):
+    """Where each channel is."""
+    return [
+        driver.q[c.coordinate] if c.kind == PLACE else float(c.row @ driver.v)
+        for c in driver.helm.channels
+        if c.kind != FORCE
+    ]
+
+
+@pytest.mark.parametrize("name", VEHICLES + ARMS)
+def test_commands_are_reached_without_slip(name):
+    driver = driver_of(name)
+    for k, channel in enumerate(driver.helm.channels):
+        driver.command(k, 0.4 * channel.largest)
+    drive(driver, 8.0)
+    assert np.allclose(reached(driver), driver.commands, atol=1e-5)
+    run = driver.trajectory()
+    assert run.slip < 1e-12
+    assert run.energy_drift < 1e-6
+
+
+def test_channels_are_what_a_driver_wants():
+    labels = {
+        name: [(c.label, c.kind) for c in driver_of(name).helm.channels]
+        for name in ("agv", "tractor-trailer", "lhd", "lhd-noslip")
+    }
+    assert labels["agv"] == [("speed", SPEED), ("turning", SPEED)]
+    assert labels["tractor-trailer"] == [("speed", SPEED), ("steer.angle", PLACE)]
+    assert labels["lhd"] == labels["lhd-noslip"] == [("speed", SPEED), ("waist.angle", PLACE)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_with_inputs_can_be_driven(name):
+    if not ns.load(name).inputs:
+        with pytest.raises(ns.SimulationError, match="no inputs") as caught:
+            driver_of(name)
+        assert caught.value.fix
+        return
+    driver = driver_of(name)
+    assert driver.helm.channels
+    driver.command(0, driver.helm.channels[0].largest / 20)
+    drive(driver, 0.3)
+    assert np.all(np.isfinite(driver.q))
+    assert driver.t == pytest.approx(0.3)
+
+
+def test_pieces_give_the_motion_of_one_simulation():
+    driver = driver_of("agv")
+    driver.command(0, 0.2)
+    driver.command(1, 0.3)
+    drive(driver, 3.0)
+    # the same law in one run of `simulate`
+    system = driver.system
+    own = ns.simulate(
+        system,
+        duration=3.0,
+        inputs=Servo(helm=driver.helm, commands=driver.commands),
+        rtol=1e-11,
+        atol=1e-11,
+        samples=2,
+    )
+    assert np.allclose(driver.q, own.q[-1], atol=1e-6)
+    assert np.allclose(driver.v, own.v[-1], atol=1e-6)
+
+
+def test_the_vehicle_drives_a_circle_of_speed_over_turning_rate():
+    driver = driver_of("agv")
+    driver.command(0, 0.25)
+    driver.command(1, 0.5)
+    drive(driver, 4.0)  # until both are reached
+    a = ns.load("agv").parameter_values()["a"]
+    points = []
+    for _ in range(60):
+        drive(driver, 0.2)
+        x, y, angle = driver.q[:3]
+        # the middle of the driven axle, a behind the mass center along −j
+        points.append((x + a * math.sin(angle), y - a * math.cos(angle)))
+    points = np.array(points)
+    center = np.linalg.lstsq(
+        np.column_stack([2 * points, np.ones(len(points))]), np.sum(points**2, axis=1), rcond=None
+    )[0][:2]
+    radii = np.linalg.norm(points - center, axis=1)
+    assert np.allclose(radii, 0.25 / 0.5, atol=1e-6)
+
+
+def test_the_trailer_settles_at_its_steady_angle():
+    driver = driver_of("tractor-trailer")
+    p = ns.load("tractor-trailer").parameter_values()
+    driver.command(0, 3.0)
+    driver.command(1, 0.3)
+    drive(driver, 40.0, piece=0.1)
+    # about the center of turning: R to the tractor's axle, then the hitch, then the trailer's axle
+    R = p["l1"] / math.tan(0.3)
+    hitch = math.hypot(R, p["c"])
+    steady = -(math.atan2(p["c"], R) + math.asin(p["l2"] / hitch))
+    hinge = [c.name for c in driver.system.coordinates].index("hinge.angle")
+    assert driver.q[hinge] == pytest.approx(steady, abs=1e-5)
+
+
+def test_commands_stay_within_what_a_channel_can_do():
+    driver = driver_of("agv")
+    driver.command(0, 1e9)
+    assert driver.commands[0] == driver.helm.channels[0].largest
+    driver.command(0, -1e9)
+    assert driver.commands[0] == -driver.helm.channels[0].largest
+
+
+def test_a_drive_is_a_trajectory_with_everything():
+    driver = driver_of("tractor-trailer")
+    driver.command(0, 2.0)
+    drive(driver, 2.0)
+    run = driver.trajectory()
+    assert run.t[0] == 0.0
+    assert run.t[-1] == pytest.approx(2.0)
+    assert run["tractor.x"][-1] == pytest.approx(driver.q[0])
+    assert run["F_u2"].max() > 0
+    late = driver.trajectory(since=1.0)
+    assert late.t[0] >= 1.0
+    assert len(driver.piece().t) == 2
+
+
+def test_a_film_grows_and_drawn_wheels_roll_on():
+    driver = driver_of("tractor-trailer")
+    driver.command(0, 2.0)
+    film = Film(driver.system)
+    for _ in range(60):
+        driver.advance(1 / 30)
+        frames = film.add(driver.piece())
+    assert len(frames) == 61
+    # the same pictures as a film of the whole drive has
+    whole = make_frames(driver.system, driver.trajectory(), times=frames.times)
+    assert np.allclose(frames.positions, whole.positions, atol=1e-9)
+    assert np.allclose(np.abs(np.sum(frames.quaternions * whole.quaternions, axis=-1)), 1.0)
+    assert frames.rolled
+    for name, angle in frames.rolled.items():
+        assert np.allclose(angle, whole.rolled[name], atol=1e-6)
