@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.both_ways import BodyMotion, inverse_dynamics
+from noslip.analysis.instant_kinematics import BodyMotion, inverse_dynamics
 from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.motion import AbstractMotion
 from noslip.engines.native import compile_expression
