@@ -123,8 +123,14 @@ def check_file(target: Path) -> str:
         )
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'",
+            str(target),
+            "make it first, or correct the path",
         )
+    if kind == ".html":
+        from noslip.show.scene.recording import check_viser
+
+        check_viser("an animation as a page", str(target), "animation")
     if kind == ".mp4":
         from noslip.show.scene.movie import find_ffmpeg
 
