@@ -125,7 +125,7 @@ def check_file(target: Path) -> str:
         raise SimulationError(
             f"there is no folder '{target.parent}'",
             str(target),
-            "make it first, or correct the path",
+            "make it, or correct the path",
         )
     if kind == ".html":
         from noslip.show.scene.recording import check_viser

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip.formulations.certificate import TOLERANCE
-from noslip.show.plots.units import axis_label
 from noslip.show.report.elements import (
     Html,
     code,
@@ -18,12 +17,15 @@ from noslip.show.report.elements import (
     folded,
     heading,
     joined,
+    number,
     paragraph,
+    quantity,
     remark,
     table,
     text,
+    unit,
 )
-from noslip.show.report.values import number, quantity, unit
+from noslip.show.units import axis_label
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -152,7 +154,7 @@ def certificate_html(certificate: Certificate) -> str:
     compared = paragraph(text(", ".join(certificate.formulations)))
     other = paragraph(text("Vakonomic mechanics coincides: the constraints are integrable."))
     if not certificate.vakonomic <= TOLERANCE:
-        said = text("Vakonomic mechanics is another mechanics: its accelerations differ by ")
+        said = text("Vakonomic mechanics is a different theory: its accelerations differ by ")
         other = paragraph(said, number(certificate.vakonomic, 2))
     return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks, other)
 

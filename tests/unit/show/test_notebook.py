@@ -177,7 +177,7 @@ def test_a_certificate_shows_every_check():
     worst, *differences, vakonomic = shown
     assert worst == certificate.worst and vakonomic == certificate.vakonomic
     assert differences == [f.disagreement for f in certificate.findings]
-    assert "Vakonomic mechanics is another mechanics" in words(root)
+    assert "Vakonomic mechanics is a different theory" in words(root)
 
 
 def test_a_certificate_that_fails_says_so():

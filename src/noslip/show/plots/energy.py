@@ -7,7 +7,7 @@ import numpy as np
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.histories import unit_of
-from noslip.show.plots.units import quantity_of
+from noslip.show.units import quantity_of
 from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from noslip.model.joints import Joint
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
-from noslip.show.plots.units import quantity_of
+from noslip.show.units import quantity_of
 from noslip.simulation.trajectory import Trajectory
 
 #: Curves smaller than this part of the largest one of their unit get a panel of their own.

@@ -44,8 +44,8 @@ from noslip.show.plots.style import (
     width_of,
     write,
 )
-from noslip.show.plots.units import axis_label
 from noslip.show.scene.geometry import placed
+from noslip.show.units import axis_label
 from noslip.simulation.trajectory import Trajectory
 
 #: Outlines at most, and the part of the picture below which they are too small to be seen.

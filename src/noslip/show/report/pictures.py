@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from noslip.show.report.elements import Html, Part, figure, joined, paragraph, text
+from noslip.show.report.elements import Html, Part, figure, joined, number_text, paragraph, text
 from noslip.show.report.subject import Subject, Tell
-from noslip.show.report.values import number_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
