@@ -19,11 +19,10 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.engines import llvm
-from noslip.engines.native import CALL_ROWS
+from noslip.engines.llvm import print_llvm
+from noslip.engines.machine_code import machine_code
+from noslip.engines.native import CALL_ROWS, compile_wide, pack
 from noslip.engines.program import Program
-from noslip.engines.vector_types import VectorTypes
-from noslip.engines.wide import compile_wide, pack
 from noslip.simulation.batches.arrays import empty_results
 from noslip.simulation.batches.code import compile_batch
 from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
@@ -176,7 +175,7 @@ def rates_calls(
 
 def num_flops(program: Program) -> int:
     """Arithmetic of one evaluation in wide code, a fused operation as two."""
-    text = llvm.print_llvm([program], VectorTypes(LANES))
+    text = print_llvm([program], LANES)
     bodies: dict[str, int] = {}
     for head, body in re.findall(r"^define [^@]*@(\w+)\(.*?\{$(.*?)^\}", text, re.M | re.S):
         single = len(re.findall(r"= f(?:add|sub|mul|div) ", body))
@@ -204,8 +203,7 @@ def peak_flops(lanes: int = LANES, chains: int = 12) -> float:
         lines.append(f"  store {vector} %t{k}, ptr %o{k}")
     lines.append("  ret void\n}")
     lines.append(f"declare {vector} @llvm.fma.v{lanes}f64({vector}, {vector}, {vector})\n")
-    llvm.host()
-    engine = llvm.machine_code("\n".join(lines))
+    engine = machine_code("\n".join(lines))
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
         engine.get_function_address("peak")
     )

@@ -18,7 +18,7 @@ import casadi_c
 import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.engines.interpreter import interpret
-from noslip.engines.llvm import compile_native
+from noslip.engines.native import compile_native
 from noslip.formulations.base import check_inertia
 
 REPETITIONS = 25

@@ -4,7 +4,7 @@ Measured here: the clock, by a chain of whole-number operations that take one cy
 by independent fused multiplications and additions; and the time of a right-hand side. Counted:
 operations of the program as it is compiled, instructions of its machine code (straight-line code
 runs each once; those inside the C library's functions are not counted), and the longest chain of
-operations that wait for each other, by `noslip.engines.latencies`. The share of the limit takes an
+operations that wait for each other, by `noslip.engines.optimize`. The share of the limit takes an
 operation as one of the two in a fused one.
 """
 
@@ -19,10 +19,11 @@ import numpy as np
 import noslip as ns
 from batch import peak_flops
 from measuring import Measure, leave, shortest
-from noslip.engines import llvm
 from noslip.engines.interpreter import interpret_rows
-from noslip.engines.latencies import FUSED, LATENCIES
+from noslip.engines.llvm import print_llvm
+from noslip.engines.machine_code import machine_code, optimized_module
 from noslip.engines.native import CALL_ROWS
+from noslip.engines.optimize import FUSED, LATENCIES, optimize
 from noslip.engines.program import Program
 from right_hand_side import NUM_ROWS, generic_rows, loop_call
 
@@ -42,8 +43,7 @@ def clock_rate() -> float:
         lines.append(f"  %x{k + 1} = {kind}, %x{k}")
     lines += ["  %next = add i64 %i, 1", "  %more = icmp slt i64 %next, %n"]
     lines += [f"  br i1 %more, label %rows, label %done\ndone:\n  ret i64 %x{CHAIN}\n}}\n"]
-    llvm.host()
-    engine = llvm.machine_code("\n".join(lines))
+    engine = machine_code("\n".join(lines))
     function = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(engine.get_function_address("chain"))
     seconds = shortest({"chain": lambda: function(TIMES, 3, 5)}, rounds=ROUNDS)
     return CHAIN * TIMES / seconds["chain"]
@@ -51,7 +51,7 @@ def clock_rate() -> float:
 
 def instructions(program: Program) -> Counter[str]:
     """Machine instructions of one evaluation by their names, as the engine compiles it."""
-    module, machine = llvm.combined(llvm.print_llvm([program]))
+    module, machine = optimized_module(print_llvm([program]))
     text = machine.emit_assembly(module)
     counts: Counter[str] = Counter()
     for name, body in re.findall(r"^(program0\w*):(.*?)^\.Lfunc_end", text, re.M | re.S):
@@ -74,7 +74,7 @@ def measure_model(
 ) -> tuple[list[Measure], dict[str, float], float]:
     """Measures, seconds of a row, and how far native code is from the interpreter."""
     system = ns.compile(ns.derive(ns.load(name)))
-    program = llvm.arranged(system.program("rates", system.rates_expression))
+    program = optimize(system.program("rates", system.rates_expression))
     rows = generic_rows(system)
     out = np.zeros((NUM_ROWS, program.output_size))
     call = loop_call(CALL_ROWS(system.rates.rows_address), rows, out)

@@ -21,8 +21,7 @@ import numpy as np
 from noslip.analysis.both_ways import BodyMotion, inverse_dynamics
 from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.motion import AbstractMotion
-from noslip.engines.llvm import compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.native import compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
@@ -228,12 +227,8 @@ def _states(
     on_motion = {system.coordinates[k].name: float(x) for k, x in zip(trace.at, y, strict=True)}
     begin = complete_start(system, {**on_motion, **start}, time=span[0], parameters=values)
     t, states, *params = arguments
-    program = trace_program(
-        "motion",
-        (t, states, ca.SX(0, 1), ca.vertcat(*params)),
-        ca.densify(reference.rates),
-    )
-    rates = compile_native([program])["motion"]
+    inputs = (t, states, ca.SX(0, 1), ca.vertcat(*params))
+    rates = compile_expression("motion", inputs, reference.rates)
     z = np.concatenate([trace.start, begin.q])
     run = run_native(
         IntegrationPlan(

@@ -8,14 +8,17 @@ from typing import Any, TypeVar
 
 Made = TypeVar("Made")
 
-#: Entries of a cache; with more, the least recently used one is evicted.
-MAX_ENTRIES = 64
-
 
 class LRUCache:
-    """Values by key. Any thread may use it."""
+    """Values by key. Any thread may use it.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    max_entries : with more, the least recently used one is evicted.
+    """
+
+    def __init__(self, max_entries: int = 64) -> None:
+        self.max_entries = max_entries
         self._lock = threading.Lock()
         self._entries: dict[Hashable, Any] = {}
 
@@ -36,6 +39,6 @@ class LRUCache:
         value = make()
         with self._lock:
             value = self._entries.setdefault(key, value)
-            while len(self._entries) > MAX_ENTRIES:
+            while len(self._entries) > self.max_entries:
                 del self._entries[next(iter(self._entries))]
         return value

@@ -1,12 +1,13 @@
-"""Cache of object code on disk: a module that takes 0.1 to 0.5 s to compile loads in 2 ms.
+"""Cache of object code on disk, by key.
 
 The folder is ``NOSLIP_CACHE_DIR``, where it is set (empty: there is no store), else ``noslip`` in
 the user's folder for caches. A file holds one object as LLVM emits it, behind a header:
 
     magic, format, key, length of the object, SHA-256 of the object
 
-The key, which is the file's name too, is a SHA-256 over all that the machine code depends on:
-versions of noslip, llvmlite and LLVM, triple, processor, its features, passes, text of the module.
+The key, which is the file's name too, is a SHA-256 over all that the machine code depends on
+(`machine_code`): versions of noslip, llvmlite and LLVM, triple, processor, its features, passes,
+text of the module.
 
 Traps
 -----
@@ -27,29 +28,14 @@ import stat
 import struct
 import sys
 import time
-from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import llvmlite
-from llvmlite import binding
-
-from noslip import __version__
 from noslip.atomic import write_atomically
-from noslip.engines import llvm
-
-#: Passes for a module with control flow and local variables, by llvmlite's names.
-PASSES = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg")
 
 #: Bounds of the store; beyond them the least recently used files are removed.
 MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20
-
-#: Engines that stay in memory; the least recently used ones are let go.
-MAX_ENGINES = 64
-_ENGINES: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
 
 MAGIC = b"noslip\0o"
 FORMAT = 1  # to be raised when a file, or how an object is made from what is in the key, changes
@@ -59,63 +45,22 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.object\..*\.part")
 _ABANDONED = 3600.0  # s after which a temporary file has no writer any more
 
 
-def compiled_object(
-    text: str | Callable[[], str], *, name: str = "", passes: tuple[str, ...] = PASSES
-) -> Any:
-    """Machine code of an LLVM module, as an engine with `get_function_address(name)`.
-
-    It comes from memory, from the store on disk, or is compiled now and stored. Any thread may ask;
-    addresses are valid as long as the engine lives. External functions must exist
-    (`llvm.require_symbols`): LLVM ends the process where one does not.
-
-    Parameters
-    ----------
-    text : the module, or a function that prints it
-    name : what the text depends on, where it is known without printing: no other text has it
-    passes : what LLVM does to it before it generates code, in this order
-    """
-    known = name or (text if isinstance(text, str) else text())
-    with llvm.COMPILING:
-        engine = _ENGINES.get((known, passes))
-        if engine is None:
-            engine = _ENGINES[known, passes] = _made(known, text, passes)
-            while len(_ENGINES) > MAX_ENGINES:
-                _ENGINES.popitem(last=False)
-        _ENGINES.move_to_end((known, passes))
-    return engine
+def load(key: bytes) -> bytes | None:
+    """The object of a key, None if there is none or it is not whole."""
+    path = _path(key)
+    return _load(path, key) if path else None
 
 
-def _made(known: str, text: str | Callable[[], str], passes: tuple[str, ...]) -> Any:
-    key = _key(known, passes)
+def save(key: bytes, code: bytes) -> None:
+    """Store an object, if there is a folder for it."""
+    path = _path(key)
+    if path:
+        _save(path, key, code)
+
+
+def _path(key: bytes) -> Path | None:
     folder = _folder()
-    path = folder / f"{key.hex()}.object" if folder else None
-    code = _load(path, key) if path else None
-    if code is None:
-        printed = text if isinstance(text, str) else text()
-        module, machine = llvm.combined(printed, passes)
-        code = machine.emit_object(module)
-        if path:
-            _save(path, key, code)
-    return _engine(code)
-
-
-def _engine(code: bytes) -> Any:
-    """An engine with the functions of an object."""
-    engine = binding.create_mcjit_compiler(*llvm.module_for_host(""))
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return engine
-
-
-def _key(text: str, passes: tuple[str, ...]) -> bytes:
-    target, cpu, features = llvm.host()
-    llvm_version = ".".join(map(str, binding.llvm_version_info))
-    versions = (__version__, llvmlite.__version__, llvm_version)
-    how = (str(llvm.OPT_LEVEL), ",".join(passes))
-    parts = (*versions, target.triple, cpu, features, *how, "")
-    digest = hashlib.sha256("\0".join(parts).encode())
-    digest.update(text.encode())
-    return digest.digest()
+    return folder / f"{key.hex()}.object" if folder else None
 
 
 def _header(key: bytes, code: bytes) -> bytes:

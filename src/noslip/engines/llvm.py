@@ -1,6 +1,6 @@
-"""Native target: programs as LLVM text, compiled in memory; the machine needs no compiler.
+"""LLVM text of programs, for scalars and for vectors with one number in each lane.
 
-Every compiled function has the signature
+Every printed function has the signature
 
     void f(const double* t, const double* x, const double* u, const double* p, double* out)
 
@@ -9,8 +9,15 @@ distance between the rows of p, so that with 0 all rows share one vector of para
 
     void rows(int64 n, const double* t, ..., const double* p, int64 p_stride, double* out)
 
+In vector code every number is a vector: value k of lane j is at place ``k lanes + j``, for the
+inputs and for ``out`` alike, and the loop goes over packs of lanes. A lane's result depends on
+nothing but that lane's inputs, to the last bit. Vector code has elementary functions of its own
+(`vector_math`). Scalar code calls those of the C library, but for sine and cosine: they occur in
+nearly every right-hand side, and inline they are computed in parallel with other operations, which
+a call would prevent.
+
 Products and sums may be fused, quotients taken by reciprocals; nan and ∞ are kept.
-Programs repeat nothing and are arranged beforehand (`engines.arrange`), so LLVM is asked to combine
+Programs repeat nothing and are optimized beforehand (`engines.optimize`), so LLVM combines
 instructions and no more: its O3 pipeline takes a third longer and changes the speed by less than
 7 %, up or down. One function compiles slower than in proportion to its length, so a long program is
 cut into parts that share a workspace.
@@ -18,39 +25,36 @@ cut into parts that share a workspace.
 
 from __future__ import annotations
 
-import atexit
-import functools
-import sys
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any
 
-from llvmlite import binding
-
-from noslip.engines.arrange import arrange
 from noslip.engines.interpreter import INPUT_NAMES
-from noslip.engines.native import NativeFunction
+from noslip.engines.ir_writer import TRUTH, intrinsic, literal, splat, vector_type
 from noslip.engines.program import Program
-from noslip.engines.vector_types import CALLS, SCALAR, VectorTypes
-from noslip.errors import CompileError
-
-#: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
-#: LLVM never lets go of LLVM's own lock, and whoever tidies up then waits forever, or crashes.
-COMPILING = threading.RLock()
-atexit.register(COMPILING.acquire)
+from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
 
 LONGEST_WHOLE = 5000  # operations up to which a program is one function
 LONGEST_PART = 1500  # operations of each function of a longer one: they compile in half the time
-OPT_LEVEL = 2  # of the code generator
-PASSES = ("always_inliner", "instruction_combine")  # llvmlite's names: add_..._pass
+
+#: Operations that are functions of LLVM's own, by its names.
+INTRINSICS = {
+    **{kind: kind for kind in ("sqrt", "floor", "ceil", "copysign")},
+    **{"abs": "fabs", "min": "minnum", "max": "maxnum"},
+}
+#: Operations that are functions of the C library.
+LIBRARY = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("exp", "expm1", "log", "log1p", "pow", "hypot", "erf", "fmod", "remainder"),
+)
+CALLS = frozenset({*INTRINSICS, *LIBRARY})
 
 # The text of each operation: {v} is the value it makes; {a}, {b}, {c} are its operands. Numbers are
 # of type {real}, truths of type {truth}: one, or one for each lane.
-# Sums are grouped by `arrange`: where LLVM may regroup them too (reassoc), it takes up products
-# into wrong sums now and then.
+# Sums are grouped by `optimize`: where LLVM may reassociate them too (reassoc), it fuses
+# products with wrong sums now and then.
 _ARITHMETIC = "{{v}} = {} nsz arcp contract {{real}} {{a}}, {{b}}"
 _COMPARISON = (
     "{{v}}t = fcmp {} {{real}} {{a}}, {{b}}\n  {{v}} = uitofp {{truth}} {{v}}t to {{real}}"
@@ -102,117 +106,136 @@ done:
 }}"""
 
 
-def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
-    """Programs with different names, compiled together for this processor, by name."""
-    programs = list(programs)
-    engine = compiled(programs, SCALAR)
-    functions = {}
-    for k, program in enumerate(programs):
-        functions[program.name] = NativeFunction.of(
-            program.name, engine, f"program{k}", program.input_sizes, program.output_size
+@dataclass(frozen=True, slots=True)
+class VectorTypes:
+    """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar."""
+
+    lanes: int = 1
+
+    @property
+    def real(self) -> str:
+        """Type of numbers."""
+        return vector_type(self.lanes)
+
+    @property
+    def truth(self) -> str:
+        """Type of truths."""
+        return vector_type(self.lanes, TRUTH)
+
+    @property
+    def attributes(self) -> str:
+        """Of functions that are not written into others.
+
+        With a frame pointer LLVM may align the stack, so that vectors which do not fit the
+        registers are kept within cache lines. Without it a fifth of the time depends on luck.
+        """
+        return "nounwind noinline" + (' "frame-pointer"="all"' if self.lanes > 1 else "")
+
+    def number(self, value: float) -> str:
+        """A constant, the same in all lanes."""
+        return splat(self.lanes, literal(value))
+
+    def words(self) -> dict[str, str]:
+        """What the texts of instructions leave open besides operands."""
+        numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
+        return {name: self.number(value) for name, value in numbers.items()} | {
+            "real": self.real,
+            "truth": self.truth,
+        }
+
+    def call(self, kind: str, name: str, operands: list[str], known: dict[str, str]) -> str:
+        """A function of operands; sine and cosine of one angle are found together, and what is
+        known already, by angle, is not made again in the same part.
+        """
+        arguments = ", ".join(f"{self.real} {operand}" for operand in operands)
+        if kind in ("sin", "cos"):
+            is_new = operands[0] not in known
+            both = known.setdefault(operands[0], f"{name}both")
+            pair = f"{{ {self.real}, {self.real} }}"
+            line = f"{name} = extractvalue {pair} {both}, {('sin', 'cos').index(kind)}"
+            return f"{both} = call {pair} @lanes_sincos({arguments})\n  {line}" if is_new else line
+        return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
+
+    def library(self, programs: list[Program]) -> set[str]:
+        """Functions of the C library that code of these programs may call."""
+        kinds = {kind for program in programs for kind in program.count() if kind in CALLS}
+        own = {self._own(kind) for kind in kinds} - {""}
+        asked = {name for function in own for name in FAR_ANGLES.get(function, ())}
+        return asked | {kind for kind in kinds if kind in LIBRARY and not self._own(kind)}
+
+    def definitions(self, programs: list[Program], is_inline: bool) -> Iterator[str]:
+        """Bodies and declarations of what the calls of some programs need.
+
+        In long programs they had better not be inline: code that is fetched from afar is slower
+        than a call.
+        """
+        counts = {
+            operation.kind: len(operation.operands)
+            for program in programs
+            for operation in program.operations
+            if operation.kind in CALLS
+        }
+        yield from vector_functions(
+            {self._own(kind) for kind in counts} - {""},
+            {kind: n for kind, n in counts.items() if kind in LIBRARY and not self._own(kind)},
+            self.lanes,
+            is_inline=is_inline,
+            declared=[
+                f"declare {self.real} @{self._symbol(kind)}({', '.join([self.real] * n)})"
+                for kind, n in counts.items()
+                if kind in INTRINSICS
+            ],
         )
-    return functions
+
+    def _own(self, kind: str) -> str:
+        """The function of `vector_math` that stands for an operation, if one does."""
+        name = "sincos" if kind in ("sin", "cos") else kind
+        return name if name in BODIES and (self.lanes > 1 or name == "sincos") else ""
+
+    def _symbol(self, kind: str) -> str:
+        if kind in INTRINSICS:
+            return intrinsic(INTRINSICS[kind], self.lanes)
+        return f"lanes_{kind}" if self._own(kind) else f"each_{kind}"
 
 
-def compiled(programs: list[Program], width: VectorTypes) -> Any:
-    """Machine code of programs with different names: functions program0, program1, ..."""
-    names = [program.name for program in programs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"programs need different names, got {', '.join(names)}")
-    host()
-    require_symbols(width.library(programs))
-    return machine_code(print_llvm([arranged(program) for program in programs], width))
-
-
-def arranged(program: Program) -> Program:
-    """A program as it is compiled."""
-    return arrange(program, order=program.num_operations <= LONGEST_WHOLE)
-
-
-@functools.lru_cache(maxsize=64)
-def machine_code(text: str) -> Any:
-    """Machine code of a module. A law with other numbers has the same text: it is kept."""
-    with COMPILING:
-        engine = binding.create_mcjit_compiler(*combined(text))
-        engine.finalize_object()
-    return engine
-
-
-def combined(text: str, passes: tuple[str, ...] = PASSES) -> tuple[Any, Any]:
-    """A module with its instructions combined, and the machine it is meant for."""
-    module, machine = module_for_host(text)
-    manager = binding.create_new_module_pass_manager()
-    for name in passes:
-        getattr(manager, f"add_{name}_pass")()
-    manager.run(module, binding.create_pass_builder(machine, binding.PipelineTuningOptions()))
-    return module, machine
-
-
-def module_for_host(text: str) -> tuple[Any, Any]:
-    """A module as its text says, and the machine it is meant for."""
-    target, cpu, features = host()
-    module = binding.parse_assembly(text)
-    machine = target.create_target_machine(cpu=cpu, features=features, opt=OPT_LEVEL, jit=True)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    return module, machine
-
-
-@functools.cache
-def host() -> tuple[Any, str, str]:
-    """Target, processor and its features, with the C library's functions in reach of LLVM."""
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    if sys.platform == "linux":
-        with suppress(RuntimeError):  # musl's functions are in libc, which every process holds
-            binding.load_library_permanently("libm.so.6")
-    features = binding.get_host_cpu_features().flatten()
-    return binding.Target.from_default_triple(), binding.get_host_cpu_name(), features
-
-
-def require_symbols(names: Iterable[str]) -> None:
-    """Raise if the C library lacks a function; LLVM would end the process."""
-    missing = sorted(name for name in names if not binding.address_of_symbol(name))
-    if missing:
-        raise CompileError(
-            f"the C library has no function {', '.join(missing)}",
-            "linking of native code",
-            "write the expression without it",
-        )
-
-
-def print_llvm(programs: Iterable[Program], width: VectorTypes = SCALAR) -> str:
+def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
     """One LLVM module with functions program0, program0_rows, program1, ... in this order."""
     lines: list[str] = []
-    programs = list(programs)
+    programs, types = list(programs), VectorTypes(lanes)
     for k, program in enumerate(programs):
-        lines.extend(_function(program, f"program{k}", width))
+        lines.extend(_function(program, f"program{k}", types))
         sizes = {"nt": program.input_sizes[0], "nx": program.input_sizes[1]}
         sizes |= {"nu": program.input_sizes[2], "nout": program.output_size}
-        sizes = {name: size * width.lanes for name, size in sizes.items()}
+        sizes = {name: size * lanes for name, size in sizes.items()}
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs)
-    lines.extend(width.definitions(programs, is_inline))
+    lines.extend(types.definitions(programs, is_inline))
     return "\n".join(lines) + "\n"
 
 
-def _function(program: Program, symbol: str, width: VectorTypes) -> Iterator[str]:
+def library_functions(programs: list[Program], lanes: int = 1) -> set[str]:
+    """Functions of the C library that the code of programs may call."""
+    return VectorTypes(lanes).library(programs)
+
+
+def _function(program: Program, symbol: str, types: VectorTypes) -> Iterator[str]:
     """The function of a program, with all its operations or with a call of each of its parts."""
     is_whole = program.num_operations <= LONGEST_WHOLE
     num_parts = 1 if is_whole else -(-program.num_operations // LONGEST_PART)
     ends = [program.num_operations * k // num_parts for k in range(num_parts + 1)]
     parts = [range(*pair) for pair in pairwise(ends)]
     slots, num_slots = _workspace(program, parts)
-    body = _operations(program, parts[0], slots, width)
+    body = _operations(program, parts[0], slots, types)
     if num_parts > 1:
         for k, part in enumerate(parts):
             yield f"define internal void @{symbol}_part{k}({_POINTERS}, ptr noalias nocapture %w)"
-            yield f"    {width.attributes} {{"
-            yield from _operations(program, part, slots, width)
+            yield f"    {types.attributes} {{"
+            yield from _operations(program, part, slots, types)
             yield "  ret void\n}"
         arguments = ", ".join(f"ptr %{name}" for name in (*INPUT_NAMES, "out", "w"))
         calls = [f"  call void @{symbol}_part{k}({arguments})" for k in range(num_parts)]
-        body = iter([f"  %w = alloca [{num_slots} x {width.real}], align 64", *calls])
-    yield f"define void @{symbol}({_POINTERS}) {width.attributes} {{"
+        body = iter([f"  %w = alloca [{num_slots} x {types.real}], align 64", *calls])
+    yield f"define void @{symbol}({_POINTERS}) {types.attributes} {{"
     yield from body
     yield "  ret void\n}"
 
@@ -244,14 +267,14 @@ def _workspace(program: Program, parts: list[range]) -> tuple[dict[int, int], in
 
 
 def _operations(
-    program: Program, part: range, slots: dict[int, int], width: VectorTypes
+    program: Program, part: range, slots: dict[int, int], types: VectorTypes
 ) -> Iterator[str]:
     """The lines of some operations; a value from outside is loaded before its first use."""
     given = program.num_given
     sizes = zip(INPUT_NAMES, program.input_sizes, strict=True)
     inputs = [(name, k) for name, size in sizes for k in range(size)]
-    names = {len(inputs) + k: width.number(value) for k, value in enumerate(program.constants)}
-    types, real = width.words(), width.real
+    names = {len(inputs) + k: types.number(value) for k, value in enumerate(program.constants)}
+    words_of_types, real = types.words(), types.real
     known: dict[str, str] = {}
     places: dict[int, list[int]] = {}
     for k, value in enumerate(program.outputs):
@@ -274,10 +297,10 @@ def _operations(
             yield from load(value)
         name = names[given + k] = f"%v{k}"
         if kind in CALLS:
-            yield "  " + width.call(kind, name, [names[v] for v in operands], known)
+            yield "  " + types.call(kind, name, [names[v] for v in operands], known)
         else:
             words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}
-            yield "  " + INSTRUCTIONS[kind].format(v=name, **words, **types)
+            yield "  " + INSTRUCTIONS[kind].format(v=name, **words, **words_of_types)
         if given + k in slots:
             yield from store(given + k, "w", slots[given + k])
         for place in places.get(given + k, ()):

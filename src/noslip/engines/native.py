@@ -1,23 +1,36 @@
-"""Compiled programs as Python functions: arguments are checked, handed over, and the result is new.
+"""Programs and expressions compiled to native functions: the one way from mathematics to code.
 
-A call from Python takes about as long as its own bookkeeping, so there is little of it. The few
-numbers of one evaluation are copied to ``bytes``, which ctypes passes on as an address; to ask
-NumPy where an array keeps its numbers takes twenty times as long. Nothing is shared between calls.
+    compile_expression(name, inputs, expression)   one function of a CasADi expression
+    compile_native(programs)                       several programs in one module, by name
+    compile_wide(programs, lanes)                  the same on vectors, one number in each lane
+
+Machine code is cached by its text (`machine_code`): compiling the same again costs printing alone.
+
+Arguments of a call are checked, copied, and the result is new. A call from Python takes about as
+long as its own bookkeeping, so there is little of it. The few numbers of one evaluation are copied
+to ``bytes``, which ctypes passes on as an address; to ask NumPy where an array keeps its numbers
+takes twenty times as long. Nothing is shared between calls.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import CFUNCTYPE, c_double, c_int64, c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from noslip.engines.interpreter import Array, input_tables, input_vector
+from noslip.engines.llvm import library_functions, print_llvm
+from noslip.engines.machine_code import host, machine_code, require_symbols
+from noslip.engines.optimize import optimize
+from noslip.engines.program import Program, trace_program
 
 # Without declared types, ctypes passes bytes and blocks as they are, and asks nobody first.
 CALL = CFUNCTYPE(None)
@@ -29,6 +42,64 @@ FEW = 256
 _DOUBLE = np.dtype(np.float64)
 _double_bytes = struct.Struct("d").pack
 _Place: Any = c_double * 0
+
+
+def compile_expression(name: str, inputs: Sequence[ca.SX], expression: ca.SX) -> NativeFunction:
+    """Native function of a CasADi expression.
+
+    Parameters
+    ----------
+    name : of the function, for messages.
+    inputs : columns of symbols t, x, u and p, any of them empty.
+    expression : a column of outputs in these symbols; entries a sparse one lacks are zero.
+    """
+    return compile_native([trace_program(name, inputs, ca.densify(expression))])[name]
+
+
+def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
+    """Programs with different names, compiled together for this processor, by name."""
+    programs = list(programs)
+    engine = _machine_code(programs, 1)
+    return {
+        program.name: NativeFunction.of(
+            program.name, engine, f"program{k}", program.input_sizes, program.output_size
+        )
+        for k, program in enumerate(programs)
+    }
+
+
+def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunction]:
+    """Programs with different names, compiled together for vectors of lanes, by name."""
+    programs = list(programs)
+    engine = _machine_code(programs, lanes)
+    return {
+        program.name: WideFunction(
+            name=program.name,
+            lanes=lanes,
+            address=engine.get_function_address(f"program{k}"),
+            packs_address=engine.get_function_address(f"program{k}_rows"),
+            input_sizes=program.input_sizes,
+            output_size=program.output_size,
+            _engine=engine,
+        )
+        for k, program in enumerate(programs)
+    }
+
+
+def _machine_code(programs: list[Program], lanes: int) -> Any:
+    """An engine with functions program0, program1, ... of programs with different names."""
+    names = [program.name for program in programs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"programs need different names, got {', '.join(names)}")
+    host()
+    require_symbols(library_functions(programs, lanes))
+    return machine_code(print_llvm([optimize(program) for program in programs], lanes))
+
+
+@functools.cache
+def native_lanes() -> int:
+    """Lanes that suit this processor: 8 with 512-bit registers, else 4."""
+    return 8 if "+avx512f" in host()[2].split(",") else 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +174,47 @@ class NativeFunction:
         return out
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WideFunction:
+    """A compiled program on vectors. Any number of threads may call it at once, without the GIL.
+
+    The addresses are those of the function and of the loop over packs of lanes that
+    `engines.llvm` prints; they are valid as long as this object lives.
+    """
+
+    name: str
+    lanes: int
+    address: int
+    packs_address: int
+    input_sizes: tuple[int, int, int, int]
+    output_size: int
+    _engine: object = field(repr=False)
+
+    def map(self, t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
+        """Outputs (n, output_size) for t (n,), x (n, nx), u (n, nu) and p (np,) or (n, np)."""
+        num_rows, tables = input_tables(self.name, self.input_sizes, t, x, u, p)
+        num_packs = -(-num_rows // self.lanes)
+        packed = [pack(np.broadcast_to(a, (num_rows, a.shape[-1])), self.lanes) for a in tables]
+        out = np.empty((num_packs, self.output_size, self.lanes))
+        stride = self.input_sizes[3] * self.lanes
+        places = [place(table) for table in packed]
+        CALL_ROWS(self.packs_address)(num_packs, *places, stride, place(out))
+        return out.transpose(0, 2, 1).reshape(-1, self.output_size)[:num_rows].copy()
+
+
+def pack(rows: Array, lanes: int) -> Array:
+    """Rows (n, m) as packs of lanes (n / lanes, m, lanes); the last row fills the last pack."""
+    num_packs = -(-len(rows) // lanes)
+    filled = rows[np.minimum(np.arange(num_packs * lanes), len(rows) - 1)]
+    return np.ascontiguousarray(filled.reshape(num_packs, lanes, -1).transpose(0, 2, 1))
+
+
+def place(table: Array) -> object:
+    """Where a contiguous table keeps its numbers, as ctypes passes it on."""
+    # a quarter of the time of table.ctypes, but for read-only tables
+    return _Place.from_buffer(table) if table.flags.writeable else table.ctypes
+
+
 def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:
     """One input as the bytes of a vector; what comes as it should is not looked at twice."""
     if type(given) is ndarray and given.dtype is _DOUBLE and given.ndim == 1 and len(given) == size:
@@ -121,9 +233,3 @@ def _are_few(sizes: tuple[int, int, int, int], t: Any, x: Any, u: Any, p: Any) -
     n = t.size
     shapes = (t.shape, x.shape, u.shape, p.shape)
     return n <= FEW and nt == 1 and shapes == ((n,), (n, nx), (n, nu), (np_,))
-
-
-def place(table: Array) -> object:
-    """Where a contiguous table keeps its numbers, as ctypes passes it on."""
-    # a quarter of the time of table.ctypes, but for read-only tables
-    return _Place.from_buffer(table) if table.flags.writeable else table.ctypes

@@ -24,10 +24,13 @@ from numpy.typing import NDArray
 
 from noslip.engines import outputs
 from noslip.engines.cache import LRUCache
-from noslip.engines.llvm import compile_native
-from noslip.engines.native import NativeFunction
-from noslip.engines.parameter_checks import ParameterChecker
-from noslip.engines.parameters import changed_values, check_not_folded, folded_values
+from noslip.engines.native import NativeFunction, compile_native
+from noslip.engines.parameters import (
+    ParameterChecker,
+    changed_values,
+    check_not_folded,
+    folded_values,
+)
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
@@ -152,7 +155,7 @@ class System:
     @cached_property
     def rates(self) -> NativeFunction:
         """[q̇; η̇; μ̇; Ẇ; health]: the right-hand side."""
-        return self._compile("rates", self.rates_expression)
+        return self.compile_expression("rates", self.rates_expression)
 
     @cached_property
     def rates_expression(self) -> ca.SX:
@@ -163,7 +166,7 @@ class System:
     @cached_property
     def projection(self) -> NativeFunction:
         """[x on the constraints; residual before]: one Newton step onto g = 0, unit quaternions."""
-        return self._compile("projection", self.projection_expression)
+        return self.compile_expression("projection", self.projection_expression)
 
     @cached_property
     def projection_expression(self) -> ca.SX:
@@ -173,47 +176,47 @@ class System:
     @cached_property
     def motion(self) -> NativeFunction:
         """[v; v̇]: tree speeds and their rates."""
-        return self._compile("motion", outputs.motion(self.equations))
+        return self.compile_expression("motion", outputs.motion(self.equations))
 
     @cached_property
     def energies(self) -> NativeFunction:
         """[K; U]: kinetic and potential energy, J."""
-        return self._compile("energies", outputs.energies(self.equations))
+        return self.compile_expression("energies", outputs.energies(self.equations))
 
     @cached_property
     def residuals(self) -> NativeFunction:
         """[A v + a; g] of all rows, redundant ones included."""
-        return self._compile("residuals", outputs.residuals(self.kinematics))
+        return self.compile_expression("residuals", outputs.residuals(self.kinematics))
 
     @cached_property
     def samples(self) -> NativeFunction:
         """[v; K; U; A v + a; g; contact points]: what is kept of every sample of a run."""
-        return self._compile("samples", outputs.samples(self.equations))
+        return self.compile_expression("samples", outputs.samples(self.equations))
 
     @cached_property
     def multipliers(self) -> NativeFunction:
         """λ of all rows."""
-        return self._compile("multipliers", self.equations.multipliers)
+        return self.compile_expression("multipliers", self.equations.multipliers)
 
     @cached_property
     def contact_axes(self) -> NativeFunction:
         """For each contact: its point, longitudinal, lateral and normal directions (world)."""
-        return self._compile("contact_axes", outputs.contact_axes(self.kinematics))
+        return self.compile_expression("contact_axes", outputs.contact_axes(self.kinematics))
 
     @cached_property
     def joint_wrenches(self) -> NativeFunction:
         """For each joint (tree, then loops): point, force and moment on the child (world)."""
-        return self._compile("joint_wrenches", outputs.wrenches(self.equations))
+        return self.compile_expression("joint_wrenches", outputs.wrenches(self.equations))
 
     @cached_property
     def poses(self) -> NativeFunction:
         """For each body: R_WB by rows (9) and p_WB (3)."""
-        return self._compile("poses", outputs.poses(self.kinematics))
+        return self.compile_expression("poses", outputs.poses(self.kinematics))
 
     @cached_property
     def blocks(self) -> NativeFunction:
         """[SᵀMS by rows; bias; SᵀQ; SᵀB by rows]: the reduced equations' numbers."""
-        return self._compile("blocks", outputs.blocks(self.equations))
+        return self.compile_expression("blocks", outputs.blocks(self.equations))
 
     def in_speeds(self, names: tuple[str, ...]) -> System:
         """The same mechanism written in other independent tree speeds; compiled once and kept."""
@@ -245,7 +248,8 @@ class System:
         symbols, values = self.kinematics.symbols.params[places], ca.DM(list(self.folded.values()))
         return ca.substitute([expression], [symbols], [values])[0]
 
-    def _compile(self, name: str, expression: ca.SX) -> NativeFunction:
+    def compile_expression(self, name: str, expression: ca.SX) -> NativeFunction:
+        """Native function of an expression of t, x, inputs and parameters."""
         return compile_native([self.program(name, expression)])[name]
 
     @cached_property

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from noslip.engines.llvm import NativeFunction, compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
@@ -115,8 +114,7 @@ class ClosedLoop:
             self.base if base is None else base,
             self.p,
         )
-        folded = ca.densify(self.system.fold(expression))
-        return compile_native([trace_program(name, given, folded)])[name]
+        return compile_expression(name, given, self.system.fold(expression))
 
 
 def close_loop(

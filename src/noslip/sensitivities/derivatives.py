@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
@@ -160,7 +160,6 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
         i, j = (np.array(k, dtype=int) for k in matrix.sparsity().get_triplet())
         places.append(i * matrix.shape[1] + j)
         nonzeros += matrix.nonzeros()
-    program = system.program("derivatives", ca.vertcat(*nonzeros))
     return Derivatives(
         of=of,
         states=states,
@@ -169,7 +168,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
             Quantity(name=p.name, unit=p.unit, description=p.description)
             for p in system.model.parameters
         ),
-        function=compile_native([program])["derivatives"],
+        function=system.compile_expression("derivatives", ca.vertcat(*nonzeros)),
         _places=tuple(places),
     )
 

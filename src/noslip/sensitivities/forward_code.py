@@ -8,7 +8,7 @@ from functools import cached_property
 
 import casadi as ca
 
-from noslip.engines.llvm import NativeFunction
+from noslip.engines.native import NativeFunction
 from noslip.engines.system import System
 from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
 from noslip.sensitivities.jumps import carried_over, looked_again

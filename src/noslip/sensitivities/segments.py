@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction
+from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import ClosedLoop
 from noslip.sensitivities.values import Numbers, driven

@@ -8,8 +8,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction, compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
 from noslip.sensitivities.closed_loop import ClosedLoop
 from noslip.sensitivities.values import Numbers, Same, driven, input_plan
@@ -117,6 +116,4 @@ def _compile(loop: ClosedLoop) -> NativeFunction:
     along = [ca.SX.sym("along", x.shape[0]) for x in at]
     rates = ca.jtimes(w, ca.vertcat(*at), ca.vertcat(*along))
     arguments = [ca.vertcat(x, direction) for x, direction in zip(at, along, strict=True)]
-    folded = ca.densify(loop.system.fold(rates))
-    program = trace_program("speed_inputs", (loop.t, *arguments), folded)
-    return compile_native([program])["speed_inputs"]
+    return compile_expression("speed_inputs", (loop.t, *arguments), loop.system.fold(rates))

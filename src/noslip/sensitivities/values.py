@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction
+from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.native import native_lanes
 from noslip.engines.system import System
-from noslip.engines.wide import native_lanes
 from noslip.errors import SimulationError, nearest
 from noslip.simulation import rules
 from noslip.simulation.batches.arrays import UNSETTLED, Array

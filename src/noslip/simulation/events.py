@@ -13,8 +13,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import compile_native
-from noslip.engines.native import NativeFunction
+from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction
+from noslip.engines.native import NativeFunction
 from noslip.simulation import rules
 from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
 from noslip.simulation.memory import Mold

@@ -23,7 +23,7 @@ from noslip.control.paths.path import (
 )
 from noslip.control.paths.splines import Nurbs, Spline
 from noslip.control.paths.text import PATHS
-from noslip.engines.llvm import compile_native
+from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
 
 POINTS = ((0.0, 0.0), (2.0, 1.0), (3.0, -1.0), (5.0, 0.5), (5.5, 3.0), (2.0, 4.0))

@@ -1,7 +1,6 @@
 """The LRU cache of a system."""
 
 import noslip as ns
-from noslip.engines.cache import MAX_ENTRIES
 
 
 def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used():
@@ -13,9 +12,9 @@ def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used(
 
     assert [make(0), make(0)] == [0, 0]
     assert made == [0]
-    for k in range(1, MAX_ENTRIES + 1):
+    for k in range(1, system._cache.max_entries + 1):
         make(k)
         make(1)  # used again and again, so never the least recently used
     assert ("test", 0) not in system._cache.keys()
     assert make(1) == 1
-    assert made == list(range(MAX_ENTRIES + 1))
+    assert made == list(range(system._cache.max_entries + 1))

@@ -15,10 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noslip.engines import code_store, llvm
-from noslip.engines.code_store import _HEADER, compiled_object
+from noslip.engines import code_store, llvm, machine_code
+from noslip.engines.cache import LRUCache
+from noslip.engines.code_store import _HEADER
 from noslip.engines.interpreter import interpret_rows
+from noslip.engines.machine_code import CONTROL_FLOW_PASSES, stored_machine_code
 from noslip.engines.native import NativeFunction
+from noslip.engines.optimize import optimize
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of files")
 
@@ -74,10 +77,15 @@ def value(engine, x=0.7, k=2):
     return F(engine.get_function_address("f"))(x, k)
 
 
+def forget():
+    """Empty the memory, as in a new process."""
+    machine_code._ENGINES = LRUCache(max_entries=machine_code._ENGINES.max_entries)
+
+
 def afresh(text, **options):
     """Machine code as a new process finds it, with nothing in memory."""
-    code_store._ENGINES.clear()
-    return compiled_object(text, **options)
+    forget()
+    return stored_machine_code(text, **options)
 
 
 def objects(folder):
@@ -88,21 +96,21 @@ def objects(folder):
 def store(tmp_path, monkeypatch):
     folder = tmp_path / "store"
     monkeypatch.setenv("NOSLIP_CACHE_DIR", str(folder))
-    code_store._ENGINES.clear()
+    forget()
     yield folder
-    code_store._ENGINES.clear()
+    forget()
 
 
 @pytest.fixture
 def compilations(monkeypatch):
     """Texts that were compiled, one entry each time."""
-    texts, combined = [], llvm.combined
+    texts, original = [], machine_code.optimized_module
 
     def counted(text, *arguments):
         texts.append(text)
-        return combined(text, *arguments)
+        return original(text, *arguments)
 
-    monkeypatch.setattr(llvm, "combined", counted)
+    monkeypatch.setattr(machine_code, "optimized_module", counted)
     return texts
 
 
@@ -111,10 +119,10 @@ def compilations(monkeypatch):
 
 def test_code_from_memory_from_disk_and_new_is_the_same_function(store, compilations):
     expected = math.sin(0.7) / 3 + math.cos(4.0)
-    engine = compiled_object(TEXT)
+    engine = stored_machine_code(TEXT)
     assert value(engine) == expected
-    assert compiled_object(TEXT) is engine
-    assert compiled_object(TEXT, passes=code_store.PASSES) is engine
+    assert stored_machine_code(TEXT) is engine
+    assert stored_machine_code(TEXT, passes=CONTROL_FLOW_PASSES) is engine
     loaded = afresh(TEXT)
     assert loaded is not engine
     assert [value(loaded), value(loaded, 0.0, 0)] == [expected, math.cos(1.5)]
@@ -125,7 +133,7 @@ def test_code_from_memory_from_disk_and_new_is_the_same_function(store, compilat
 @pytest.mark.parametrize("name", ["rolling-disk", "whipple-bicycle"])
 def test_right_hand_sides_from_disk_and_interpreter(system_of, rng, compilations, name):
     system = system_of(name)
-    program = llvm.arranged(system.program("rates", system.rates_expression))
+    program = optimize(system.program("rates", system.rates_expression))
     text = llvm.print_llvm([program])
     n = 7
     inputs = [rng.normal(size=(n, size)) for size in program.input_sizes]
@@ -136,7 +144,7 @@ def test_right_hand_sides_from_disk_and_interpreter(system_of, rng, compilations
         return NativeFunction.of("rates", engine, "program0", sizes, size).map(*inputs)
 
     compilations.clear()  # the system's own
-    new, loaded = rows(compiled_object(text)), rows(afresh(text))
+    new, loaded = rows(stored_machine_code(text)), rows(afresh(text))
     assert compilations == [text]
     assert loaded.tobytes() == new.tobytes()
     # native sums are fused
@@ -144,17 +152,17 @@ def test_right_hand_sides_from_disk_and_interpreter(system_of, rng, compilations
 
 
 def test_another_process_compiles_nothing(store):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     code = (
         "import sys\n"
-        "from noslip.engines import code_store, llvm\n"
-        "llvm.combined = None\n"
-        "engine = code_store.compiled_object(sys.stdin.read())\n"
+        "from noslip.engines import machine_code\n"
+        "machine_code.optimized_module = None\n"
+        "engine = machine_code.stored_machine_code(sys.stdin.read())\n"
         "import ctypes\n"
         "f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_int64)\n"
         "print(f(engine.get_function_address('f'))(0.7, 2).hex())\n"
     )
-    assert python(code, TEXT).strip() == value(compiled_object(TEXT)).hex()
+    assert python(code, TEXT).strip() == value(stored_machine_code(TEXT)).hex()
 
 
 def python(code: str, text: str = "") -> str:
@@ -167,26 +175,26 @@ def python(code: str, text: str = "") -> str:
 def test_threads_get_the_same_function(compilations):
     with ThreadPoolExecutor(8) as pool:
         texts = [constant(k % 5) for k in range(40)]
-        assert list(pool.map(lambda t: value(compiled_object(t)), texts)) == [
+        assert list(pool.map(lambda t: value(stored_machine_code(t)), texts)) == [
             k % 5 + 0.5 for k in range(40)
         ]
     assert set(compilations) == set(texts)
 
 
 def test_engine_lives_as_long_as_its_user(monkeypatch):
-    engine = compiled_object(TEXT)
-    code_store._ENGINES.clear()
-    for k in range(70):  # more than memory keeps
-        compiled_object(constant(k))
+    engine = stored_machine_code(TEXT)
+    forget()
+    for k in range(machine_code._ENGINES.max_entries + 6):
+        stored_machine_code(constant(k))
     assert value(engine) == math.sin(0.7) / 3 + math.cos(4.0)
-    assert len(code_store._ENGINES) == 64
+    assert len(machine_code._ENGINES.keys()) == machine_code._ENGINES.max_entries
 
 
 def test_import_loads_nothing_beyond_the_compiler():
     code = (
-        "import sys, noslip.engines.llvm\n"
+        "import sys, llvmlite.binding, noslip.errors\n"
         "known = set(sys.modules)\n"
-        "import noslip.engines.code_store\n"
+        "import noslip.engines.machine_code\n"
         "print(*(name for name in set(sys.modules) - known))"
     )
     added = {name.split(".")[0] for name in python(code).split()}
@@ -202,33 +210,33 @@ class OtherTarget:
 
 
 CHANGES = {
-    "noslip": lambda patch: patch.setattr(code_store, "__version__", "99.0"),
-    "llvmlite": lambda patch: patch.setattr(code_store.llvmlite, "__version__", "99.0"),
-    "LLVM": lambda patch: patch.setattr(code_store.binding, "llvm_version_info", (99, 0, 0)),
+    "noslip": lambda patch: patch.setattr(machine_code, "__version__", "99.0"),
+    "llvmlite": lambda patch: patch.setattr(machine_code.llvmlite, "__version__", "99.0"),
+    "LLVM": lambda patch: patch.setattr(machine_code.binding, "llvm_version_info", (99, 0, 0)),
     "triple": lambda patch: change_host(patch, 0, OtherTarget()),
     "processor": lambda patch: change_host(patch, 1, "generic"),
-    "features": lambda patch: change_host(patch, 2, llvm.host()[2] + ",-sse4a"),
-    "level": lambda patch: patch.setattr(llvm, "OPT_LEVEL", 1),
+    "features": lambda patch: change_host(patch, 2, machine_code.host()[2] + ",-sse4a"),
+    "level": lambda patch: patch.setattr(machine_code, "OPT_LEVEL", 1),
 }
 
 
 def change_host(patch, place, part):
-    host = list(llvm.host())
+    host = list(machine_code.host())
     host[place] = part
-    patch.setattr(llvm, "host", lambda: tuple(host))
+    patch.setattr(machine_code, "host", lambda: tuple(host))
 
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_code_for_something_else_has_another_key(monkeypatch, what):
-    before = code_store._key(TEXT, code_store.PASSES)
-    assert code_store._key(TEXT, code_store.PASSES) == before
+    before = machine_code._key(TEXT, CONTROL_FLOW_PASSES)
+    assert machine_code._key(TEXT, CONTROL_FLOW_PASSES) == before
     CHANGES[what](monkeypatch)
-    assert code_store._key(TEXT, code_store.PASSES) != before
+    assert machine_code._key(TEXT, CONTROL_FLOW_PASSES) != before
 
 
 @pytest.mark.parametrize("what", [what for what in CHANGES if what != "triple"])
 def test_code_for_something_else_is_not_loaded(store, compilations, monkeypatch, what):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     CHANGES[what](monkeypatch)
     afresh(TEXT)
     assert compilations == [TEXT, TEXT]
@@ -237,7 +245,7 @@ def test_code_for_something_else_is_not_loaded(store, compilations, monkeypatch,
 
 def test_other_passes_and_texts_have_other_keys():
     keys = {
-        code_store._key(text, passes)
+        machine_code._key(text, passes)
         for text in (TEXT, TEXT + "\n", "")
         for passes in (("sroa", "simplify_cfg"), ("simplify_cfg", "sroa"), ("sroa",), ())
     }
@@ -245,7 +253,7 @@ def test_other_passes_and_texts_have_other_keys():
 
 
 def test_passes_are_run_in_memory_and_on_disk_apart(store, compilations):
-    engines = [compiled_object(POWER, passes=passes) for passes in ((), ("sroa",))]
+    engines = [stored_machine_code(POWER, passes=passes) for passes in ((), ("sroa",))]
     assert [value(engine, 3.0, 4) for engine in engines] == [81.0, 81.0]
     codes = {path.read_bytes()[_HEADER.size :] for path in objects(store)}
     assert len(compilations) == 2
@@ -291,20 +299,20 @@ DAMAGES = {
 @pytest.fixture
 def seen_by_llvm(monkeypatch):
     """Objects that were handed to LLVM; another than the first would be its last."""
-    objects, from_data = [], code_store.binding.ObjectFileRef.from_data
+    objects, from_data = [], machine_code.binding.ObjectFileRef.from_data
 
     def watched(data):
         objects.append(data)
         assert data == objects[0]
         return from_data(data)
 
-    monkeypatch.setattr(code_store.binding.ObjectFileRef, "from_data", watched)
+    monkeypatch.setattr(machine_code.binding.ObjectFileRef, "from_data", watched)
     return objects
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_files_are_compiled_again(store, compilations, seen_by_llvm, capfd, damage):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     (path,) = objects(store)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
@@ -319,9 +327,9 @@ def test_damaged_files_are_compiled_again(store, compilations, seen_by_llvm, cap
 
 
 def test_file_of_another_key_is_not_taken(store, compilations):
-    compiled_object(constant(3))
+    stored_machine_code(constant(3))
     (other,) = objects(store)
-    compiled_object(constant(4))
+    stored_machine_code(constant(4))
     (path,) = set(objects(store)) - {other}
     path.write_bytes(other.read_bytes())
     assert value(afresh(constant(4))) == 4.5
@@ -330,7 +338,7 @@ def test_file_of_another_key_is_not_taken(store, compilations):
 
 
 def test_folder_under_the_name_of_a_file_is_left(store, compilations):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     (path,) = objects(store)
     path.unlink()
     path.mkdir()
@@ -347,7 +355,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path, monkeypatch):
     umask = os.umask(0)
     try:
         monkeypatch.setenv("NOSLIP_CACHE_DIR", str(tmp_path / "a" / "b"))
-        compiled_object(TEXT)
+        stored_machine_code(TEXT)
     finally:
         os.umask(umask)
     (path,) = objects(tmp_path / "a" / "b")
@@ -358,7 +366,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path, monkeypatch):
 @unix
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
 def test_folder_that_others_can_write_to_is_not_used(store, compilations, mode):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     store.chmod(mode)
     afresh(TEXT)
     afresh(constant(1))
@@ -371,7 +379,7 @@ def test_folder_that_others_can_write_to_is_not_used(store, compilations, mode):
 
 @unix
 def test_file_that_others_can_write_to_is_replaced(store, compilations):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     (path,) = objects(store)
     path.chmod(0o666)
     afresh(TEXT)
@@ -381,7 +389,7 @@ def test_file_that_others_can_write_to_is_replaced(store, compilations):
 
 @unix
 def test_folder_of_another_user_is_not_used(store, compilations, monkeypatch):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     monkeypatch.setattr(os, "geteuid", lambda: store.stat().st_uid + 1)
     afresh(TEXT)
     afresh(constant(1))
@@ -391,7 +399,7 @@ def test_folder_of_another_user_is_not_used(store, compilations, monkeypatch):
 
 @unix
 def test_file_of_another_user_is_not_loaded(store, compilations, monkeypatch):
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     (path,) = objects(store)
     key = bytes.fromhex(path.stem)
     assert code_store._load(path, key) is not None
@@ -407,7 +415,7 @@ def test_no_folder_is_made_in_that_of_another_user(tmp_path, store, monkeypatch)
     monkeypatch.setattr(
         Path, "stat", lambda self, **o: owner if self == tmp_path else of_path(self, **o)
     )
-    assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert value(stored_machine_code(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
     assert not store.exists()
 
 
@@ -415,7 +423,7 @@ def test_no_folder_is_made_in_that_of_another_user(tmp_path, store, monkeypatch)
 def test_links_count_as_what_they_lead_to(tmp_path, store, compilations, monkeypatch):
     real = tmp_path / "real"
     store.symlink_to(real)
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     assert len(objects(real)) == 1, "made where the link leads"
     real.chmod(0o777)
     afresh(TEXT)
@@ -501,7 +509,7 @@ def test_failure_to_write_is_silent(store, compilations, monkeypatch, capfd, fun
 
     with monkeypatch.context() as patch:
         patch.setattr(function, fail)
-        assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+        assert value(stored_machine_code(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
     assert list(store.iterdir()) == []
     assert capfd.readouterr() == ("", "")
     afresh(TEXT)
@@ -514,8 +522,8 @@ def test_disk_that_is_full_halfway_leaves_no_file(store):
     code = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
-        "from noslip.engines.code_store import compiled_object\n"
-        "engine = compiled_object(sys.stdin.read())\n"
+        "from noslip.engines.machine_code import stored_machine_code\n"
+        "engine = stored_machine_code(sys.stdin.read())\n"
         "print(engine.get_function_address('f') != 0)\n"
     )
     assert python(code, TEXT) == "True\n"
@@ -572,7 +580,7 @@ def filled(store, count):
     """Modules 0, 1, ... in the store, the first the oldest, with their paths."""
     paths = []
     for k in range(count):
-        compiled_object(constant(k))
+        stored_machine_code(constant(k))
         (path,) = set(objects(store)) - set(paths)
         paths.append(path)
     for k, path in enumerate(paths):
@@ -584,8 +592,8 @@ def test_least_recently_used_files_are_removed(store, compilations, monkeypatch)
     paths = filled(store, 4)
     monkeypatch.setattr(code_store, "MAX_FILES", 4)
     afresh(constant(0))  # loaded, so used now
-    compiled_object(constant(4))
-    compiled_object(constant(5))
+    stored_machine_code(constant(4))
+    stored_machine_code(constant(5))
     left = set(objects(store))
     assert len(left) == 4
     assert {paths[0], paths[3]} <= left
@@ -600,7 +608,7 @@ def test_bytes_are_bounded(store, monkeypatch):
     size = paths[0].stat().st_size
     assert {path.stat().st_size for path in paths} == {size}
     monkeypatch.setattr(code_store, "MAX_BYTES", 3 * size)
-    compiled_object(constant(4))
+    stored_machine_code(constant(4))
     left = set(objects(store))
     assert len(left) == 3
     assert set(paths) & left == {paths[2], paths[3]}
@@ -609,7 +617,7 @@ def test_bytes_are_bounded(store, monkeypatch):
 def test_object_larger_than_the_store_is_not_kept(store, compilations, monkeypatch):
     filled(store, 2)
     monkeypatch.setattr(code_store, "MAX_BYTES", objects(store)[0].stat().st_size + 10)
-    assert value(compiled_object(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
+    assert value(stored_machine_code(TEXT)) == math.sin(0.7) / 3 + math.cos(4.0)
     assert len(objects(store)) == 2
 
 
@@ -625,7 +633,7 @@ def test_other_files_are_left_alone(store, monkeypatch):
         path.write_bytes(b"half")
     age(dead, 1e5)
     monkeypatch.setattr(code_store, "MAX_FILES", 1)
-    compiled_object(TEXT)
+    stored_machine_code(TEXT)
     names = {path.name for path in store.iterdir()}
     assert {*others, alive.name} < names
     assert len(names) == len(others) + 2
@@ -643,7 +651,7 @@ def test_files_that_another_process_removes_first_are_no_error(store, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(code_store.os, "unlink", beaten)
-        compiled_object(TEXT)
+        stored_machine_code(TEXT)
     left = set(objects(store))
     assert set(paths) & left == {paths[4]}
     assert len(left) == 2

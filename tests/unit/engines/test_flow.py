@@ -10,12 +10,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from llvmlite import binding
 
-from noslip.engines import llvm
-from noslip.engines.code_store import PASSES
 from noslip.engines.flow import PLACE, REAL, THREAD, WHOLE, Array, Flow, Given, Target
 from noslip.engines.ir_writer import vector_type
+from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 
 TARGETS = {
     "one": Target(),
@@ -38,9 +36,7 @@ def compiled(write, target):
     given, left = (Given(f, f.value(f"%{name}", PLACE, 1)) for name in ("given", "left"))
     write(f, given, left)
     text = "\n".join([f.body("written", ("given", "left", "work")), *sorted(f.declared)])
-    module, machine = llvm.combined(text, PASSES)
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    engine = machine_code(text, CONTROL_FLOW_PASSES)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
     return call(engine.get_function_address("written")), f.work_size, engine
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from noslip.engines import llvm
 from noslip.engines.interpreter import interpret, interpret_rows
-from noslip.engines.llvm import NativeFunction, compile_native, print_llvm, require_symbols
+from noslip.engines.llvm import print_llvm
+from noslip.engines.machine_code import machine_code, require_symbols
+from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
 from noslip.errors import CompileError
 
@@ -331,7 +333,7 @@ def test_sums_of_products_with_opposite_factors(rng):
         outputs=(71,),
     )
     # as it is, without another arrangement
-    engine = llvm.machine_code(print_llvm([program]))
+    engine = machine_code(print_llvm([program]))
     function = NativeFunction.of("f", engine, "program0", program.input_sizes, 1)
     for _ in range(20):
         x = rng.uniform(0.5, 1.5, size=26)

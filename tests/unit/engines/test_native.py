@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from noslip.engines.interpreter import interpret
-from noslip.engines.llvm import compile_native
-from noslip.engines.native import FEW, NativeFunction
+from noslip.engines.native import FEW, NativeFunction, compile_expression, compile_native
 from noslip.engines.program import Program, trace_program
 
 EMPTY = ca.SX(0, 1)
@@ -34,6 +33,21 @@ def program() -> Program:
 @pytest.fixture(scope="module")
 def function() -> NativeFunction:
     return compile_native([program()])["f"]
+
+
+def test_an_expression_and_its_value_by_casadi() -> None:
+    t, x, u, p = ca.SX.sym("t"), ca.SX.sym("x", 4), ca.SX.sym("u"), ca.SX.sym("p", 2)
+    expression = ca.SX(3, 1)  # sparse: an entry that is not there is zero
+    expression[0], expression[2] = t * x[3] - p[1], ca.atan2(u, x[0])
+    found = compile_expression("f", (t, x, u, p), expression)(4.0, X, U, P)
+    expected = ca.Function("f", [t, x, u, p], [expression])(4.0, X, U, P)
+    assert found == pytest.approx(np.array(expected).ravel(), rel=1e-15)
+
+
+def test_the_same_text_is_compiled_once() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        functions = list(pool.map(lambda _: compile_native([program()])["f"], range(16)))
+    assert len({f.address for f in functions}) == 1
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

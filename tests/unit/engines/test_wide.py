@@ -14,10 +14,9 @@ import noslip as ns
 from noslip.engines import llvm
 from noslip.engines.interpreter import interpret_rows
 from noslip.engines.ir_writer import Writer
-from noslip.engines.llvm import compile_native, print_llvm
+from noslip.engines.llvm import print_llvm
+from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
 from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
-from noslip.engines.vector_types import VectorTypes
-from noslip.engines.wide import WideFunction, compile_wide, native_lanes, pack
 
 # Two C libraries may differ in the last digits of one operation.
 ONE_OPERATION = 1e-14
@@ -84,7 +83,7 @@ def test_wide_parts_and_whole(monkeypatch, system_of, rng, longest_part: int) ->
     monkeypatch.setattr(llvm, "LONGEST_WHOLE", longest_part)
     monkeypatch.setattr(llvm, "LONGEST_PART", longest_part)
     assert f"@program0_part{(program.num_operations - 1) // longest_part}(" in print_llvm(
-        [program], VectorTypes(4)
+        [program], 4
     )
     in_parts = compile_wide([program], 4)["rates"].map(np.zeros(5), x, u, p)
     np.testing.assert_allclose(in_parts, whole, **MANY)
@@ -105,7 +104,7 @@ def test_one_lane_is_written_in_plain_numbers() -> None:
 def test_sine_and_cosine_of_one_angle_are_found_together() -> None:
     x = ca.SX.sym("x", 2)
     value = ca.vertcat(ca.sin(x[0]) * ca.cos(x[0]), ca.cos(x[1]))
-    text = print_llvm([trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)], VectorTypes(8))
+    text = print_llvm([trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)], 8)
     assert text.count("call { <8 x double>, <8 x double> } @lanes_sincos") == 2
     own = text[text.index("@lanes_sincos(<8 x double> %a)") :]
     assert "@sin(" not in own[: own.index("\n}")] and "@far_sincos(" in own
@@ -123,7 +122,7 @@ def test_sine_and_cosine_of_a_constant(lanes: int) -> None:
 def test_flags_are_for_arithmetic_only() -> None:
     x = ca.SX.sym("x", 2)
     value = ca.sin(x[0]) * ca.exp(x[1]) + ca.atan2(x[0], x[1])
-    text = print_llvm([trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)], VectorTypes(8))
+    text = print_llvm([trace_program("f", [EMPTY, x, EMPTY, EMPTY], value)], 8)
     assert not re.search(r"\b(nnan|ninf|fast)\b", text)
     bodies = text[text.index("define internal") :]
     assert not re.search(r"\b(reassoc|contract|arcp|nsz)\b", bodies)

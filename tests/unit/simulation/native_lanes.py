@@ -12,8 +12,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from noslip.engines.native import compile_wide
 from noslip.engines.program import Program
-from noslip.engines.wide import compile_wide
 from noslip.simulation import rules
 from noslip.simulation.batches.arrays import LanePlan, TableSets, empty_results
 from noslip.simulation.batches.runner import run_lanes

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from native_lanes import compare_in_lanes
 
-from noslip.engines.llvm import compile_native
+from noslip.engines.native import compile_native
 from noslip.engines.program import trace_program
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native

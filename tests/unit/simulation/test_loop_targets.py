@@ -11,9 +11,10 @@ import pytest
 from llvmlite import binding
 
 import noslip as ns
-from noslip.engines import llvm
-from noslip.engines.code_store import PASSES
 from noslip.engines.flow import THREAD, Target
+from noslip.engines.llvm import print_llvm
+from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
+from noslip.engines.optimize import optimize
 from noslip.simulation.batches.memory import Shared, shape_of
 from noslip.simulation.batches.runner import run_lanes
 from noslip.simulation.loop.loop import print_loop
@@ -50,9 +51,7 @@ def plan_of(system, name, monkeypatch, **options):
 
 def run_text(text: str, record: np.ndarray) -> None:
     """Compile a module for this machine and let its loop do all trajectories."""
-    module, machine = llvm.combined(text, PASSES)
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    engine = machine_code(text, CONTROL_FLOW_PASSES)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
     call(engine.get_function_address("integrate"))(record.ctypes.data, 0)
 
@@ -66,7 +65,7 @@ def with_programs(loop: str, system, shape: Shape, columns: list[str]) -> str:
         programs["project"] = system.program("project", system.projection_expression)
     _, traced = trace_columns(system, columns, None, {})
     programs["columns"] = system.program("columns", traced)
-    text = llvm.print_llvm([llvm.arranged(p) for p in programs.values()])
+    text = print_llvm([optimize(p) for p in programs.values()])
     text = re.sub(r"define void @program\d+_rows.*?\n}\n", "", text, flags=re.DOTALL)
     for k, name in enumerate(programs):
         text = text.replace(f"@program{k}(", f"@{name}(")

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noslip.engines.code_store import compiled_object
 from noslip.engines.flow import PLACE, WHOLE, Given, Target
+from noslip.engines.machine_code import stored_machine_code
 from noslip.simulation.loop.shape import Shape
 from noslip.simulation.loop.steps import next_step as loop_next_step
 from noslip.simulation.loop.writer import LoopWriter
@@ -50,7 +50,7 @@ def in_lanes(lanes):
     left[k] = loop_next_step(w, error, may_grow > 0.0)
     left[k + lanes], left[k + 2 * lanes] = s.density, s.mean
     text = [f.body("chosen", ("setup", "work", "left")), *sorted(f.declared)]
-    engine = compiled_object("\n".join(text))
+    engine = stored_machine_code("\n".join(text))
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
     return call(engine.get_function_address("chosen")), f.work_size, engine
 

@@ -29,8 +29,7 @@ from noslip.control.paths.path import length
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows, Resistance
 from noslip.control.track import motion_along, track
-from noslip.engines.llvm import NativeFunction, compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
@@ -210,9 +209,9 @@ def _native_resistance(
     r = ca.substitute(
         [solve_inputs(B, still - moving)], [ca.vertcat(symbols.t, change)], [ca.SX.zeros(2)]
     )[0]
-    both = ca.densify(ca.vertcat(r, ca.jacobian(r, pace)))
-    program = trace_program("resistance", (symbols.t, traced.states, pace, symbols.params), both)
-    return compile_native([program])["resistance"]
+    both = ca.vertcat(r, ca.jacobian(r, pace))
+    given = (symbols.t, traced.states, pace, symbols.params)
+    return compile_expression("resistance", given, both)
 
 
 def _balance(native: NativeFunction, along: Array, columns: list[int], values: Array) -> _Balance:

@@ -19,8 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.llvm import NativeFunction, compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
@@ -237,8 +236,7 @@ def _rates(system: System) -> NativeFunction:
     qdot = ca.mtimes(kin.N, s.v)
     qddot = ca.mtimes(kin.N, vdot) + ca.jtimes(qdot, s.q, qdot)
     inputs = (s.t, ca.vertcat(s.q, s.v, vdot), ca.SX(0, 1), s.params)
-    program = trace_program("film_rates", inputs, ca.densify(ca.vertcat(qdot, qddot)))
-    return compile_native([program])["film_rates"]
+    return compile_expression("film_rates", inputs, ca.vertcat(qdot, qddot))
 
 
 @lru_cache(maxsize=16)
@@ -253,8 +251,7 @@ def _picture(system: System) -> NativeFunction:
         parts += [ca.reshape(node.R_WB.T, 9, 1), node.p_WB, center, velocity, omega]
     parts += [contact.point for contact in kin.contacts]
     inputs = (s.t, ca.vertcat(s.q, s.v), ca.SX(0, 1), s.params)
-    expression = ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
-    return compile_native([trace_program("film_picture", inputs, expression)])["film_picture"]
+    return compile_expression("film_picture", inputs, ca.vertcat(ca.SX(0, 1), *parts))
 
 
 def _forces(

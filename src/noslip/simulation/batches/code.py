@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.engines.llvm import NativeFunction, compile_native
+from noslip.engines.native import NativeFunction, compile_native, compile_wide
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import System
-from noslip.engines.wide import compile_wide
 from noslip.simulation.batches.arrays import Array, TableSets
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.request import Request

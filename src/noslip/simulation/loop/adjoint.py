@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from noslip.engines.code_store import compiled_object
 from noslip.engines.flow import PLACE, REAL, WHOLE, Array, Given, Value
+from noslip.engines.machine_code import stored_machine_code
 from noslip.simulation import dop853
 from noslip.simulation.dop853 import NUM_STAGES
 from noslip.simulation.loop.code import sources_digest
@@ -80,7 +80,7 @@ class Pull:
 def adjoint_code(shape: Shape, pull: Pull) -> tuple[Any, int, Any]:
     """``void step_back(record, pulls, work)`` compiled, words of work, and what keeps it alive."""
     name = f"adjoint {shape} {pull} {sources_digest()}"
-    engine = compiled_object(lambda: print_adjoint(shape, pull), name=name)
+    engine = stored_machine_code(lambda: print_adjoint(shape, pull), name=name)
     address = engine.get_function_address("step_back")
     return _CALL(address), _Back(shape, pull).w.f.work_size, engine
 

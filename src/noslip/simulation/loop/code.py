@@ -8,7 +8,7 @@ from ctypes import CFUNCTYPE, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from noslip.engines.code_store import compiled_object
+from noslip.engines.machine_code import stored_machine_code
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import Shape
 from noslip.simulation.loop.writer import LoopWriter
@@ -34,7 +34,7 @@ class LoopCode(NamedTuple):
 def loop_code(shape: Shape) -> LoopCode:
     """The loop of a shape: loaded, or printed and compiled where that was never done before."""
     name = f"loop {shape} {sources_digest()}"
-    engine = compiled_object(lambda: print_loop(shape), name=name)
+    engine = stored_machine_code(lambda: print_loop(shape), name=name)
     address = engine.get_function_address("integrate")
     return LoopCode(_CALL(address), LoopWriter(shape).f.work_size, engine)
 

@@ -14,8 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.engines.llvm import compile_native
-from noslip.engines.native import NativeFunction
+from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics

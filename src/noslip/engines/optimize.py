@@ -1,35 +1,73 @@
-"""Reassociation of sums and products, so that they are complete sooner by the `latencies`.
+"""Optimization of programs for a processor that works on several operations at once.
 
-    a b + a c → a (b + c)      common factors are multiplied once
-    ((a + b) + c) + d          terms are added in the order of their availability, or by pairs,
-                               (a + b) + (c + d), where that is sooner
+A traced sum adds its terms one after the other, in the order in which they were written, and each
+addition waits for the one before. :func:`optimize` makes four changes, none of which adds an
+operation:
 
-Neither adds an operation.
+    p + q cos x                values of one angle are written as such (`trig_polynomials`)
+    a b + a c → a (b + c)      common factors are multiplied once (reassociation)
+    (a + b) + (c + d)          terms are added in the order of their availability, or by pairs,
+                               where that is sooner (reassociation)
+    order                      what the longest chain of operations waits for comes first (list
+                               scheduling)
+
+Results differ from those of the traced program by rounding; the interpreter keeps to the traced
+one, so that the tests compare both.
+
+When a sum is complete follows from the latencies of its operations. A term (ready, is_product, ...)
+is available from cycle ``ready`` on. If it is a product, its last multiplication is not counted:
+the sum fuses it (multiply-add); of two products one is computed first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from noslip.engines.latencies import (
-    FUSED,
-    LATENCIES,
-    SUMS,
-    end,
-    end_of_chain,
-    end_of_pairs,
-    end_of_two,
-)
 from noslip.engines.program import Operation, Program
+from noslip.engines.trig_polynomials import shorten
 
+#: Operations up to which a program is scheduled.
+LONGEST_SCHEDULED = 5000
 #: Terms of a sum that are searched for common factors; longer sums are left alone.
 MOST_FACTORED = 100
 
 _Terms = list[tuple[int, tuple[int, ...]]]  # signs and factors
+#: Latencies in cycles, typical of today's processors. All other operations have that of a fused
+#: multiply-add.
+FUSED = 4
+LATENCIES = {
+    "div": 13,
+    "sqrt": 20,
+    "sin": 40,
+    "cos": 40,
+    "tan": 50,
+    "atan2": 60,
+    "neg": 0,
+    "abs": 0,
+}
+SUMS = ("add", "sub")
+
+_Ready = Any  # a tuple that begins with (ready, is_product)
+
+
+def optimize(program: Program, *, is_scheduled: bool | None = None) -> Program:
+    """The same outputs by operations that wait less for each other.
+
+    Parameters
+    ----------
+    program : as it was traced.
+    is_scheduled : whether operations are also shortened and scheduled; by its length if not given.
+        A long program is better left in the order in which it was traced, where a value is used
+        soon after it is computed.
+    """
+    if is_scheduled is None:
+        is_scheduled = program.num_operations <= LONGEST_SCHEDULED
+    return schedule(reassociate(shorten(program))) if is_scheduled else reassociate(program)
 
 
 def reassociate(program: Program) -> Program:
@@ -38,7 +76,7 @@ def reassociate(program: Program) -> Program:
 
 
 class _Term(NamedTuple):
-    """A term of a sum, sign · a or sign · a b, known from cycle ``ready`` on."""
+    """A term of a sum, sign · a or sign · a b, available from cycle ``ready`` on."""
 
     ready: int
     is_product: bool
@@ -48,7 +86,7 @@ class _Term(NamedTuple):
 
 
 class _Reassociation:
-    """A program in the making, with the cycle from which on each of its values is known.
+    """A program being rewritten, with the cycle from which on each of its values is available.
 
     A sum that is used once, in another sum, is no value of its own but terms of that one; a product
     used once in a sum or a product likewise.
@@ -71,7 +109,7 @@ class _Reassociation:
             self.uses[value] += 2
 
     def program(self) -> Program:
-        """All of it."""
+        """The rewritten program."""
         for k, (kind, operands) in enumerate(self.old.operations):
             value = self.given + k
             if self.is_inner(value):
@@ -122,7 +160,7 @@ class _Reassociation:
         return found
 
     def make(self, kind: str, *operands: int, ready: int | None = None) -> int:
-        """The value of an operation, made now or found."""
+        """The value of an operation, which is added unless the program has it already."""
         if kind in ("add", "mul") and operands[0] > operands[1]:
             operands = operands[::-1]
         if (kind, operands) not in self.known:
@@ -134,7 +172,7 @@ class _Reassociation:
         return self.known[kind, operands]
 
     def pair(self, factors: list[int]) -> tuple[int, int]:
-        """Two factors with the product of all: those known first are multiplied first."""
+        """Two factors with the product of all: those available first are multiplied first."""
         if len(factors) > 2:
             queue = [(self.ready[value], value) for value in factors]
             heapify(queue)
@@ -166,7 +204,7 @@ class _Reassociation:
         return queue[0]
 
     def factored(self, terms: _Terms) -> _Terms:
-        """Terms with a b + a c as one term a (b + c), as far as the sum is known no later so."""
+        """Terms with a b + a c as one term a (b + c), as far as that does not delay the sum."""
         while len(terms) <= MOST_FACTORED:
             counts = Counter(i for _, factors in terms if len(factors) > 1 for i in set(factors))
             common, count = max(counts.items(), key=itemgetter(1), default=(-1, 0))
@@ -179,15 +217,15 @@ class _Reassociation:
                     inner.append((sign, factors[:k] + factors[k + 1 :]))
                 else:
                     others.append((sign, factors))
-            ready = max(end(self.known_at(inner)), self.ready[common])
-            if end([*self.known_at(others), (ready, True)]) > end(self.known_at(terms)):
+            ready = max(end(self.available_at(inner)), self.ready[common])
+            if end([*self.available_at(others), (ready, True)]) > end(self.available_at(terms)):
                 return terms
             total = self.signed_sum(inner)
             terms = [*others, (total.sign, (common, *total.factors))]
         return terms
 
-    def known_at(self, terms: _Terms) -> list[tuple[int, bool]]:
-        """Cycles from which on terms are known but for their last product, if there is one."""
+    def available_at(self, terms: _Terms) -> list[tuple[int, bool]]:
+        """Cycles from which on terms are available, but for their last product, if there is one."""
         found = []
         for _, factors in terms:
             ready = [self.ready[value] for value in factors]
@@ -205,7 +243,7 @@ class _Reassociation:
         return _Term(max(self.ready[a], self.ready[b]), True, number, (a, b), sign)
 
     def add(self, first: _Term, second: _Term) -> _Term:
-        """The sum of two terms; of two products the one that is known first is multiplied first."""
+        """The sum of two terms; of two products the one available first is multiplied first."""
         ready = end_of_two(first, second)
         a, b = (
             self.make("mul", *term.factors) if term.is_product else term.factors[0]
@@ -218,3 +256,89 @@ class _Reassociation:
         else:
             value, sign = self.make("sub", b, a, ready=ready), 1
         return _Term(self.ready[value], False, first.number, (value,), sign)
+
+
+def schedule(program: Program) -> Program:
+    """The same operations by list scheduling, for a processor that starts one of them a cycle.
+
+    Of all operations whose operands are available, the one with the longest chain of dependent
+    operations behind it comes first.
+    """
+    given, operations = program.num_given, program.operations
+    users: list[list[int]] = [[] for _ in operations]
+    num_missing = [0] * len(operations)
+    for k, operation in enumerate(operations):
+        for value in set(operation.operands):
+            if value >= given:
+                users[value - given].append(k)
+                num_missing[k] += 1
+    kinds = [operation.kind for operation in operations]
+    taken = [LATENCIES.get(kind, FUSED) for kind in kinds]
+    for k, kind in enumerate(kinds):
+        if kind == "mul" and len(users[k]) == 1 and kinds[users[k][0]] in SUMS:
+            taken[k] = 0  # fused with the sum
+
+    # critical path: cycles from the start of an operation to the end of the last that depends on it
+    behind = [0] * len(operations)
+    for k in range(len(operations) - 1, -1, -1):
+        behind[k] = taken[k] + max((behind[j] for j in users[k]), default=0)
+
+    ready = [(-behind[k], k) for k, n in enumerate(num_missing) if n == 0]
+    heapify(ready)
+    waiting: list[tuple[int, int]] = []  # for operands, with the cycle at which they are available
+    start = [0] * len(operations)
+    order: list[int] = []
+    cycle = 0
+    while ready or waiting:
+        if not ready:
+            cycle = max(cycle, waiting[0][0])
+        while waiting and waiting[0][0] <= cycle:
+            k = heappop(waiting)[1]
+            heappush(ready, (-behind[k], k))
+        k = heappop(ready)[1]
+        order.append(k)
+        for j in users[k]:
+            start[j] = max(start[j], cycle + taken[k])
+            num_missing[j] -= 1
+            if num_missing[j] == 0:
+                heappush(waiting, (start[j], j))
+        cycle += 1
+
+    place = list(range(given + len(operations)))
+    for k, old in enumerate(order):
+        place[given + old] = given + k
+    return replace(
+        program,
+        operations=tuple(
+            Operation(operations[k].kind, tuple([place[i] for i in operations[k].operands]))
+            for k in order
+        ),
+        outputs=tuple(place[value] for value in program.outputs),
+    )
+
+
+def end(terms: list[tuple[int, bool]]) -> int:
+    """Cycle at which a sum is complete by the faster of both ways to add its terms."""
+    queue = sorted(terms)
+    return min(end_of_chain(queue), end_of_pairs(queue))
+
+
+def end_of_two(first: _Ready, second: _Ready) -> int:
+    """Cycle at which the sum of two terms is complete."""
+    return max(first[0] + FUSED * (first[1] and second[1]), second[0]) + FUSED
+
+
+def end_of_chain(terms: Sequence[_Ready]) -> int:
+    """Cycle at which a sum is complete if its terms are added one by one, in this order."""
+    ready = terms[0][0] + FUSED * terms[0][1]
+    for term in terms[1:]:
+        ready = max(ready, term[0]) + FUSED
+    return ready
+
+
+def end_of_pairs(terms: Sequence[_Ready]) -> int:
+    """Cycle at which a sum is complete if the two earliest terms are always added first."""
+    queue = [term[:2] for term in terms]
+    while len(queue) > 1:
+        heappush(queue, (end_of_two(heappop(queue), heappop(queue)), False))
+    return queue[0][0] + FUSED * queue[0][1]

@@ -1,4 +1,4 @@
-"""Arranged programs: the same values, no more operations, and shorter chains."""
+"""Optimized programs: the same values, no more operations, and shorter chains."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.arrange import arrange, by_need
 from noslip.engines.interpreter import apply, interpret_rows
-from noslip.engines.latencies import FUSED, LATENCIES, SUMS
+from noslip.engines.optimize import FUSED, LATENCIES, SUMS, optimize, schedule
 from noslip.engines.program import Program, trace_program
 
 EMPTY = ca.SX(0, 1)
@@ -69,7 +68,7 @@ def test_values_are_the_same_without_rounding(system_of, rng, name: str, order: 
     # rational functions: what else there is gets the same doubles in both programs
     rational = not {"sqrt", "min", "abs", "if_else"} & program.count().keys()
     given = [Fraction(float(v)) for v in rng.normal(size=sum(program.input_sizes))]
-    result = arrange(program, order=order)
+    result = optimize(program, is_scheduled=order)
     pairs = zip(exact(program, given), exact(result, given), strict=True)
     for before, after in pairs:
         if rational:
@@ -81,10 +80,10 @@ def test_values_are_the_same_without_rounding(system_of, rng, name: str, order: 
 @pytest.mark.parametrize(
     "name", ["rolling-disk", "agv", "tricycle", "lhd", "whipple-bicycle", "manipulator-6r"]
 )
-def test_arranged_programs_are_no_longer_and_wait_less(system_of, rng, name: str) -> None:
+def test_optimized_programs_are_no_longer_and_wait_less(system_of, rng, name: str) -> None:
     system = system_of(name)
     program = system.program("rates", system.rates_expression)
-    result = arrange(program)
+    result = optimize(program)
     assert result.num_operations <= program.num_operations
     assert cycles(result) < cycles(program)
     rows = (
@@ -101,7 +100,7 @@ def test_a_sum_of_values_known_at_once_is_made_by_pairs() -> None:
     x = ca.SX.sym("x", 8)
     program = traced(x, sum((x[k] for k in range(1, 8)), start=x[0]))
     assert cycles(program) == 7 * FUSED
-    result = arrange(program)
+    result = optimize(program)
     assert cycles(result) == 3 * FUSED
     assert result.num_operations == 7
 
@@ -109,14 +108,14 @@ def test_a_sum_of_values_known_at_once_is_made_by_pairs() -> None:
 def test_a_late_term_is_added_last() -> None:
     x = ca.SX.sym("x", 4)
     late = ca.sqrt(x[0])
-    result = arrange(traced(x, late + x[1] + x[2] + x[3]))
+    result = optimize(traced(x, late + x[1] + x[2] + x[3]))
     assert cycles(result) == LATENCIES["sqrt"] + FUSED
 
 
 def test_products_stay_one_chain_where_that_loses_no_time() -> None:
     # two fused products take as long as two products and a sum, which are one operation more
     x = ca.SX.sym("x", 5)
-    result = arrange(traced(x, ca.sin(x[4]) + x[0] * x[1] + x[2] * x[3]))
+    result = optimize(traced(x, ca.sin(x[4]) + x[0] * x[1] + x[2] * x[3]))
     assert result.count() == {"mul": 2, "add": 2, "sin": 1}
     assert cycles(result) == LATENCIES["sin"] + FUSED
 
@@ -124,7 +123,7 @@ def test_products_stay_one_chain_where_that_loses_no_time() -> None:
 def test_a_common_factor_is_multiplied_once() -> None:
     x = ca.SX.sym("x", 7)
     sum_of_products = x[0] * x[1] * x[2] - x[0] * x[3] * x[4] + x[5]
-    result = arrange(traced(x, sum_of_products))
+    result = optimize(traced(x, sum_of_products))
     assert result.count()["mul"] == 3
     given = [Fraction(k * k - 3, 7) for k in range(7)]
     assert exact(result, given) == exact(traced(x, sum_of_products), given)
@@ -133,7 +132,7 @@ def test_a_common_factor_is_multiplied_once() -> None:
 def test_a_common_factor_stays_where_the_sum_would_be_late() -> None:
     x = ca.SX.sym("x", 4)
     late = ca.sqrt(x[3])
-    result = arrange(traced(x, x[0] * x[1] + x[0] * late))
+    result = optimize(traced(x, x[0] * x[1] + x[0] * late))
     assert result.count() == {"mul": 2, "add": 1, "sqrt": 1}
     assert cycles(result) == LATENCIES["sqrt"] + FUSED
 
@@ -142,35 +141,35 @@ def test_negative_sums_keep_their_sign() -> None:
     x = ca.SX.sym("x", 4)
     program = traced(x, -(x[0] + x[1]) - x[2] - x[3], x[3] - (x[0] - (x[1] - x[2])))
     given = [Fraction(k + 1, 3) for k in range(4)]
-    assert exact(arrange(program), given) == exact(program, given)
+    assert exact(optimize(program), given) == exact(program, given)
 
 
 def test_values_used_twice_or_given_out_are_made_once() -> None:
     x = ca.SX.sym("x", 3)
     part = x[0] + x[1]
     program = traced(x, part, part + x[2], part * x[2])
-    assert arrange(program).num_operations == program.num_operations == 3
+    assert optimize(program).num_operations == program.num_operations == 3
 
 
 def test_the_longest_chain_comes_first() -> None:
     x = ca.SX.sym("x", 2)
     program = traced(x, x[0] + 1.0, x[0] * x[1], ca.sqrt(ca.sin(x[1])))
-    kinds = [operation.kind for operation in by_need(program).operations]
+    kinds = [operation.kind for operation in schedule(program).operations]
     assert kinds[0] == "sin"
     assert sorted(kinds) == sorted(operation.kind for operation in program.operations)
 
 
-def test_very_long_sums_and_products_are_arranged_too() -> None:
+def test_very_long_sums_and_products_are_optimized_too() -> None:
     x = ca.SX.sym("x", 4000)
     total, product = x[0] * x[1], x[0]
     for k in range(1, 4000):
         total = total + x[k] * x[0]
         product = product * x[k]
-    result = arrange(traced(x, total, product))
+    result = optimize(traced(x, total, product))
     assert cycles(result) <= 14 * FUSED
 
 
 def test_programs_without_operations_stay() -> None:
     x = ca.SX.sym("x", 2)
     program = traced(x, x[1], ca.SX(2.0))
-    assert arrange(program) == program
+    assert optimize(program) == program

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.engines.parameter_checks import trace_condition
-from noslip.engines.parameters import check_values
+from noslip.engines.parameters import check_values, trace_condition
 from noslip.errors import ModelError
 from noslip.model.schema import leaves
 
