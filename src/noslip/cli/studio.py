@@ -30,7 +30,7 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     import rich
 
     from noslip.library import MODELS
-    from noslip.show.scene.recording import check_viser
+    from noslip.show.scene.stage import check_viser
 
     check_viser("the studio", "noslip studio", "studio")
     from noslip.studio.server import Studio

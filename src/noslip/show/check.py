@@ -165,7 +165,8 @@ def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]
                 "joint lets it come nearer",
                 f"contacts.{name}",
                 f"place it {far} {'lower' if off > 0 else 'higher'}, with the frames of "
-                "the joints that carry it, or correct its radius, its place on the body or its plane",
+                "the joints that carry it, or correct its radius, its place on the body or its "
+                "plane",
             )
 
 

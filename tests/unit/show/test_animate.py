@@ -17,10 +17,10 @@ import noslip as ns
 from noslip.cli import main
 from noslip.show.animate import animation_html, film_rate
 from noslip.show.scene.camera import Camera
+from noslip.show.scene.film import still
 from noslip.show.scene.frames import frames
 from noslip.show.scene.render import View, nearest_pixels, thrown, vertex_normals
 from noslip.show.scene.scene import scene
-from noslip.show.scene.still import still
 
 
 @pytest.fixture(scope="module")

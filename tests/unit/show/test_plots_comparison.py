@@ -84,7 +84,7 @@ def test_what_cannot_be_drawn(refuses, tmp_path):
             {"save": tmp_path / "no" / "a.png"},
             "no folder",
             "a.png",
-            "make it, or correct the path",
+            "correct the path",
         ),
     ]
     for run, options, what, where, fix in cases:

@@ -268,9 +268,7 @@ def test_a_run_without_samples_still_has_a_page(system_of):
 
 def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
     run = ns.simulate(system_of("carriage"), duration=0.1, samples=3)
-    with refuses(
-        ns.SimulationError, "there is no folder", "page.html", "make it, or correct the path"
-    ):
+    with refuses(ns.SimulationError, "there is no folder", "page.html", "correct the path"):
         ns.write_report(system_of("carriage"), run, tmp_path / "nowhere" / "page.html")
 
 

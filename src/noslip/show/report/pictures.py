@@ -75,7 +75,7 @@ def _animation(subject: Subject) -> Html:
     Without viser it is the still alone.
     """
     from noslip.show.animate import animation_html, picture
-    from noslip.show.scene.recording import has_viser
+    from noslip.show.scene.stage import has_viser
 
     run = subject.run
     still = picture(run, system=subject.system, width=WIDTH, height=HEIGHT)
