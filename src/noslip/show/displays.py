@@ -251,7 +251,7 @@ def audit_html(audit: Audit) -> str:
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
     if audit.loaded:
-        from noslip.show.plots.forces import friction_figure
+        from noslip.show.plots.histories import friction_figure
 
         parts.insert(0, _figure(friction_figure(audit), "friction", f"{audit.model}: friction"))
     return _shown(f"{audit.model}: no-slip audit", "", *parts)
