@@ -257,7 +257,9 @@ def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     lines = text.splitlines()
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("noslip"):
-            assert re.fullmatch(r"noslip\.(control(\.\w+)+|analysis\.both_ways)", node.module)
+            assert re.fullmatch(
+                r"noslip\.(control(\.\w+)+|analysis\.instant_kinematics)", node.module
+            )
             assert not any(name.name.startswith("_") for name in node.names)
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
     assert not re.search(r"noslip\.\w+\.|from noslip\b|ns\._|\._\w", "\n".join(lines))

@@ -167,7 +167,7 @@ from .analysis.scenario import (
     run_scenario as run_scenario,
     start_on_motion as start_on_motion,
 )
-from .analysis.both_ways import (
+from .analysis.instant_kinematics import (
     direct_kinematics as direct_kinematics,
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
@@ -194,7 +194,7 @@ from .analysis.steady import (
     SteadyMotion as SteadyMotion,
     steady as steady,
 )
-from .analysis.sweep import (
+from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
     sweep_eigenvalues as sweep_eigenvalues,
 )

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.analysis.both_ways import direct_kinematics, inverse_dynamics, inverse_kinematics
+from noslip.analysis.instant_kinematics import (
+    direct_kinematics,
+    inverse_dynamics,
+    inverse_kinematics,
+)
 
 
 @pytest.fixture(scope="module")

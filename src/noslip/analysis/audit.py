@@ -1,34 +1,249 @@
-"""The no-slip audit: what friction a motion asks of the ground, and where a wheel would lift.
+"""The no-slip audit: the friction that a motion needs of the ground, and where a wheel would lift.
 
 A rolling constraint supplies any force. Real ground supplies a tangential force F_t up to μ N, and
 no pull. From the reactions along a run the audit takes the load N, the longitudinal and lateral
 force and the friction demand |F_t| / N of every wheel, and compares them with the ground.
 
 Where equilibrium leaves the split of forces between wheels open, three numbers stand side by side:
-that of the least-norm split, its range over the splits that count (`audit_splits`), and the
+that of the least-norm split, its range over the splits that count (`contact_forces.py`), and the
 friction coefficient below which no split whatsoever holds.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noslip.analysis.audit_forces import contact_forces
-from noslip.analysis.audit_result import Audit, WheelAudit
-from noslip.analysis.audit_splits import (
+from noslip.analysis.contact_forces import (
+    SMALL,
+    Unsupported,
+    contact_forces,
     friction_demand,
     independent_directions,
     least_friction,
+    rounding,
     split_ranges,
 )
 from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.errors import SimulationError, nearest
 from noslip.model.contacts import KnifeEdge
 from noslip.numeric import is_truth
 from noslip.simulation.trajectory import Trajectory
+from noslip.words import counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WheelAudit:
+    """Forces of the ground on a wheel or blade, sampled: the least-norm split and the ranges.
+
+    Parameters
+    ----------
+    name : of the contact.
+    body : that the forces act on.
+    kind : ``wheel`` or ``blade``; of a blade only the lateral force means anything.
+    load_from : ``row`` (its own normal row), the name of the planar joint whose wrench the wheels
+        carry, or empty where the load is not known.
+    longitudinal, lateral, normal : (n,) N; NaN where they are not known.
+    demand : (n,) |F_t| / N; infinite where a force has no load.
+    longitudinal_range, lateral_range, normal_range, demand_range : (n, 2) least and largest over
+        the splits that count; NaN where every split has a negative load. The range of the demand
+        combines those of the forces: it is exact where they are shared independently of each
+        other, and otherwise an outer bound.
+    """
+
+    name: str
+    body: str
+    kind: str
+    load_from: str
+    longitudinal: Array = field(repr=False)
+    lateral: Array = field(repr=False)
+    normal: Array = field(repr=False)
+    demand: Array = field(repr=False)
+    longitudinal_range: Array = field(repr=False)
+    lateral_range: Array = field(repr=False)
+    normal_range: Array = field(repr=False)
+    demand_range: Array = field(repr=False)
+
+    @property
+    def has_load(self) -> bool:
+        """Whether its load is known at any sample."""
+        return bool(np.any(np.isfinite(self.normal)))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the split between wheels leaves any of its forces open."""
+        ranges = (self.longitudinal_range, self.lateral_range, self.normal_range)
+        scale = max(float(np.max(np.abs(r[np.isfinite(r)]), initial=0.0)) for r in ranges)
+        return any(bool(np.any(r[:, 1] - r[:, 0] > SMALL * scale)) for r in ranges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A stretch of time in which a wheel would slip or lift in the least-norm split.
+
+    Parameters
+    ----------
+    wheel : its contact.
+    kind : ``slip`` or ``lift``.
+    start, end : first and last sample of the stretch, s.
+    time : of the worst sample, s.
+    value : friction demand, or load in N, there.
+    excess : by how much: demand less friction coefficient, or the pull in N.
+    is_certain : whether no split of the forces between the wheels avoids it.
+    """
+
+    wheel: str
+    kind: str
+    start: float
+    end: float
+    time: float
+    value: float
+    excess: float
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Audit:
+    """What a motion asks of the ground.
+
+    Parameters
+    ----------
+    model : its name.
+    t : (n,) times, s.
+    friction : coefficient of the ground, or None if it was not given.
+    wheels : every wheel and blade; also ``audit["wheel1"]``.
+    required : (n,) friction coefficient below which no split of the forces holds every wheel whose
+        load is known; NaN without any.
+    unsupported : moments that planar joints hold and wheels cannot.
+    notes : what was left out, in words.
+    """
+
+    model: str
+    t: Array = field(repr=False)
+    friction: float | None
+    wheels: tuple[WheelAudit, ...]
+    required: Array = field(repr=False)
+    unsupported: tuple[Unsupported, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> WheelAudit:
+        """The wheel or blade of that name."""
+        for wheel in self.wheels:
+            if wheel.name == name:
+                return wheel
+        raise SimulationError(
+            f"there is no contact '{name}'",
+            f"audit of model '{self.model}'",
+            nearest(name, [wheel.name for wheel in self.wheels]),
+        )
+
+    @property
+    def loaded(self) -> tuple[WheelAudit, ...]:
+        """Wheels whose loads are known."""
+        return tuple(wheel for wheel in self.wheels if wheel.has_load)
+
+    @property
+    def slips(self) -> tuple[Failure, ...]:
+        """Where wheels would slip on ground with the given friction coefficient."""
+        if self.friction is None:
+            return ()
+        found: list[Failure] = []
+        for wheel in self.loaded:
+            over = wheel.demand - self.friction
+            # a wheel that lifts is told by `lifts`
+            slips = (over > SMALL) & ~(wheel.normal < -self.rounding)
+            for stretch in _stretches(slips):
+                worst = stretch.start + int(np.argmax(over[stretch]))
+                found.append(
+                    Failure(
+                        wheel=wheel.name,
+                        kind="slip",
+                        start=float(self.t[stretch.start]),
+                        end=float(self.t[stretch.stop - 1]),
+                        time=float(self.t[worst]),
+                        value=float(wheel.demand[worst]),
+                        excess=float(over[worst]),
+                        is_certain=bool(np.any(self.required[stretch] > self.friction + SMALL)),
+                    )
+                )
+        return tuple(found)
+
+    @property
+    def lifts(self) -> tuple[Failure, ...]:
+        """Where wheels would have to be pulled down."""
+        found: list[Failure] = []
+        for wheel in self.loaded:
+            # a range that is NaN: no split has all loads nonnegative
+            certain = ~(wheel.normal_range[:, 1] >= -self.rounding)
+            for stretch in _stretches(wheel.normal < -self.rounding):
+                worst = stretch.start + int(np.argmin(wheel.normal[stretch]))
+                found.append(
+                    Failure(
+                        wheel=wheel.name,
+                        kind="lift",
+                        start=float(self.t[stretch.start]),
+                        end=float(self.t[stretch.stop - 1]),
+                        time=float(self.t[worst]),
+                        value=float(wheel.normal[worst]),
+                        excess=float(-wheel.normal[worst]),
+                        is_certain=bool(np.any(certain[stretch])),
+                    )
+                )
+        return tuple(found)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the motion holds without slip and lift.
+
+        ``holds``, whatever the split; ``depends`` on the split; ``fails``, whatever the split; or
+        ``unknown``: without a friction coefficient, or where loads are not known.
+        """
+        if any(lift.is_certain for lift in self.lifts):
+            return "fails"
+        if self.friction is None:
+            return "unknown"
+        if bool(np.any(self.required > self.friction + SMALL)):
+            return "fails"
+        unknown = [
+            np.isnan(w.normal) & ~np.isnan(w.lateral) for w in self.wheels if w.kind == "wheel"
+        ]
+        if not self.loaded or np.any(unknown):
+            return "unknown"
+        widest = max(largest(wheel.demand_range[:, 1])[0] for wheel in self.loaded)
+        is_open = self.lifts or self.slips or widest > self.friction + SMALL
+        return "depends" if is_open else "holds"
+
+    @property
+    def rounding(self) -> Array:
+        """(n,) below which a load is zero but for rounding, N."""
+        return rounding(np.array([wheel.normal for wheel in self.loaded]).T)
+
+    def text(self) -> str:
+        """The audit in a few lines, the verdict last."""
+        return "\n".join(audit_lines(self))
+
+    def to_json(self, *, samples: bool = False) -> dict[str, object]:
+        """Plain data.
+
+        Parameters
+        ----------
+        samples : also all forces, loads and demands over time.
+        """
+        return audit_data(self, samples)
+
+    def __repr__(self) -> str:
+        return f"No-slip audit of '{self.model}', {counted(len(self.t), 'sample')}\n{self.text()}"
+
+
+def _stretches(flags: NDArray[np.bool_]) -> list[slice]:
+    """Runs of samples where a flag is set."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
+    return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def audit(system: System, run: Trajectory, friction: float | None = None) -> Audit:
@@ -140,3 +355,232 @@ def _notes(wheels: tuple[WheelAudit, ...], unknown: dict[str, str], left_out: in
             f"{left_out} of the samples left out: the forces cannot be computed there in the "
             "independent speeds of the system"
         )
+
+
+def largest(values: Array) -> tuple[float, int]:
+    """Largest value that is a number, and where it is; NaN and 0 without any."""
+    if not np.any(~np.isnan(values)):
+        return math.nan, 0
+    k = int(np.nanargmax(values))
+    return float(values[k]), k
+
+
+def audit_lines(audit: Audit) -> list[str]:
+    """What the ground must do, then the verdict."""
+    if not audit.wheels:
+        return [_line("no slip", "nothing rolls or skates: the model has no contacts")]
+    lines = [*_demand_lines(audit), *_blade_lines(audit)]
+    for moment in audit.unsupported:
+        size, k = largest(moment.moment)
+        lines.append(
+            _line(
+                "loads not known",
+                f"planar joint '{moment.joint}' holds a moment about {moment.about}, up to "
+                f"{size:.3g} N·m (t = {audit.t[k]:.4g} s), that its wheels cannot: {moment.fix}",
+            )
+        )
+    lines += [_line("note", note) for note in audit.notes]
+    return lines + _slip_lines(audit) + _lift_lines(audit)
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<19}  {text}"
+
+
+def _demand_lines(audit: Audit) -> list[str]:
+    """Largest demand and least load over all wheels."""
+    wheels = audit.loaded
+    if not wheels:
+        return []
+    (demand, k), wheel = max(((largest(w.demand), w) for w in wheels), key=lambda x: x[0][0])
+    text = f"{_demand(demand)} at most ({wheel.name}, t = {audit.t[k]:.4g} s)"
+    if any(w.is_shared for w in wheels):
+        widest = max(largest(w.demand_range[:, 1])[0] for w in wheels)
+        text += (
+            f" in the least-norm split; {_demand(largest(audit.required)[0])} in the best one, "
+            f"up to {_demand(widest)} in others"
+        )
+    (load, k), wheel = max(((largest(-w.normal), w) for w in wheels), key=lambda x: x[0][0])
+    load = 0.0 if abs(load) <= audit.rounding[k] else load
+    least = f"{-load:.4g} N at least ({wheel.name}, t = {audit.t[k]:.4g} s)"
+    if any(np.any(np.isnan(w.normal)) for w in wheels):
+        text, least = (f"{part}, where loads are known" for part in (text, least))
+    return [_line("friction demand", text), _line("normal load", least)]
+
+
+def _blade_lines(audit: Audit) -> list[str]:
+    blades = [w for w in audit.wheels if w.kind == "blade"]
+    if not blades:
+        return []
+    (force, k), blade = max(
+        ((largest(np.abs(w.lateral)), w) for w in blades), key=lambda x: x[0][0]
+    )
+    return [_line("side force", f"{force:.4g} N at most ({blade.name}, t = {audit.t[k]:.4g} s)")]
+
+
+def _slip_lines(audit: Audit) -> list[str]:
+    """The verdict on slip, the worst of each wheel."""
+    if audit.friction is None:
+        return []
+    without = [w.name for w in audit.wheels if w.kind == "wheel" and not w.has_load]
+    if not audit.loaded:
+        why = "the model has no wheels, and blades hold without friction"
+        if without:
+            why = f"the loads of {', '.join(without)} are not known"
+        return [_line("no slip", f"no verdict: {why}")]
+    ground = f"with friction {audit.friction:g}"
+    slips = _worst(audit.slips)
+    is_shared = any(w.is_shared for w in audit.loaded)
+    required, k = largest(audit.required)
+    texts = []
+    if required > audit.friction + SMALL:
+        if is_shared:
+            texts.append(
+                f"fails {ground}: however the wheels share, {_demand(required)} is needed at "
+                f"t = {audit.t[k]:.4g} s, {_demand(required - audit.friction)} too much"
+            )
+        how = "in the least-norm split" if is_shared else f"fails {ground}:"
+        texts += [f"{how} {_slip(slip)}" for slip in slips]
+        if not texts:
+            texts.append(f"fails {ground}: a wheel that lifts has nothing to push with")
+    elif slips:
+        texts += [
+            f"depends on how the wheels share {ground}: in the least-norm split {_slip(slip)}, "
+            f"in the best one {required:.3g} is needed"
+            for slip in slips
+        ]
+    elif audit.verdict == "unknown":
+        partly = [w.name for w in audit.loaded if np.any(np.isnan(w.normal))]
+        texts.append(
+            f"no verdict: the loads of {', '.join(partly or without)} are not known for part of "
+            "the run"
+        )
+    else:
+        margin = audit.friction - max(largest(w.demand)[0] for w in audit.loaded)
+        widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.loaded)
+        text = f"holds {ground}: margin {margin:.3g}"
+        if widest > audit.friction + SMALL:
+            text += f" in the least-norm split; in others {wheel} needs up to {_demand(widest)}"
+        texts.append(text)
+    if without:
+        texts[-1] += f"; no verdict for {', '.join(without)}, whose loads are not known"
+    return [_line("no slip", text) for text in texts]
+
+
+def _slip(slip: Failure) -> str:
+    return (
+        f"{slip.wheel} needs {_demand(slip.value)} at t = {slip.time:.4g} s, "
+        f"{_demand(slip.excess)} too much ({_stretch(slip)})"
+    )
+
+
+def _lift_lines(audit: Audit) -> list[str]:
+    lines = []
+    for lift in _worst(audit.lifts):
+        how = "would lift" if lift.is_certain else "would lift in the least-norm split, not in all"
+        lines.append(
+            _line(
+                "lift",
+                f"{lift.wheel} {how}: load {lift.value:.4g} N at t = {lift.time:.4g} s "
+                f"({_stretch(lift)})",
+            )
+        )
+    return lines
+
+
+def _worst(failures: tuple[Failure, ...]) -> list[Failure]:
+    """The worst failure of each wheel, certain ones first."""
+    worst: dict[str, Failure] = {}
+    for failure in failures:
+        other = worst.get(failure.wheel)
+        if other is None or (failure.is_certain, failure.excess) > (other.is_certain, other.excess):
+            worst[failure.wheel] = failure
+    return list(worst.values())
+
+
+def _stretch(failure: Failure) -> str:
+    if failure.start == failure.end:
+        return "one sample"
+    return f"from {failure.start:.4g} to {failure.end:.4g} s"
+
+
+def _demand(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.3g}"
+
+
+def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
+    """The audit as plain data; what is not a finite number is null."""
+    required, k = largest(audit.required)
+    data: dict[str, object] = {
+        "friction": audit.friction,
+        "verdict": audit.verdict,
+        "required_friction": _number(required),
+        "required_friction_time": _number(float(audit.t[k])) if len(audit.t) else None,
+        "wheels": {wheel.name: _wheel_data(wheel, audit.t) for wheel in audit.wheels},
+        "slips": [_failure_data(failure) for failure in audit.slips],
+        "lifts": [_failure_data(failure) for failure in audit.lifts],
+        "unsupported": [
+            {
+                "joint": u.joint,
+                "wheels": list(u.wheels),
+                "about": u.about,
+                "largest_moment": _number(largest(u.moment)[0]),
+                "fix": u.fix,
+            }
+            for u in audit.unsupported
+        ],
+        "notes": list(audit.notes),
+    }
+    if samples:
+        data["time"] = _numbers(audit.t)
+        data["required"] = _numbers(audit.required)
+        data["samples"] = {
+            wheel.name: {
+                name: _numbers(getattr(wheel, name))
+                for part in ("longitudinal", "lateral", "normal", "demand")
+                for name in (part, f"{part}_range")
+            }
+            for wheel in audit.wheels
+        }
+    return data
+
+
+def _wheel_data(wheel: WheelAudit, t: Array) -> dict[str, object]:
+    data: dict[str, object] = {"kind": wheel.kind, "load_from": wheel.load_from}
+    extremes = {
+        "largest_demand": (wheel.demand, wheel.demand_range[:, 1], 1),
+        "least_load": (wheel.normal, wheel.normal_range[:, 0], -1),
+        "largest_load": (wheel.normal, wheel.normal_range[:, 1], 1),
+        "largest_longitudinal": (
+            np.abs(wheel.longitudinal), np.max(np.abs(wheel.longitudinal_range), axis=1), 1,
+        ),
+        "largest_lateral": (np.abs(wheel.lateral), np.max(np.abs(wheel.lateral_range), axis=1), 1),
+    }  # fmt: skip
+    for name, (values, bound, sign) in extremes.items():
+        value, k = largest(sign * values)
+        data[name] = _number(sign * value)
+        data[f"{name}_time"] = _number(float(t[k])) if not math.isnan(value) else None
+        data[f"{name}_any_split"] = _number(sign * largest(sign * bound)[0])
+    return data
+
+
+def _failure_data(failure: Failure) -> dict[str, object]:
+    return {
+        "wheel": failure.wheel,
+        "start": failure.start,
+        "end": failure.end,
+        "time": failure.time,
+        "value": _number(failure.value),
+        "excess": _number(failure.excess),
+        "is_certain": failure.is_certain,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _numbers(values: Array) -> list[object]:
+    if values.ndim > 1:
+        return [_numbers(row) for row in values]
+    return [_number(float(value)) for value in values]

@@ -27,7 +27,7 @@ from noslip.model.quantities import ZERO, Vector3
 from noslip.simulation.starts.completion import complete_start
 from noslip.spatial import cross
 
-COMPONENTS = ("vx", "vy", "vz", "wx", "wy", "wz")
+COMPONENTS: tuple[str, ...] = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 #: Beyond this condition number of the Jacobian the Cartesian model is refused.
 SINGULAR = 1e8

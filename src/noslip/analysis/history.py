@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.both_ways import BodyMotion, inverse_dynamics
+from noslip.analysis.instant_kinematics import BodyMotion, inverse_dynamics
 from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.motion import AbstractMotion
 from noslip.engines.native import compile_expression
@@ -114,19 +114,7 @@ def kinematic_history(
     ------
     SimulationError : if the motion does not determine all speeds.
     """
-    request = read_run(
-        "kinematic_history",
-        system,
-        duration=duration,
-        samples=samples,
-        method="dop853",
-        rtol=tolerance,
-        atol=tolerance,
-        step=0.0,
-        max_step=np.inf,
-        max_steps=10_000_000,
-        start_time=start_time,
-    )
+    request = read_run("kinematic_history", locals())
     times = request.times
     reference = trace_reference(system, motion, is_driven=False)
     reference.motion.check_start(start_time, system.model.name)

@@ -1,7 +1,7 @@
 """`linearize`: small motions about an equilibrium or a steady motion, exactly.
 
-Coordinates c and speeds ζ as in `chart.py`; what is ignored and what must be steady as in
-`steadiness.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
+Coordinates c and speeds ζ as in `local_coordinates.py`; what is ignored and what must be steady as
+in `steady.py`. Of the equations r(c, ζ, ζ̇, u) = 0, the rates ċ(c, ζ) and the holonomic rows
 g(c) = 0, all derivatives are traced, none is a difference. With δ for what is small,
 
     (1)  M δζ̇ + D δζ + K δc = F δu      M = ∂r/∂ζ̇,  D = ∂r/∂ζ,  K = ∂r/∂c,  F = −∂r/∂u
@@ -21,17 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log, pi
 from typing import NamedTuple
 
 import numpy as np
 
 from noslip.analysis.instant import check_time, input_vector
-from noslip.analysis.modes import Mode, modes_of, modes_text
-from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
+from noslip.analysis.local_coordinates import LocalState, local_state_at, rate_unit
+from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
-from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.
@@ -180,7 +181,7 @@ def linearize(
     u = input_vector(system, inputs or {})
     check_redundant_rows(system, params, parameters)
     start = about if isinstance(about, Start) else _complete(system, about or {}, u, params, time)
-    point = point_at(system, start, u, params)
+    point = local_state_at(system, start, u, params)
     return linearize_point(point, relevance(point))
 
 
@@ -192,7 +193,7 @@ def _complete(
     return complete_start(system, about, time=time, speed_inputs=lambda q: w, parameters=params)
 
 
-def linearize_point(point: Point, relevant: Relevance) -> Linearization:
+def linearize_point(point: LocalState, relevant: Relevance) -> Linearization:
     """(1) to (4) at a steady state, in the coordinates that matter."""
     chart, matter = point.chart, relevant.coordinates
     residual = _check_steady(point, matter)
@@ -237,7 +238,7 @@ class SmallMotions(NamedTuple):
 
 
 def small_motions(
-    point: Point, free: Sequence[int], T: Array, zetadot: Array | None = None
+    point: LocalState, free: Sequence[int], T: Array, zetadot: Array | None = None
 ) -> SmallMotions:
     """(4) from (1) and (2), about any motion.
 
@@ -262,7 +263,7 @@ def small_motions(
 
 
 def _independent(
-    G: Array, point: Point, matter: tuple[int, ...]
+    G: Array, point: LocalState, matter: tuple[int, ...]
 ) -> tuple[list[int], list[int], Array]:
     """(3): independent and dependent coordinates, best conditioned, and −G_d⁻¹ G_i.
 
@@ -282,7 +283,7 @@ def _independent(
     return [matter[k] for k in independent], [matter[k] for k in dependent], follow
 
 
-def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
+def _check_steady(point: LocalState, matter: tuple[int, ...]) -> float:
     """The largest rate that should vanish; refused if it does not."""
     zeta_rates, c_rates = point.rates()
     chart = point.chart
@@ -304,10 +305,130 @@ def _check_steady(point: Point, matter: tuple[int, ...]) -> float:
     return abs(rates[worst]) if worst else 0.0
 
 
-def _values(point: Point, matter: tuple[int, ...]) -> dict[str, float]:
+def _values(point: LocalState, matter: tuple[int, ...]) -> dict[str, float]:
     """Coordinates that matter, speeds and inputs of the steady motion, by name."""
     chart = point.chart
     values = {chart.coordinates[k].name: float(point.c[k]) for k in matter}
     values |= {s.name: float(x) for s, x in zip(chart.speeds, point.zeta, strict=True)}
     inputs = zip(point.system.inputs, point.inputs, strict=True)
     return values | {q.name: float(x) for q, x in inputs if x}
+
+
+#: Real parts below this, relative to the largest eigenvalue (at least 1 1/s), are none.
+NEUTRAL = 1e-7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A real eigenvalue, or a pair of complex ones.
+
+    Parameters
+    ----------
+    eigenvalue : 1/s; of a pair the one with a positive imaginary part.
+    word : ``grows``, ``decays`` or ``stays``.
+    shares : state → its part in the motion, the largest 1, in the units of the states.
+    """
+
+    eigenvalue: complex
+    word: str
+    shares: dict[str, float]
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether it makes the motion unstable."""
+        return self.word == "grows"
+
+    @property
+    def is_oscillating(self) -> bool:
+        """Whether it is a pair."""
+        return self.eigenvalue.imag != 0.0
+
+    @property
+    def time_constant(self) -> float:
+        """s in which it grows or decays by a factor e; infinite if it stays."""
+        return 1.0 / abs(self.eigenvalue.real) if self.word != "stays" else float("inf")
+
+    @property
+    def frequency(self) -> float:
+        """Hz; 0 if it does not swing."""
+        return abs(self.eigenvalue.imag) / (2 * pi)
+
+    def text(self) -> str:
+        """What it does, in words."""
+        half = log(2) * self.time_constant
+        parts = {
+            "grows": f"unstable: doubles in {half:.4g} s",
+            "decays": f"stable: halves in {half:.4g} s",
+            "stays": "neutral",
+        }[self.word]
+        if self.is_oscillating:
+            parts += f", swings at {self.frequency:.4g} Hz"
+        elif self.word == "stays":
+            parts += ": a neighboring steady motion"
+        return parts
+
+    def to_json(self) -> dict[str, object]:
+        """Plain numbers."""
+        return {
+            "eigenvalue": [self.eigenvalue.real, self.eigenvalue.imag],
+            "word": self.word,
+            "time_constant": None if self.word == "stays" else self.time_constant,
+            "frequency": self.frequency,
+            "shares": self.shares,
+        }
+
+
+def modes_of(
+    eigenvalues: np.ndarray, vectors: np.ndarray, names: Sequence[str]
+) -> tuple[Mode, ...]:
+    """A mode for each real eigenvalue and each pair, in the order given.
+
+    What rounding makes of a double zero is a pair close to it; it does not swing.
+    """
+    modes = []
+    least = _least(eigenvalues)
+    for k, found in enumerate(eigenvalues):
+        value = complex(found) if abs(found) > least else complex(found.real)
+        if value.imag < 0:
+            continue
+        sizes = np.abs(vectors[:, k])
+        largest = float(np.max(sizes, initial=0.0)) or 1.0
+        modes.append(
+            Mode(
+                eigenvalue=value,
+                word=word_of(value, eigenvalues),
+                shares={n: float(x) / largest for n, x in zip(names, sizes, strict=True)},
+            )
+        )
+    return tuple(modes)
+
+
+def word_of(value: complex, eigenvalues: np.ndarray) -> str:
+    """``grows``, ``decays`` or ``stays``, for one of these eigenvalues."""
+    if abs(value.real) <= _least(eigenvalues):
+        return "stays"
+    return "grows" if value.real > 0 else "decays"
+
+
+def _least(eigenvalues: np.ndarray) -> float:
+    """1/s; what is smaller is none."""
+    return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
+
+
+def modes_text(modes: Sequence[Mode]) -> list[str]:
+    """A line for each mode: eigenvalue, what it does, and which states take part most."""
+    lines = ["  eigenvalues [1/s]"]
+    for mode in modes:
+        real = 0.0 if mode.word == "stays" else mode.eigenvalue.real
+        value = f"{real: .9f}"
+        pair = f" ± {mode.eigenvalue.imag:.9f} i" if mode.is_oscillating else ""
+        main = sorted(mode.shares, key=lambda n: -mode.shares[n])
+        most = ", ".join(n for n in main[:3] if mode.shares[n] > 0.1)
+        lines.append(f"    {value + pair:<30} {mode.text()} ({most})")
+    if any(mode.is_growing for mode in modes):
+        lines.append("  unstable: a small disturbance grows")
+    elif any(mode.word == "stays" for mode in modes):
+        lines.append("  stable, but for neighboring steady motions: no small disturbance grows")
+    else:
+        lines.append("  stable: every small disturbance dies out")
+    return lines

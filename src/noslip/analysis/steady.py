@@ -1,7 +1,12 @@
 """`steady`: steady motions by root finding on the exact equations.
 
-Unknown are the coordinates c and speeds ζ of `chart.py` and the inputs that are asked for. They
-must satisfy, with what matters as in `steadiness.py`,
+A coordinate is ignored if nothing depends on it: not the equations of motion, not the rate of a
+coordinate that matters, not a holonomic row that ties it to one (the place and the heading of a
+vehicle, the angle of a wheel). Whether that is so is a property of the mechanism, so it is decided
+at generic states, not at the state at hand, where a stiffness may happen to vanish.
+
+Unknown are the coordinates c and speeds ζ of `local_coordinates.py` and the inputs that are asked
+for. They must satisfy
 
     (1)  ζ̇ = −M⁻¹ r(c, ζ, 0, u) = 0      the speeds stay
     (2)  ċ_k = 0                           the coordinates that matter stay
@@ -9,33 +14,34 @@ must satisfy, with what matters as in `steadiness.py`,
     (4)  each given value is met
 
 Some of these say the same (energy keeps the forward speed), and a family of solutions is left where
-too little is given. So (1) to (4) are solved by Gauss–Newton steps of least length, with exact
-derivatives and a line search; near a solution that is Newton's method. What is left of (1) to (4)
-is reported.
+too little is given. So F(y) = 0, the conditions (1) to (4) for y = (c, ζ, inputs searched for), is
+solved by Gauss–Newton: a step is the least one, in lengths of the model and radians, that makes
+F + (∂F/∂y) δy as small as possible, and it is halved until |F| falls. Accelerations enter F by a
+mass matrix that is held fixed over a step, so that the derivatives are exact and |F| does fall.
+What is left of (1) to (4) is reported.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from noslip.analysis.angles import angles_of
 from noslip.analysis.instant import check_time, input_vector
-from noslip.analysis.steadiness import Point, Relevance, point_at, rate_unit, relevance
-from noslip.analysis.steady_search import (
-    TOLERANCE,
-    Problem,
-    Solution,
-    find_wanted,
-    least_speeds,
-    search,
+from noslip.analysis.local_coordinates import (
+    LocalCoordinates,
+    LocalState,
+    angles_of,
+    local_state_at,
+    rate_unit,
 )
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.named_values import units_by_name
+from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles
 
@@ -157,7 +163,7 @@ def steady(
     searched = _input_places(system, find, inputs or {})
     check_redundant_rows(system, params, parameters)
     point = _first_guess(system, given, guess, u, params, time)
-    problem = Problem(
+    problem = SteadyProblem(
         relevant=relevance(point), wanted=find_wanted(point, given), searched=searched
     )
     found = search(point, problem)
@@ -196,7 +202,7 @@ def _first_guess(
     u: Array,
     params: Array,
     time: float,
-) -> Point:
+) -> LocalState:
     """Where to begin: given and guessed values, the others as they follow or at rest."""
     kin = system.kinematics
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
@@ -216,7 +222,7 @@ def _first_guess(
         speed_residual=0.0,
         completed={},
     )
-    point = point_at(system, start, u, params)
+    point = local_state_at(system, start, u, params)
     return least_speeds(point, find_wanted(point, values))
 
 
@@ -270,7 +276,7 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
             raise SimulationError(f"'{name}' is {value!r}", where, "give a finite number")
 
 
-def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
+def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
     """What is missed most, and what may help."""
     point, F = found.point, found.F()
     chart = point.chart
@@ -297,7 +303,7 @@ def _not_found(found: Solution, relevant: Relevance, given: Sequence[str]) -> Si
     )
 
 
-def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
+def _result(system: System, found: SteadySolution, problem: SteadyProblem) -> SteadyMotion:
     point, chart = found.point, found.point.chart
     _, cdot, g, v, _, _ = point.values()
     q = chart.to_coordinates(point.c)
@@ -333,4 +339,265 @@ def _result(system: System, found: Solution, problem: Problem) -> SteadyMotion:
         units={name: units[name] for name in (*values, *rates, *(names[k] for k in shown))},
         residual=float(np.max(np.abs(found.F()), initial=0.0)),
         family=len(free) - rank,
+    )
+
+
+#: A derivative below this, relative to the largest of its row, is none.
+_NONE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """Places in c of the coordinates that matter, and in g of the rows that tie them."""
+
+    coordinates: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+#: The last answer for each system, since a sweep asks the same again and again.
+_last: WeakKeyDictionary[System, tuple[LocalCoordinates, bytes, Relevance]] = WeakKeyDictionary()
+
+
+def relevance(point: LocalState) -> Relevance:
+    """What matters to the motion, decided at generic states."""
+    system, chart, params = point.system, point.chart, point.parameters
+    known = _last.get(system)
+    if known is None or known[0] is not chart or known[1] != params.tobytes():
+        known = (chart, params.tobytes(), _find_relevance(system, chart, params))
+        _last[system] = known
+    return known[2]
+
+
+def _find_relevance(system: System, chart: LocalCoordinates, params: Array) -> Relevance:
+    r_c, cdot_c, g_c = _generic_derivatives(system, chart, params)
+    matters = np.any(r_c, axis=0)
+    while True:
+        more = matters | np.any(cdot_c[matters], axis=0)
+        tied = np.any(g_c & more[None, :], axis=1)
+        more |= np.any(g_c[tied], axis=0)
+        if np.array_equal(more, matters):
+            break
+        matters = more
+    return Relevance(
+        coordinates=tuple(int(k) for k in np.flatnonzero(matters)),
+        rows=tuple(int(k) for k in np.flatnonzero(tied)),
+    )
+
+
+def _generic_derivatives(
+    system: System, chart: LocalCoordinates, params: Array
+) -> tuple[Array, Array, Array]:
+    """Where r, ċ and g depend on c, as truth values, at generic states."""
+    rng = np.random.default_rng(7)
+    probe = dataclasses.replace(system.kinematics.probe, params=params)
+    found: list[Array] = []
+    for t, q in probe.configurations(3):
+        zeta, zetadot = rng.normal(size=(2, len(chart.speeds)))
+        inputs = rng.normal(size=len(system.inputs))
+        arguments = (t, chart.from_coordinates(q), zeta, zetadot, inputs, params)
+        by_c, by_zeta, _ = (np.array(e) for e in chart.derivatives(*arguments))
+        if not np.all(np.isfinite(by_c)):
+            continue
+        size = np.max(np.abs(np.hstack([by_c, by_zeta])), axis=1, initial=0.0, keepdims=True)
+        found.append(np.abs(by_c) > _NONE * np.maximum(size, 1e-300))
+    r_c, cdot_c, g_c, _, _ = chart.split(np.any(found, axis=0))
+    return r_c, cdot_c, g_c
+
+
+#: Largest |ζ̇|, |ċ|, |g| and miss of a given value (m, rad, s) that a steady motion may leave.
+TOLERANCE = 1e-10
+_MOST_STEPS = 100
+#: How far the search is moved aside where it gets stuck, try by try, in m, rad and s.
+_ASIDE = (0.1, 0.3, 1.0, 3.0)
+#: Places of ċ, v and η among what a chart evaluates.
+_RATE, _SPEED, _INDEPENDENT, _COORDINATE = 1, 3, 4, -1
+
+
+@dataclass(frozen=True, slots=True)
+class WantedValue:
+    """A value that the motion must have: in which part of the chart, where there, and the value."""
+
+    part: int
+    place: int
+    value: float
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether it says something about the speeds."""
+        return self.part != _COORDINATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteadyProblem:
+    """What is to be met: coordinates and rows that matter, values wanted, inputs searched for."""
+
+    relevant: Relevance
+    wanted: tuple[WantedValue, ...]
+    searched: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SteadySolution:
+    """Where a search has come to: the conditions there and their derivatives by y.
+
+    Parameters
+    ----------
+    mass : mass matrix ∂r/∂ζ̇ at the point.
+    r, r_y : the equations of motion at ζ̇ = 0.
+    rest, rest_y : (2) to (4).
+    """
+
+    point: LocalState
+    mass: Array
+    r: Array
+    r_y: Array
+    rest: Array
+    rest_y: Array
+
+    def F(self, mass: Array | None = None) -> Array:
+        """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
+        rates = -np.linalg.solve(self.mass if mass is None else mass, self.r)
+        return np.concatenate([rates, self.rest])
+
+    def J(self) -> Array:
+        """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
+        return np.vstack([-np.linalg.solve(self.mass, self.r_y), self.rest_y])
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the conditions hold, as well as rounding lets them at these speeds."""
+        size = max(1.0, float(np.max(np.abs(self.point.zeta), initial=0.0)) ** 2)
+        return bool(np.max(np.abs(self.F()), initial=0.0) <= TOLERANCE * size)
+
+
+def find_wanted(point: LocalState, given: Mapping[str, float]) -> tuple[WantedValue, ...]:
+    """The given values, each where it is found in the chart."""
+    system, chart = point.system, point.chart
+    places = {
+        _COORDINATE: {c.name: k for k, c in enumerate(chart.coordinates)},
+        _RATE: chart.coordinate_rates,
+        _SPEED: {s.name: k for k, s in enumerate(system.speeds)},
+        _INDEPENDENT: {s.name: k for k, s in enumerate(system.independent_speeds)},
+    }
+    wanted = []
+    for name, value in given.items():
+        part = next((part for part, names in places.items() if name in names), None)
+        if part is None:
+            angles = ", ".join(rate.removesuffix("_rate") for rate in chart.coordinate_rates)
+            raise SimulationError(
+                f"'{name}' cannot be held: orientations are written in {angles} here",
+                f"steady motion of model '{system.model.name}'",
+                "give these, or a guess where the named angles are regular",
+            )
+        wanted.append(WantedValue(part, places[part][name], float(value)))
+    return tuple(wanted)
+
+
+def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState:
+    """The point with the wanted speeds, as far as they go, and the others as small as possible."""
+    speeds = [w for w in wanted if w.is_speed]
+    if not speeds:
+        return point
+    rest = dataclasses.replace(point, zeta=np.zeros(len(point.zeta)))
+    values, (_, by_zeta, _) = rest.values(), rest.derivatives()
+    rows = np.array([by_zeta[w.part][w.place] for w in speeds])
+    miss = np.array([w.value - values[w.part][w.place] for w in speeds])
+    zeta = np.asarray(np.linalg.lstsq(rows, miss, rcond=1e-10)[0], dtype=float)
+    return dataclasses.replace(point, zeta=zeta)
+
+
+def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
+    """The best that is found from a point, and from places aside if it leads nowhere."""
+    rng = np.random.default_rng(11)
+    best = _descend(point, problem)
+    speeds = range(len(point.c), len(point.c) + len(point.zeta))
+    free = [*problem.relevant.coordinates, *speeds]
+    for aside in _ASIDE:
+        if best.is_found:
+            break
+        step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
+        step[free] = aside * rng.normal(size=len(free))
+        tried = _descend(_moved(point, step, problem), problem)
+        if not np.linalg.norm(best.F()) <= np.linalg.norm(tried.F()):
+            best = tried
+    return best
+
+
+def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
+    """Where steps of least length end."""
+    scale = _scale(point, problem)
+    now = _conditions(point, problem)
+    inputs = len(scale) - len(problem.searched)
+    for _ in range(_MOST_STEPS):
+        F, J = now.F(), now.J()
+        if not np.all(np.isfinite(F)):
+            break
+        scale[inputs:] = 1.0 / np.maximum(np.linalg.norm(J[:, inputs:], axis=0), 1e-12)
+        step = scale * np.linalg.lstsq(J * scale, -F, rcond=1e-11)[0]
+        longest = float(np.max(np.abs(step[: len(point.c)]), initial=0.0))
+        step *= min(1.0, 0.5 / max(longest, 1e-300))
+        better = _shorter(now, step, problem, 1 if now.is_found else 30)
+        if better is None:
+            break
+        now = better
+    return now
+
+
+def _shorter(
+    now: SteadySolution, step: Array, problem: SteadyProblem, tries: int
+) -> SteadySolution | None:
+    """The first of step, step/2, step/4, … that makes |F| smaller, by the same mass matrix."""
+    size = np.linalg.norm(now.F())
+    for k in range(tries):
+        trial = _conditions(_moved(now.point, step / 2**k, problem), problem)
+        if np.linalg.norm(trial.F(now.mass)) < size:
+            return trial
+    return None
+
+
+def _scale(point: LocalState, problem: SteadyProblem) -> Array:
+    """What counts as a step of 1 in each unknown."""
+    length = point.system.kinematics.length
+    units = [q.unit for q in (*point.chart.coordinates, *point.chart.speeds)]
+    lengths = [length if unit in ("m", "m/s") else 1.0 for unit in units]
+    return np.array(lengths + [1.0] * len(problem.searched))
+
+
+def _conditions(point: LocalState, problem: SteadyProblem) -> SteadySolution:
+    """(1) to (4) and their derivatives."""
+    values = point.values()
+    r, cdot, g, _, _, mass = values
+    by_c, by_zeta, by_inputs = point.derivatives()
+    inputs = list(problem.searched)
+    by_y = [
+        np.hstack([a, b, c[:, inputs]]) for a, b, c in zip(by_c, by_zeta, by_inputs, strict=True)
+    ]
+    keep = list(problem.relevant.coordinates)
+    rows, miss = [], []
+    for w in problem.wanted:
+        if w.is_speed:
+            rows.append(by_y[w.part][w.place])
+            miss.append(values[w.part][w.place] - w.value)
+        else:
+            rows.append(np.eye(1, by_y[0].shape[1], w.place)[0])
+            miss.append(point.c[w.place] - w.value)
+    return SteadySolution(
+        point=point,
+        mass=mass,
+        r=r,
+        r_y=by_y[0],
+        rest=np.concatenate([cdot[keep], g, miss]),
+        rest_y=np.vstack([by_y[1][keep], by_y[2], *rows]),
+    )
+
+
+def _moved(point: LocalState, step: Array, problem: SteadyProblem) -> LocalState:
+    num_c, num_z = len(point.c), len(point.zeta)
+    inputs = point.inputs.copy()
+    inputs[list(problem.searched)] += step[num_c + num_z :]
+    return dataclasses.replace(
+        point,
+        c=point.c + step[:num_c],
+        zeta=point.zeta + step[num_c : num_c + num_z],
+        inputs=inputs,
     )

@@ -12,8 +12,8 @@ from noslip.cli.options import json_option, read_changes, set_option, time_optio
 from noslip.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
     from noslip.analysis.linearize import Linearization
-    from noslip.analysis.sweep import EigenvalueSweep
     from noslip.engines.system import System
     from noslip.model.model import Model
 
@@ -87,7 +87,7 @@ def linearize(
     name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
     with Progress() as progress:
-        from noslip.analysis.sweep import split_changes, sweep_eigenvalues
+        from noslip.analysis.eigenvalue_sweep import split_changes, sweep_eigenvalues
 
         system = System(equations=derive_equations(loaded))
         about, inputs, parameters = split_changes(system, values)
@@ -126,9 +126,9 @@ def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> 
 def _linearize(
     system: System, values: dict[str, float], search: bool, find: tuple[str, ...], time: float
 ) -> Linearization:
+    from noslip.analysis.eigenvalue_sweep import split_changes
     from noslip.analysis.linearize import linearize as linearize_system
     from noslip.analysis.steady import steady
-    from noslip.analysis.sweep import split_changes
 
     about, inputs, parameters = split_changes(system, values)
     if not search:

@@ -38,8 +38,8 @@ def steady(
 
     What is set are the values it must have, inputs and parameters.
     """
+    from noslip.analysis.eigenvalue_sweep import split_changes
     from noslip.analysis.steady import steady as find_steady
-    from noslip.analysis.sweep import split_changes
     from noslip.engines.system import System
     from noslip.formulations.base import derive as derive_equations
     from noslip.library import load

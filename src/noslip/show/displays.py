@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from noslip.analysis.audit import Audit
-    from noslip.analysis.sweep import EigenvalueSweep
+    from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
     from noslip.formulations.certificate import Certificate
     from noslip.model.model import Model
     from noslip.show.check import CheckReport

@@ -27,8 +27,8 @@ TABLES = {
     ("noslip.show.check", "CheckReport"): "check_html",
     ("noslip.formulations.certificate", "Certificate"): "certificate_html",
     ("noslip.simulation.trajectory", "Trajectory"): "trajectory_html",
-    ("noslip.analysis.audit_result", "Audit"): "audit_html",
-    ("noslip.analysis.sweep", "EigenvalueSweep"): "sweep_html",
+    ("noslip.analysis.audit", "Audit"): "audit_html",
+    ("noslip.analysis.eigenvalue_sweep", "EigenvalueSweep"): "sweep_html",
 }
 #: A figure that pyplot does not know is shown by nobody else.
 FIGURE = ("matplotlib.figure", "Figure")

@@ -20,11 +20,10 @@ import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from noslip.analysis.chart import chart_at
 from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.linearize import small_motions
+from noslip.analysis.local_coordinates import LocalState, local_coordinates_at
 from noslip.analysis.motion import AbstractMotion
-from noslip.analysis.steadiness import Point
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.joints import Planar
@@ -87,8 +86,8 @@ def linearize_along(
     for t, z in zip(times, states, strict=True):
         at = on_motion(t, z, values, reference.motion.parameter_values)
         q, eta, inputs = (np.array(e).ravel() for e in at)
-        chart = chart_at(system, t, q, values)
-        point = Point(
+        chart = local_coordinates_at(system, t, q, values)
+        point = LocalState(
             system=system,
             chart=chart,
             time=t,
@@ -114,7 +113,7 @@ def _on_motion(system: System, reference: Reference) -> ca.Function:
     )
 
 
-def _at_point(point: Point) -> tuple[Array, Array]:
+def _at_point(point: LocalState) -> tuple[Array, Array]:
     """A and B of (1) at a state: without quaternions c is q, and ζ is η."""
     system = point.system
     zetadot, cdot = point.rates()

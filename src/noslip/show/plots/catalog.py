@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noslip.analysis.sweep import EigenvalueSweep
+from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
 from noslip.errors import SimulationError, nearest
 from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel

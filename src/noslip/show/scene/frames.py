@@ -270,7 +270,7 @@ def _forces(
     The loads of wheels without a normal row are those that the audit finds. Where a load is not
     known only the force along the ground is drawn.
     """
-    from noslip.analysis.audit_forces import contact_forces
+    from noslip.analysis.contact_forces import contact_forces
 
     if not system.model.contacts:
         return {}

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.angles import angle_rates, angles_of, turn_axes_at
 from noslip.analysis.linearize import Linearization, linearize
+from noslip.analysis.local_coordinates import angle_rates, angles_of, turn_axes_at
 from noslip.analysis.steady import SteadyMotion, steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from noslip.analysis.linearize import Linearization, linearize
-from noslip.analysis.modes import NEUTRAL
+from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest

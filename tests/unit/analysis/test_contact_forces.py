@@ -7,8 +7,12 @@ from scipy.optimize import linprog, minimize
 
 import noslip as ns
 from noslip.analysis.audit import audit
-from noslip.analysis.audit_forces import contact_forces
-from noslip.analysis.audit_splits import independent_directions, least_friction, split_ranges
+from noslip.analysis.contact_forces import (
+    contact_forces,
+    independent_directions,
+    least_friction,
+    split_ranges,
+)
 
 ROUNDING = 1e-9
 A = 0.5  # half wheelbase of the four-wheeled cart, m

@@ -1,4 +1,4 @@
-"""A system near a motion, in coordinates c and speeds ζ that a steady motion keeps constant.
+"""Local coordinates c and speeds ζ of a system near a motion, constant on a steady motion.
 
 A quaternion has four numbers for three freedoms, and the angular speeds of a body that spins do not
 stay constant although its motion is steady. So orientations are written here in angles, those that
@@ -11,10 +11,15 @@ speeds η is replaced by the rate of an angle. There are then as many coordinate
     (4)  r(c, ζ, ζ̇, u) = Z⁻ᵀ [SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − Sᵀ(Q + B u)] = 0
 
 (4) are the reduced equations for the virtual motions that belong to ζ; ∂r/∂ζ̇ = Z⁻ᵀ SᵀMS Z⁻¹.
+
+Angles turn by R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of a sequence, each as already turned. The
+angular velocity in body axes is ω = Σ eₖ ȧₖ with eₖ the axis of the k-th turn; where the three axes
+lie in a plane the angles are singular and their rates have no value.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -22,21 +27,26 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.angles import (
-    angle_rates,
-    angles_of,
-    quaternion_of,
-    regular_angles,
-    turn_axes_at,
-)
 from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+from noslip.kinematics.basis import independent_columns
 from noslip.kinematics.linear import block_solve
+from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
-from noslip.spatial import quaternion_from_angles
+from noslip.simulation.starts.completion import Start
+from noslip.spatial import (
+    angles_from_quaternion,
+    angular_velocity,
+    cross,
+    quaternion_from_angles,
+    quaternion_rate_map,
+    rotation_about,
+    vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _Orientation:
     """An orientation: where its quaternion, its speeds and its angles are, and what they are."""
 
     joint: str
@@ -48,8 +58,8 @@ class _Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chart:
-    """The equations of a system in c and ζ, as functions to evaluate. Made by :func:`chart_at`.
+class LocalCoordinates:
+    """A chart: the equations of a system in c and ζ. Made by :func:`local_coordinates_at`.
 
     Parameters
     ----------
@@ -71,7 +81,7 @@ class Chart:
     derivatives: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
-    _turns: tuple[_Turn, ...] = field(repr=False)
+    _turns: tuple[_Orientation, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
 
     def from_coordinates(self, q: Array) -> Array:
@@ -99,10 +109,10 @@ class Chart:
         return np.split(stacked, np.cumsum(self.sizes)[:-1])
 
 
-_charts: WeakKeyDictionary[System, dict[tuple[object, ...], Chart]] = WeakKeyDictionary()
+_charts: WeakKeyDictionary[System, dict[tuple[object, ...], LocalCoordinates]] = WeakKeyDictionary()
 
 
-def chart_at(system: System, t: float, q: Array, params: Array) -> Chart:
+def local_coordinates_at(system: System, t: float, q: Array, params: Array) -> LocalCoordinates:
     """The chart whose angles and speeds are regular at a configuration; traced once and kept."""
     kin = system.kinematics
     turns, plain, coordinates = _layout(system, q)
@@ -124,10 +134,10 @@ def chart_at(system: System, t: float, q: Array, params: Array) -> Chart:
 
 def _layout(
     system: System, q: Array
-) -> tuple[tuple[_Turn, ...], tuple[tuple[int, int], ...], tuple[Quantity, ...]]:
+) -> tuple[tuple[_Orientation, ...], tuple[tuple[int, int], ...], tuple[Quantity, ...]]:
     """Orientations in regular angles, (place in q, place in c) of the rest, and what c is."""
     kin = system.kinematics
-    turns: list[_Turn] = []
+    turns: list[_Orientation] = []
     plain: list[tuple[int, int]] = []
     coordinates: list[Quantity] = []
     for node in kin.tree.nodes:
@@ -144,14 +154,16 @@ def _layout(
             q, at + start, joint.name, getattr(joint.type, "angles", None)
         )
         turns.append(
-            _Turn(joint.name, at + start, node.speeds.start, len(coordinates), sequence, names)
+            _Orientation(
+                joint.name, at + start, node.speeds.start, len(coordinates), sequence, names
+            )
         )
         coordinates += [Quantity(name=name, unit="rad") for name in names]
     return tuple(turns), tuple(plain), tuple(coordinates)
 
 
 def _choose_speeds(
-    system: System, turns: tuple[_Turn, ...], t: float, q: Array, params: Array
+    system: System, turns: tuple[_Orientation, ...], t: float, q: Array, params: Array
 ) -> tuple[str, ...]:
     """Names of ζ: η, with the angular speeds of an orientation replaced by rates of its angles.
 
@@ -196,12 +208,12 @@ def _basis(system: System, t: float, q: Array, params: Array) -> Array:
 
 def _trace(
     system: System,
-    turns: tuple[_Turn, ...],
+    turns: tuple[_Orientation, ...],
     plain: tuple[tuple[int, int], ...],
     coordinates: tuple[Quantity, ...],
     rates: dict[str, int],
     speeds: tuple[Quantity, ...],
-) -> Chart:
+) -> LocalCoordinates:
     """All of (1) to (4) and their derivatives."""
     kin, eq = system.kinematics, system.equations
     s = kin.symbols
@@ -228,7 +240,7 @@ def _trace(
     parts = [ca.densify(e) for e in (r, cdot, g, v, eta)]
     stacked = ca.vertcat(*parts)
     arguments = [s.t, c, zeta, zetadot, eq.inputs, s.params]
-    return Chart(
+    return LocalCoordinates(
         coordinates=coordinates,
         coordinate_rates=rates,
         speeds=speeds,
@@ -271,7 +283,7 @@ def _speeds_of(
 
 
 def _coordinates_of(
-    c: ca.SX, count: int, turns: tuple[_Turn, ...], plain: tuple[tuple[int, int], ...]
+    c: ca.SX, count: int, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
 ) -> ca.SX:
     """q of c."""
     q = [ca.SX(0)] * count
@@ -284,7 +296,7 @@ def _coordinates_of(
 
 
 def _rates_of(
-    system: System, c: ca.SX, turns: tuple[_Turn, ...], plain: tuple[tuple[int, int], ...]
+    system: System, c: ca.SX, turns: tuple[_Orientation, ...], plain: tuple[tuple[int, int], ...]
 ) -> ca.SX:
     """ċ = C v, of q and η: as q̇ but for the angles."""
     kin = system.kinematics
@@ -297,3 +309,171 @@ def _rates_of(
         turning = angle_rates(angles, turn.sequence, kin.v[turn.speed : turn.speed + 3])
         cdot[turn.coordinate : turn.coordinate + 3] = ca.vertsplit(turning)
     return ca.vertcat(*cdot) if cdot else ca.SX(0, 1)
+
+
+def rate_unit(unit: str) -> str:
+    """Unit of a rate: m becomes m/s, and rad/s becomes rad/s^2."""
+    return f"{unit}^2" if unit.endswith("/s") else f"{unit}/s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LocalState:
+    """A state of a system in local coordinates.
+
+    Parameters
+    ----------
+    system, chart : whose state it is, and in which coordinates; speeds may be others than asked
+        for, where those do not determine the motion.
+    time : s.
+    c, zeta, inputs, parameters : the numbers that (c, ζ, inputs, parameters) stand for.
+    """
+
+    system: System
+    chart: LocalCoordinates
+    time: float
+    c: Array
+    zeta: Array
+    inputs: Array
+    parameters: Array
+
+    @property
+    def arguments(self) -> tuple[float | Array, ...]:
+        """What the functions of the chart take, at ζ̇ = 0."""
+        none = np.zeros(len(self.zeta))
+        return self.time, self.c, self.zeta, none, self.inputs, self.parameters
+
+    def values(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """r, ċ, g, v and η as vectors, and the mass matrix ∂r/∂ζ̇."""
+        *vectors, mass = (np.array(e) for e in self.chart.values(*self.arguments))
+        r, cdot, g, v, eta = (e.ravel() for e in vectors)
+        return r, cdot, g, v, eta, mass
+
+    def derivatives(
+        self, zetadot: Array | None = None
+    ) -> tuple[list[Array], list[Array], list[Array]]:
+        """Derivatives of r, ċ, g, v and η with respect to c, ζ and inputs, at a ζ̇; 0 if steady."""
+        t, c, zeta, none, *others = self.arguments
+        at = (t, c, zeta, none if zetadot is None else zetadot, *others)
+        by_c, by_zeta, by_inputs = (np.array(e) for e in self.chart.derivatives(*at))
+        split = self.chart.split
+        return split(by_c), split(by_zeta), split(by_inputs)
+
+    def rates(self) -> tuple[Array, Array]:
+        """ζ̇ and ċ."""
+        r, cdot, _, _, _, mass = self.values()
+        return (np.asarray(np.linalg.solve(mass, -r)) if r.size else r), cdot
+
+
+def local_state_at(system: System, start: Start, inputs: Array, params: Array) -> LocalState:
+    """The state of a start, in independent speeds that determine the motion."""
+    if system.costates:
+        raise SimulationError(
+            "vakonomic equations have costates, which no steady motion keeps",
+            f"model '{system.model.name}'",
+            "derive the equations by another method, such as NaturalComplement()",
+        )
+    here = _in_regular_speeds(system, start, inputs, params)
+    chart = local_coordinates_at(here, start.time, start.q, params)
+    if chart.depends_on_time:
+        raise SimulationError(
+            "the equations change with time, so that no motion is steady",
+            f"model '{system.model.name}'",
+            "leave out motions and forces that are expressions of t",
+        )
+    c = chart.from_coordinates(start.q)
+    eta = here.kinematics.independent_rows(start.time, start.q, params) @ start.v
+    none = np.zeros(len(eta))
+    point = LocalState(
+        system=here,
+        chart=chart,
+        time=start.time,
+        c=c,
+        zeta=none,
+        inputs=inputs,
+        parameters=params,
+    )
+    # η is affine in ζ
+    slope = point.derivatives()[1][4]
+    zeta = np.asarray(np.linalg.solve(slope, eta - point.values()[4])) if len(eta) else none
+    return dataclasses.replace(point, zeta=zeta)
+
+
+def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Array) -> System:
+    """The system in speeds that determine the motion there: its own, if they do."""
+    kin = system.kinematics
+    work = np.zeros(1 if system.does_work else 0)
+    eta = kin.independent_rows(start.time, start.q, params) @ start.v
+    rates = system.rates(start.time, np.concatenate([start.q, eta, work]), inputs, params)
+    for health, value in zip(system.health, rates[system.num_states :], strict=True):
+        if abs(value) > health.limit:
+            continue
+        if health.kind == "basis":
+            probe = dataclasses.replace(kin.probe, params=params)
+            chosen = independent_columns(probe, kin.kept, [(start.time, start.q)])
+            names = tuple(kin.speeds[k].name for k in chosen)
+            if names != tuple(s.name for s in kin.independent_speeds):
+                return _in_regular_speeds(system.in_speeds(names), start, inputs, params)
+        raise SimulationError(
+            health.sentence,
+            f"model '{system.model.name}' at the given state",
+            "choose another configuration",
+        )
+    return system
+
+
+_AXES = {"x": vector([1, 0, 0]), "y": vector([0, 1, 0]), "z": vector([0, 0, 1])}
+#: Angles to fall back on; one of them is regular at any orientation.
+_SEQUENCES = ("zyx", "zxy", "xyz", "xzy", "yxz", "yzx")
+#: Least volume that the three axes of turning must span.
+_REGULAR = 0.1
+
+
+def regular_angles(
+    q: Array, at: int, joint: str, angles: Angles | None
+) -> tuple[str, tuple[str, ...]]:
+    """A sequence of angles that is regular at q, the joint's own if it is, and their names."""
+    choices = [(s, tuple(f"{joint}.turn_{letter}" for letter in s)) for s in _SEQUENCES]
+    if angles is not None:
+        choices.insert(0, (angles.sequence, tuple(f"{joint}.{n}" for n in angles.names)))
+    for sequence, names in choices:
+        if abs(np.linalg.det(turn_axes_at(angles_of(q, at, sequence), sequence))) > _REGULAR:
+            return sequence, names
+    raise AssertionError("one of the sequences is regular at any orientation")
+
+
+def quaternion_of(angles: ca.SX, sequence: str) -> ca.SX:
+    """Unit quaternion of R₁(a₁) R₂(a₂) R₃(a₃): p ← p ⊗ (cos a/2, sin a/2 e) for each turn."""
+    p = ca.SX([1.0, 0.0, 0.0, 0.0])
+    for letter, angle in zip(sequence, ca.vertsplit(angles), strict=True):
+        turned = ca.mtimes(quaternion_rate_map(p), _AXES[letter])
+        p = ca.cos(angle / 2) * p + 2 * ca.sin(angle / 2) * turned
+    return p
+
+
+def turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
+    """The axis of each angle, in the axes of the turned body: ω = Σ axis_k ȧ_k."""
+    axes = []
+    R = ca.SX.eye(3)
+    for k in reversed(range(3)):
+        axis = _AXES[sequence[k]]
+        axes.append(ca.mtimes(R.T, axis))
+        R = ca.mtimes(rotation_about(axis, angles[k]), R)
+    return axes[::-1]
+
+
+def turn_axes_at(angles: Array, sequence: str) -> Array:
+    """The same axes as columns, in numbers."""
+    turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
+    return np.array(turning).T
+
+
+def angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
+    """Rates of the angles from ω (3, n) in body axes, by Cramer's rule."""
+    a, b, d = turn_axes(angles, sequence)
+    across = [cross(b, d), cross(d, a), cross(a, b)]
+    return ca.vertcat(*[ca.mtimes(e.T, omega) for e in across]) / ca.dot(a, across[0])
+
+
+def angles_of(q: Array, at: int, sequence: str) -> Array:
+    """Angles of the quaternion that starts there."""
+    return np.array(angles_from_quaternion(q[at : at + 4], sequence), dtype=float)
