@@ -18,7 +18,7 @@ from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_co
 from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.report.values import unit_text
+from noslip.show.report.elements import unit_text
 from noslip.show.scene.scene import Scene
 from noslip.simulation.starts.completion import Start
 from noslip.studio.choosing.changes import split_changes
