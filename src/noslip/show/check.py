@@ -1,4 +1,4 @@
-"""What `noslip check` says of a model: bodies, coordinates, rows, freedoms, inputs, warnings."""
+"""Summary of a model for `noslip check`: bodies, coordinates, rows, inputs, warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.errors import Fault
-from noslip.formulations.base import derive
+from noslip.formulations.derive import derive
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model

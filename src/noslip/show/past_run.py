@@ -12,7 +12,7 @@ import numpy as np
 from noslip.analysis.reactions import sampled_states
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.formulations.base import derive
+from noslip.formulations.derive import derive
 from noslip.model.files import load_model
 from noslip.show.folder import MODEL, SUMMARY, TRAJECTORY
 from noslip.simulation.path_errors import COLUMNS, PathErrors

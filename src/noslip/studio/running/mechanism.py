@@ -11,8 +11,8 @@ from noslip.control.controllers.joints import independent_coordinates
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
-from noslip.formulations.base import derive
 from noslip.formulations.certificate import Certificate
+from noslip.formulations.derive import derive
 from noslip.formulations.verify import verify
 from noslip.model.model import Model
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS
