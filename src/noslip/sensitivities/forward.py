@@ -26,9 +26,9 @@ from noslip.errors import SimulationError
 from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.sensitivities.collect import collect
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
-from noslip.sensitivities.request import Request, read_request
+from noslip.sensitivities.request import SensitivityRequest, read_request
 from noslip.sensitivities.result import Sensitivities
-from noslip.sensitivities.segments import Settings, run_segments
+from noslip.sensitivities.segments import SegmentSettings, run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import TABLE
@@ -157,7 +157,7 @@ def _check_free(system: System, texts: Mapping[str, str]) -> None:
             )
 
 
-def _bases(request: Request, first: int) -> tuple[InputTable, ...]:
+def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
     """Tables of ∂b/∂θ over time, which drive the base inputs after the closed loop's own."""
     bases = [
         basis
@@ -172,7 +172,7 @@ def _bases(request: Request, first: int) -> tuple[InputTable, ...]:
     )
 
 
-def _absolute(request: Request, num_states: int, atol: float) -> Array:
+def _absolute(request: SensitivityRequest, num_states: int, atol: float) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
     one = request.absolute(num_states, atol)
     sizes = [abs(x) or 1.0 for v in request.variables for x in v.values]
@@ -180,7 +180,7 @@ def _absolute(request: Request, num_states: int, atol: float) -> Array:
 
 
 def _overall(
-    progress: Callable[[float], None] | None, plan: IntegrationPlan, settings: Settings
+    progress: Callable[[float], None] | None, plan: IntegrationPlan, settings: SegmentSettings
 ) -> Callable[[float], None] | None:
     """Progress of a piece as that of the run."""
     if progress is None:

@@ -26,7 +26,7 @@ from noslip.sensitivities.adjoint import Adjoint
 from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
 from noslip.sensitivities.objective import Measurements, check_objective
-from noslip.sensitivities.request import Request, read_request
+from noslip.sensitivities.request import SensitivityRequest, read_request
 from noslip.sensitivities.segments import Piece, run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.table_gradient import by_values, inputs_instead
@@ -207,7 +207,7 @@ def _checkending_of(system: System, last: Piece) -> None:
 
 
 def _gradient(
-    request: Request, back: Adjoint, pieces: Sequence[Piece], tangents: Array
+    request: SensitivityRequest, back: Adjoint, pieces: Sequence[Piece], tangents: Array
 ) -> Gradient:
     """All derivatives by name, the start's share added."""
     found, code = back.found, pieces[-1].code

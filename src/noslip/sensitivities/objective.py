@@ -12,7 +12,7 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.errors import SimulationError
-from noslip.sensitivities.request import Request
+from noslip.sensitivities.request import SensitivityRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +58,10 @@ class Measurements:
 
 
 def check_objective(
-    request: Request, terminal: str | None, running: str | None, measurements: Measurements | None
+    request: SensitivityRequest,
+    terminal: str | None,
+    running: str | None,
+    measurements: Measurements | None,
 ) -> None:
     """Refuse an objective that says nothing, or speaks of times outside the run."""
     where = f"gradient of model '{request.system.model.name}'"

@@ -9,8 +9,8 @@ from typing import Any
 
 from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import Inputs
-from noslip.sensitivities.segments import Settings
-from noslip.sensitivities.values import Numbers, check_given
+from noslip.sensitivities.segments import SegmentSettings
+from noslip.sensitivities.values import LoopValues, check_given
 from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.checks import check_named
@@ -22,7 +22,7 @@ from noslip.simulation.starts.completion import Start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Request:
+class SensitivityRequest:
     """A differentiated simulation, as it was asked for and checked.
 
     Parameters
@@ -48,16 +48,16 @@ class Request:
 
     def settings(
         self,
-        numbers: Numbers,
+        numbers: LoopValues,
         times: Array,
         *,
         rtol: float,
         absolute: Array,
         base: Array,
         tables: tuple[InputTable, ...],
-    ) -> Settings:
+    ) -> SegmentSettings:
         """What a run in pieces needs."""
-        return Settings(
+        return SegmentSettings(
             run=dataclasses.replace(self.run, times=times, rtol=rtol),
             absolute=absolute,
             base=base,
@@ -85,7 +85,7 @@ def read_request(
     step: float,
     max_step: float,
     max_steps: int,
-) -> Request:
+) -> SensitivityRequest:
     """Read and check what is asked for; `function` is the name of who asks."""
     run = read_run(
         function,
@@ -120,7 +120,7 @@ def read_request(
         definitions=definitions,
         parameters=values,
     )
-    return Request(
+    return SensitivityRequest(
         system=system,
         inputs=inputs,
         start=start,

@@ -87,11 +87,11 @@ def animate(
         return target
 
     from noslip.show.scene.movie import write_gif, write_mp4
-    from noslip.show.scene.still import Film
+    from noslip.show.scene.still import MotionPicture
 
     shown_rate = film_rate(trajectory, rate, speed, kind)
     look, motion = _motion(system, trajectory, shown_rate / speed, forces)
-    film = Film(
+    film = MotionPicture(
         scene=look,
         frames=motion,
         width=_even(width),
@@ -195,14 +195,14 @@ def picture(
     width, height : pixels.
     caption : in the corner, before the time; None for neither.
     """
-    from noslip.show.scene.still import Film
+    from noslip.show.scene.still import MotionPicture
 
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
     look, motion = _motion(system, trajectory, RATES[".html"], forces)
     given = np.atleast_1d([] if time is None else time)
     times = given if len(given) else trajectory.t[-1:]
-    film = Film(
+    film = MotionPicture(
         scene=look,
         frames=motion,
         width=width,
@@ -245,7 +245,7 @@ def _trajectory(run: Trajectory) -> Trajectory:
 
 def _system(run: Trajectory) -> System:
     from noslip.engines.system import System
-    from noslip.formulations.base import derive
+    from noslip.formulations.derive import derive
 
     return System(equations=derive(run.model))
 

@@ -28,7 +28,7 @@ NEAR = 0.08
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plane:
+class ViewPlane:
     """A plane to look at: its frame in the world, z towards the eye."""
 
     rotation: Array
@@ -77,7 +77,7 @@ def solids(run: Trajectory) -> list[Solid]:
 class Outliner:
     """Outlines of a run's mechanism on a plane, at any of its samples."""
 
-    def __init__(self, run: Trajectory, plane: Plane) -> None:
+    def __init__(self, run: Trajectory, plane: ViewPlane) -> None:
         self.run, self.plane = run, plane
         self._poses, self._bodies = pose_function(run)
         # marks, hubs and what stands on a larger part of the same body are left out

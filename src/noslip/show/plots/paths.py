@@ -21,7 +21,7 @@ from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
 from noslip.model.joints import Free, Joint, Planar
 from noslip.show.plots.curves import Array
-from noslip.show.plots.outlines import Outline, Outliner, Plane
+from noslip.show.plots.outlines import Outline, Outliner, ViewPlane
 from noslip.show.plots.panels import BELOW, EDGE, NARROW
 from noslip.show.plots.style import (
     HAIR,
@@ -80,7 +80,7 @@ def ground_joints(run: Trajectory) -> list[Joint]:
     ]
 
 
-def ground_plane(run: Trajectory) -> Plane:
+def ground_plane(run: Trajectory) -> ViewPlane:
     """The plane of the first of them."""
     joints = ground_joints(run)
     if not joints:
@@ -90,7 +90,7 @@ def ground_plane(run: Trajectory) -> Plane:
             'draw its coordinates, what="coordinates"',
         )
     R, p = placed(joints[0].parent_frame, run.parameters)
-    return Plane(rotation=R, position=p)
+    return ViewPlane(rotation=R, position=p)
 
 
 def ground_paths(run: Trajectory) -> list[Path]:

@@ -9,7 +9,7 @@ from noslip import __version__
 from noslip.model.files import model_to_toml
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
     code,
     facts,
     folded,
@@ -19,7 +19,7 @@ from noslip.show.report.elements import (
     table,
     text,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.show.report.values import number
 
 METHODS = {"dop853": "dop853, adaptive, order 8", "rk4": "rk4, fixed step, order 4"}
@@ -28,7 +28,7 @@ METHODS = {"dop853": "dop853, adaptive, order 8", "rk4": "rk4, fixed step, order
 LIBRARIES = ("casadi", "numpy", "scipy", "llvmlite")
 
 
-def means(subject: Subject) -> Part:
+def means(subject: ReportSubject) -> PageSection:
     """Integrator, tolerances, effort and versions."""
     run, formulation = subject.run, subject.system.equations.formulation
     told = [
@@ -47,10 +47,10 @@ def means(subject: Subject) -> Part:
         facts(told),
         table("Versions", ("software", "version"), ((text(a), text(b)) for a, b in versions)),
     ]
-    return Part(key="means", title="With what", body=joined(parts))
+    return PageSection(key="means", title="With what", body=joined(parts))
 
 
-def again(subject: Subject) -> Part:
+def again(subject: ReportSubject) -> PageSection:
     """The command, and the model it ran."""
     parts = []
     if subject.command:
@@ -73,4 +73,4 @@ def again(subject: Subject) -> Part:
         )
     )
     parts.append(folded("Model file", listing(model_to_toml(subject.model))))
-    return Part(key="again", title="How to do it again", body=joined(parts))
+    return PageSection(key="again", title="How to do it again", body=joined(parts))

@@ -8,7 +8,7 @@ from noslip.show.equations.derivations.document import Paragraph, Section
 from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
     code,
     facts,
     folded,
@@ -19,7 +19,7 @@ from noslip.show.report.elements import (
     table,
     text,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.show.report.values import SPACE, unit, words
 from noslip.words import counted
 
@@ -27,7 +27,7 @@ from noslip.words import counted
 MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
 
 
-def mechanism(subject: Subject) -> Part:
+def mechanism(subject: ReportSubject) -> PageSection:
     """Degrees of freedom, and the rows that take the others away."""
     found, kin = subject.checked, subject.system.kinematics
     redundant = dict(found.redundant_rows)
@@ -62,10 +62,10 @@ def mechanism(subject: Subject) -> Part:
             parts.append(_mathematics(section))
     for warning in found.warnings:
         parts.append(remark("warn", text(f"{warning.what} ({warning.where}): {warning.fix}")))
-    return Part(key="mechanism", title="Degrees of freedom", body=joined(parts))
+    return PageSection(key="mechanism", title="Degrees of freedom", body=joined(parts))
 
 
-def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
+def _names(subject: ReportSubject) -> Iterator[tuple[str, Html]]:
     found = subject.checked
     yield "bodies", Html(", ".join(map(code, found.bodies)))
     for word, pairs in (
@@ -81,7 +81,7 @@ def _in(name: str) -> Html:
     return Html(f"{SPACE}[{inside}]") if (inside := unit(name)) else Html("")
 
 
-def equations(subject: Subject) -> Part:
+def equations(subject: ReportSubject) -> PageSection:
     """The equations of motion, and how the formulation gets to them, folded."""
     done = subject.derivation
     formulation = subject.system.equations.formulation
@@ -99,10 +99,10 @@ def equations(subject: Subject) -> Part:
     checks = [s for s in done.sections if s.title == CHECK]
     mark = "good" if done.is_confirmed else "warn"
     parts += [remark(mark, words(_sentences(section))) for section in checks]
-    return Part(key="equations", title="Equations of motion", body=joined(parts))
+    return PageSection(key="equations", title="Equations of motion", body=joined(parts))
 
 
-def _section(subject: Subject, title: str) -> Section | None:
+def _section(subject: ReportSubject, title: str) -> Section | None:
     return next((s for s in subject.derivation.sections if s.title == title), None)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from noslip.analysis.audit import Audit
 from noslip.show.report.elements import Html, Verdict, code, text
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.show.report.trust import GROUND
 from noslip.show.report.values import number, quantity
 from noslip.simulation.trajectory import largest_errors
 
 
-def answers(subject: Subject) -> list[Verdict]:
+def answers(subject: ReportSubject) -> list[Verdict]:
     """How it ended, energy, constraints, tracking, ground, formulations."""
     run = subject.run
     time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
@@ -46,7 +46,7 @@ def answers(subject: Subject) -> list[Verdict]:
     return [*found, _agreement(subject)]
 
 
-def _tracking(subject: Subject) -> Verdict:
+def _tracking(subject: ReportSubject) -> Verdict:
     first, *others = largest_errors(subject.run)
     more = (f"; {quantity(e.size, e.unit, 3)} in {code(e.name)}" for e in others)
     return Verdict(
@@ -86,7 +86,7 @@ def _demand(audit: Audit) -> Html:
     return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
 
 
-def _agreement(subject: Subject) -> Verdict:
+def _agreement(subject: ReportSubject) -> Verdict:
     certificate = subject.certificate
     if certificate is None:
         return Verdict(

@@ -1,4 +1,4 @@
-"""Section on what was simulated: task, parameters, state at the start and at the end."""
+"""PageSection on what was simulated: task, parameters, state at the start and at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from noslip.model.quantities import Parameter, Scalar
 from noslip.model.scenario import Scenario
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
     code,
     facts,
     heading,
@@ -20,12 +20,12 @@ from noslip.show.report.elements import (
     table,
     text,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.show.report.values import number, quantity, unit, words
 from noslip.words import counted
 
 
-def simulated(subject: Subject) -> Part:
+def simulated(subject: ReportSubject) -> PageSection:
     """Task, parameters and state at the start."""
     run, scenario = subject.run, subject.run.scenario
     told = [("model", code(subject.model.name))]
@@ -45,7 +45,7 @@ def simulated(subject: Subject) -> Part:
         parts.append(_parameters(subject))
     parts.append(heading("State"))
     parts.append(_state(subject))
-    return Part(key="simulated", title="What was simulated", body=joined(parts))
+    return PageSection(key="simulated", title="What was simulated", body=joined(parts))
 
 
 def _task(scenario: Scenario) -> Iterator[Html]:
@@ -77,7 +77,7 @@ def _row(parameter: Parameter, value: float, nominal: str) -> tuple[Html, ...]:
     return code(parameter.name), number(value, 10), unit(parameter.unit), meaning
 
 
-def _parameters(subject: Subject) -> Html:
+def _parameters(subject: ReportSubject) -> Html:
     changed = subject.changed
     rows = []
     for parameter in subject.model.parameters:
@@ -89,7 +89,7 @@ def _parameters(subject: Subject) -> Html:
     )
 
 
-def _state(subject: Subject) -> Html:
+def _state(subject: ReportSubject) -> Html:
     """Coordinates, angles and speeds at both ends, and their ranges."""
     run = subject.run
     if not len(run.t):

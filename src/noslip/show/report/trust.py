@@ -12,7 +12,7 @@ from noslip.analysis.audit import Audit
 from noslip.formulations.certificate import TOLERANCE
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
     code,
     facts,
     heading,
@@ -22,7 +22,7 @@ from noslip.show.report.elements import (
     table,
     text,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.show.report.values import number, quantity, words
 
 #: Verdict of the audit → mark, and what it says in a few words.
@@ -34,11 +34,11 @@ GROUND = {
 }
 
 
-def balance(subject: Subject, figure: Html) -> Part:
+def balance(subject: ReportSubject, figure: Html) -> PageSection:
     """Energy and constraint residuals, as curves and numbers."""
     run = subject.run
     if not len(run.t):
-        return Part(
+        return PageSection(
             key="balance",
             title="Energy and constraints",
             body=paragraph(text("The run has no samples.")),
@@ -68,10 +68,10 @@ def balance(subject: Subject, figure: Html) -> Part:
     ]  # fmt: skip
     if run.rows:
         parts += [heading("Residuals of the constraints"), _residuals(subject)]
-    return Part(key="balance", title="Energy and constraints", body=joined(parts))
+    return PageSection(key="balance", title="Energy and constraints", body=joined(parts))
 
 
-def _residuals(subject: Subject) -> Html:
+def _residuals(subject: ReportSubject) -> Html:
     run, kin = subject.run, subject.system.kinematics
     holonomic = [row.name for row in kin.rows if row.is_holonomic]
     rows = []
@@ -88,7 +88,7 @@ def _residuals(subject: Subject) -> Html:
     return table("Largest over all samples", header, rows, numbers={1, 2})
 
 
-def ground(subject: Subject, figure: Html) -> Part:
+def ground(subject: ReportSubject, figure: Html) -> PageSection:
     """What the motion asks of the ground, and whether it can give it."""
     audit = subject.audit
     key, title = "ground", "No-slip audit"
@@ -96,7 +96,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         why = "Nothing rolls or skates: the model has no contacts."
         if subject.model.contacts:
             why = "The run has no samples."
-        return Part(key=key, title=title, body=paragraph(text(why)))
+        return PageSection(key=key, title=title, body=paragraph(text(why)))
     mark, verdict = GROUND[audit.verdict]
     said = [(line[:21].strip(), line[21:].strip()) for line in audit.text().splitlines()]
     parts = [
@@ -105,7 +105,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         figure,
         _wheels(audit.to_json()),
     ]
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _why(audit: Audit) -> Html:
@@ -158,13 +158,13 @@ def _wheels(data: Mapping[str, Any]) -> Html:
     )
 
 
-def certificate(subject: Subject) -> Part:
+def certificate(subject: ReportSubject) -> PageSection:
     """Whether independent ways to the equations agree."""
     found = subject.certificate
     key, title = "certificate", "Verification certificate"
     if found is None:
         body = remark("open", text(f"No certificate: {subject.without_certificate}."))
-        return Part(key=key, title=title, body=body)
+        return PageSection(key=key, title=title, body=body)
     verb = "agree" if found.holds else "do not agree"
     parts = [
         remark(
@@ -194,7 +194,7 @@ def certificate(subject: Subject) -> Part:
         ),
         paragraph(*_vakonomic(found.vakonomic)),
     ]  # fmt: skip
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _vakonomic(difference: float) -> tuple[Html, ...]:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from noslip.errors import SimulationError
-from noslip.show.scene.still import Film
+from noslip.show.scene.still import MotionPicture
 
 #: Colors of a GIF.
 COLORS = 96
 
 
 def write_gif(
-    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+    film: MotionPicture, path: Path, rate: float, progress: Callable[[float], None] | None = None
 ) -> None:
     """An endless GIF of all frames, `rate` pictures a second; all of them share one palette."""
     from PIL.Image import Dither
@@ -39,7 +39,7 @@ def write_gif(
 
 
 def write_mp4(
-    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+    film: MotionPicture, path: Path, rate: float, progress: Callable[[float], None] | None = None
 ) -> None:
     """An MP4 of all frames, `rate` pictures a second."""
     program = find_ffmpeg(path)

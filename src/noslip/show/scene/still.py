@@ -1,4 +1,4 @@
-"""`Film`: pictures of a motion without a browser: ground, shadows, traces, bodies and arrows."""
+"""`MotionPicture`: pictures of a motion without a browser: ground, traces, bodies and arrows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from noslip.show.scene.meshes import Triangles as Mesh
 from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
 from noslip.show.scene.poses import part_poses
 from noslip.show.scene.render import (
+    CameraView,
     Triangles,
-    View,
     draw,
     light_direction,
     thrown,
@@ -45,7 +45,7 @@ PAST, BEHIND = 0.45, 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Film:
+class MotionPicture:
     """A motion and how pictures of it are taken.
 
     Parameters
@@ -75,7 +75,7 @@ class Film:
         from PIL import ImageDraw
 
         at = self._camera_at(index)
-        view = View(camera=at, width=self.width * FINER, height=self.height * FINER)
+        view = CameraView(camera=at, width=self.width * FINER, height=self.height * FINER)
         now = self._triangles(index)
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
@@ -91,7 +91,7 @@ class Film:
             self._write(ImageDraw.Draw(image), index)
         return image
 
-    def _ground(self, view: View, index: int) -> Image:
+    def _ground(self, view: CameraView, index: int) -> Image:
         """The empty stage; kept as long as neither it nor the camera moves."""
         from PIL import Image as images
         from PIL import ImageDraw
@@ -147,7 +147,7 @@ class Film:
                 parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
         return Triangles.joined(parts)
 
-    def _shadowed(self, image: Image, view: View, triangles: Triangles) -> Image:
+    def _shadowed(self, image: Image, view: CameraView, triangles: Triangles) -> Image:
         """Shadows of all that is above the ground, drawn coarsely, since they are soft."""
         from PIL import Image as images
         from PIL import ImageDraw, ImageFilter
@@ -168,7 +168,7 @@ class Film:
         dark = images.new("RGB", image.size, DARK)
         return images.composite(dark, image, mask.resize(image.size))
 
-    def _draw_grid(self, pen: ImageDraw, view: View, grid: Grid, index: int) -> None:
+    def _draw_grid(self, pen: ImageDraw, view: CameraView, grid: Grid, index: int) -> None:
         half = grid.width / 2
         R, p = grid.rotation, grid.position
         if grid.body != WORLD:
@@ -186,7 +186,7 @@ class Film:
                 for pair in (ends, ends[:, [1, 0, 2]]):
                     _line(pen, view, pair @ R.T + p, color, width)
 
-    def _draw_traces(self, pen: ImageDraw, view: View, index: int) -> None:
+    def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
         found = traces(self.scene, self.frames)
         for trace in found:
             _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
@@ -202,8 +202,8 @@ class Film:
 
 
 def still(scene: Scene, frames: Frames, index: int = -1, **options: object) -> Image:
-    """A picture of a motion at a frame; `options` are those of :class:`Film`."""
-    film = Film(scene=scene, frames=frames, **options)  # type: ignore[arg-type]
+    """A picture of a motion at a frame; `options` are those of :class:`MotionPicture`."""
+    film = MotionPicture(scene=scene, frames=frames, **options)  # type: ignore[arg-type]
     return film.picture(range(len(frames))[index])
 
 
@@ -231,7 +231,7 @@ def _arrow(start: Array, end: Array, radius: float, color: Color) -> list[Triang
     return found
 
 
-def _line(pen: ImageDraw, view: View, points: Array, color: Color, width: float) -> None:
+def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: float) -> None:
     """A line through points, cut where it passes the camera."""
     seen = view.seen(points)
     ahead = seen[:, 2] > view.near
