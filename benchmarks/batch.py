@@ -11,6 +11,7 @@ bodies do, a fused one as two.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import re
 import time
 from collections.abc import Callable
@@ -23,13 +24,11 @@ from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import machine_code
 from noslip.engines.native import CALL_ROWS, compile_wide, pack
 from noslip.engines.program import Program
-from noslip.simulation.batches.arrays import empty_results
-from noslip.simulation.batches.code import compile_batch
-from noslip.simulation.batches.plan import Settings, Stretch, lane_plan
-from noslip.simulation.batches.request import read_request
-from noslip.simulation.batches.runner import run_lanes
+from noslip.simulation.batches.motions import BatchMotions
+from noslip.simulation.batches.request import read_batch
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
+from noslip.simulation.segments import Place
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from right_hand_side import NUM_ROWS, generic_rows
 
@@ -90,44 +89,16 @@ def batch_call(
     system: ns.System, states: np.ndarray, duration: float, lanes: int
 ) -> Callable[[], np.ndarray]:
     """All trajectories by the batch loop on one thread."""
-    settings = Settings(
-        columns=(),
-        events={},
-        terminal=frozenset(),
-        sample_times=np.zeros(0),
-        start_time=0.0,
-        end_time=duration,
-        method="dop853",
-        rtol=TOLERANCE,
-        atol=TOLERANCE,
-        step=0.0,
-        max_step=np.inf,
-        max_steps=10**9,
-    )
-    nothing = {"starts": None, "parameters": None, "inputs": None, "definitions": None}
-    request = read_request(system, count=len(states), **nothing)
-    code = compile_batch(
-        system, request, columns=(), events={}, start_time=0.0, end_time=duration, lanes=lanes
-    )
-    zeros = np.zeros(len(states))
-    stretch = Stretch(
-        queue=np.arange(len(states)), states=states, times=zeros, steps=zeros, filled=zeros
-    )
-    plan = lane_plan(code, settings, stretch, lanes=lanes)
+    given = dict.fromkeys(("starts", "parameters", "columns", "threads"))
+    given |= {"system": system, "duration": duration, "count": len(states), "lanes": lanes}
+    given |= {"keep": (), "max_events": 1, "rtol": TOLERANCE, "atol": TOLERANCE, "start_time": 0.0}
+    request = dataclasses.replace(read_batch(given), columns=(), threads=1)
+    motions, place = BatchMotions(request, None), Place(system)
 
     def call() -> np.ndarray:
-        results = empty_results(
-            len(states),
-            states.shape[1],
-            0,
-            0,
-            1,
-            has_minimum=False,
-            has_maximum=False,
-            samples=np.zeros(0),
-        )
-        run_lanes(plan, results, threads=1)
-        return results.states
+        motions.restart(states)
+        motions.run(place, np.arange(len(states)))
+        return motions.results.states
 
     return call
 

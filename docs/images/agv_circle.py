@@ -62,7 +62,7 @@ torque.legend(frameon=False, fontsize=8, ncols=2)
 torque.set_title("motor torques from inverse dynamics", fontsize=10)
 caster.plot(run.t, run["bracket.angle"], color=GREEN, label="bracket.angle")
 caster.set_ylabel("caster [rad]")
-error = np.max(np.abs(np.array(list(result.errors.values()))), axis=0)
+error = np.max(np.abs(np.array(list(run.errors.values()))), axis=0)
 slip = np.max(np.abs(run.row_residuals), axis=1)
 floor = 1e-18
 balance.semilogy(run.t, np.maximum(error, floor), color="black", label="simulated − planned")

@@ -114,19 +114,7 @@ def kinematic_history(
     ------
     SimulationError : if the motion does not determine all speeds.
     """
-    request = read_run(
-        "kinematic_history",
-        system,
-        duration=duration,
-        samples=samples,
-        method="dop853",
-        rtol=tolerance,
-        atol=tolerance,
-        step=0.0,
-        max_step=np.inf,
-        max_steps=10_000_000,
-        start_time=start_time,
-    )
+    request = read_run("kinematic_history", locals())
     times = request.times
     reference = trace_reference(system, motion, is_driven=False)
     reference.motion.check_start(start_time, system.model.name)

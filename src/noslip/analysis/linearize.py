@@ -32,7 +32,7 @@ from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
-from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.

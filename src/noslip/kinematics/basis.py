@@ -28,6 +28,7 @@ from noslip.model.quantities import Quantity
 from noslip.spatial import stack
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int_]
 
 #: A row whose part across the rows before it is smaller than this (relative) is redundant.
 DEPENDENT = 1e-7
@@ -93,11 +94,16 @@ class Probe:
         )
 
     def matrices(self, t: Array, q: Array, params: Array) -> Array:
-        """A (n, nc, nv) at times (n,) and configurations (n, nq), together if that is cheap."""
+        """A (n, nc, nv) at times (n,) and configurations (n, nq), together if that is cheap.
+
+        `params` are (np,) or one row for each configuration.
+        """
         n, w = len(t), np.zeros(self.num_speed_inputs)
         if not isinstance(self.constraint, ca.Function):
-            return np.array([self.constraint(*at, w, params)[0] for at in zip(t, q, strict=True)])
-        repeated = (np.repeat(x[:, None], n, axis=1) for x in (w, params))
+            rows = np.broadcast_to(params, (n, params.shape[-1]))
+            given = zip(t, q, rows, strict=True)
+            return np.array([self.constraint(at, x, w, p)[0] for at, x, p in given])
+        repeated = (np.broadcast_to(x, (n, x.shape[-1])).T for x in (w, params))
         stacked = np.array(self.constraint.map(n)(t[None, :], q.T, *repeated)[0])
         return stacked.reshape(len(stacked), n, len(self.is_angular)).transpose(1, 0, 2)
 
@@ -410,6 +416,61 @@ def independent_columns(
             other = _dependent_columns(matrices, tuple(passive[p] for p in pivots[:rank]))
             best = other if _least(matrices, other) > NEARLY * _least(matrices, best) else best
     return tuple(j for j in range(num_speeds) if j not in best)
+
+
+def dependent_columns_each(matrices: Array) -> tuple[Indices, Array]:
+    """(n, nr) columns of A_d, best conditioned at each of n matrices by itself, and (n,) least σ.
+
+    For each matrix the columns are those of :func:`independent_columns` with this one sample. An
+    exchange of column o for j is evaluated only if it can be better: row o of A_d⁻¹ becomes
+    (A_d⁻¹)_o / B_oj with B = A_d⁻¹ A, and 1/σ is at least its norm, so σ ≤ |B_oj| / ‖(A_d⁻¹)_o‖.
+    """
+    from scipy.linalg.lapack import dgeqp3
+
+    n, num_rows, num_speeds = matrices.shape
+    if not num_rows:
+        return np.zeros((n, 0), int), np.full(n, np.inf)
+    pivots = np.array([dgeqp3(A)[1][:num_rows] for A in matrices]).reshape(n, num_rows)
+    best = np.sort(pivots.astype(int) - 1, axis=1)
+    least = _least_each(matrices, best)
+    active = np.arange(n)
+    num_free = num_speeds - num_rows
+    while active.size and num_free:
+        A, columns = matrices[active], best[active]
+        is_free = np.ones((active.size, num_speeds), bool)
+        np.put_along_axis(is_free, columns, False, axis=1)
+        free = np.nonzero(is_free)[1].reshape(-1, num_free)
+        exchanged = np.broadcast_to(
+            columns[:, None, None], (active.size, num_rows, num_free, num_rows)
+        ).copy()
+        for out in range(num_rows):
+            exchanged[:, out, :, out] = free
+        exchanged = np.sort(exchanged.reshape(active.size, -1, num_rows), axis=2)
+        bound = np.full((active.size, num_rows, num_free), np.inf)
+        is_regular = least[active] > 1e-8
+        inverse = np.linalg.inv(_columns(A, columns)[is_regular])
+        B = inverse @ _columns(A, free)[is_regular]
+        bound[is_regular] = np.abs(B) / np.linalg.norm(inverse, axis=2, keepdims=True)
+        k, m = np.nonzero(bound.reshape(active.size, -1) > least[active, None])
+        found = np.full((active.size, exchanged.shape[1]), -1.0)
+        found[k, m] = _least_each(A[k], exchanged[k, m])
+        chosen = np.argmax(found, axis=1)
+        value = found[np.arange(active.size), chosen]
+        is_better = value > 1.01 * least[active]
+        best[active[is_better]] = exchanged[is_better, chosen[is_better]]
+        least[active[is_better]] = value[is_better]
+        active = active[is_better]
+    return best, least
+
+
+def _columns(matrices: Array, columns: Indices) -> Array:
+    """(n, nr, k) of (n, nr, nv) matrices the columns (n, k)."""
+    return np.take_along_axis(matrices, columns[:, None, :], axis=2)
+
+
+def _least_each(matrices: Array, columns: Indices) -> Array:
+    """(n,) the least singular value of the columns of each matrix."""
+    return np.array(np.linalg.svd(_columns(matrices, columns), compute_uv=False)[:, -1])
 
 
 def _dependent_columns(matrices: Array, given: tuple[int, ...]) -> tuple[int, ...]:

@@ -31,24 +31,16 @@ def collect(
     started : the completed start.
     outputs : name → expression.
     """
-    system = request.system
+    system = request.run.system
     read = [_read(piece, settings) for piece in pieces]
     results = [piece.result for piece in pieces]
     taken = ([r.steps, r.rejections, r.evaluations] for r in results)
     run = assemble(
-        system,
+        request.run,
         [segment for segment, _, _ in read],
-        request.values,
         results[-1],
-        pieces[-1].code.loop.system,
         started,
-        None,
-        None,
         [sum(each) for each in zip(*taken, strict=True)],
-        False,
-        request.run.rtol,
-        request.run.atol,
-        request.run.method,
     )
     count, num_v = sum(len(v.values) for v in request.variables), len(system.speeds)
     # [values; derivatives, one column after the other]

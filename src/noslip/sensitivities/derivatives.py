@@ -22,7 +22,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
 from noslip.sensitivities.closed_loop import close_loop
-from noslip.simulation.checks import check_named
+from noslip.simulation.request import check_named
 
 
 class DerivativeValues(NamedTuple):

@@ -26,15 +26,15 @@ from noslip.errors import SimulationError
 from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.sensitivities.collect import collect
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
-from noslip.sensitivities.request import SensitivityRequest, read_request
+from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.result import Sensitivities
-from noslip.sensitivities.segments import SegmentSettings, run_segments
+from noslip.sensitivities.segments import run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import TABLE
-from noslip.simulation.checks import check_named
 from noslip.simulation.plan import InputTable, IntegrationPlan
-from noslip.simulation.runner import run_native
+from noslip.simulation.request import RunRequest, check_named
+from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending
 
@@ -87,54 +87,36 @@ def simulate_sensitivities(
     SimulationError : for inconsistent arguments, a start that what is asked for does not determine,
         and for a run that fails unless `on_failure` is ``"return"``.
     """
-    request = read_request(
-        system,
-        "simulate_sensitivities",
-        with_respect_to=with_respect_to,
-        parameters=parameters,
-        start=start,
-        inputs=inputs,
-        definitions=definitions,
-        samples=samples,
-        on_failure=on_failure,
-        start_time=start_time,
-        duration=duration,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-    )
-    check_named(progress, cancel, outputs=outputs)
-    texts = dict(outputs or {})
+    request = read_sensitivities("simulate_sensitivities", locals())
+    run, texts = request.run, dict(outputs or {})
+    check_named(outputs=outputs)
     _check_free(system, texts)
 
     def code_of(there: System) -> TangentCode:
-        return tangent_code(there, inputs, request.definitions, request.variables, texts)
+        return tangent_code(there, run.inputs, run.definitions, request.variables, texts)
 
     code = code_of(system)
-    numbers = numbers_of(code.loop, inputs, request.definitions, request.values)
+    numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     started, state, tangents = begin(
-        code.loop, code.inputs, numbers, request.variables, start, start_time
+        code.loop, code.inputs, numbers, request.variables, run.start, run.start_time
     )
     bases = _bases(request, len(numbers.base))
     # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large
     share = 1.0 / math.sqrt(1 + tangents.shape[1])
     settings = request.settings(
         numbers,
-        request.run.times,
-        rtol=rtol * share,
-        absolute=_absolute(request, state.size, atol * share),
+        run.times,
+        rtol=run.rtol * share,
+        absolute=_absolute(request, state.size, run.atol * share),
         base=np.concatenate([numbers.base, np.zeros(len(bases))]),
         tables=numbers.tables + bases,
     )
 
-    def run(plan: IntegrationPlan, _: object) -> Any:
-        return run_native(plan, progress=_overall(progress, plan, settings), cancel=cancel)
+    def integrate(plan: IntegrationPlan, _: object) -> NativeResult:
+        return run_native(plan, progress=_overall(plan, run), cancel=run.cancel)
 
     whole = np.concatenate([state, tangents.T.ravel()])
-    pieces = run_segments(code_of, system, whole, settings, run)
+    pieces = run_segments(code_of, system, whole, settings, integrate)
     result = collect(request, pieces, settings, started, texts)
     if on_failure == "raise" and result.run.ending not in (Ending.FINISHED, Ending.CANCELLED):
         raise SimulationError(
@@ -164,7 +146,7 @@ def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
         for variable in request.variables
         if variable.kind == TABLE
         for k in range(len(variable.values))
-        for basis in variable.basis(request.system, k)
+        for basis in variable.basis(request.run.system, k)
     ]
     return tuple(
         InputTable(index=first + k, starts=b.starts, coefficients=b.coefficients)
@@ -174,21 +156,20 @@ def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
 
 def _absolute(request: SensitivityRequest, num_states: int, atol: float) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
-    one = request.absolute(num_states, atol)
+    one = request.run.absolute(num_states, atol)
     sizes = [abs(x) or 1.0 for v in request.variables for x in v.values]
     return np.concatenate([one, *(np.minimum(one / size, 1e300) for size in sizes)])
 
 
-def _overall(
-    progress: Callable[[float], None] | None, plan: IntegrationPlan, settings: SegmentSettings
-) -> Callable[[float], None] | None:
+def _overall(plan: IntegrationPlan, run: RunRequest) -> Callable[[float], None] | None:
     """Progress of a piece as that of the run."""
+    progress = run.progress
     if progress is None:
         return None
-    span = settings.run.end_time - settings.run.start_time
+    span = run.end_time - run.start_time
 
     def report(fraction: float) -> None:
         reached = plan.start_time + fraction * (plan.end_time - plan.start_time)
-        progress((reached - settings.run.start_time) / span)
+        progress((reached - run.start_time) / span)
 
     return report

@@ -26,7 +26,7 @@ from noslip.sensitivities.adjoint import Adjoint
 from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
 from noslip.sensitivities.objective import Measurements, check_objective
-from noslip.sensitivities.request import SensitivityRequest, read_request
+from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.segments import Piece, run_segments
 from noslip.sensitivities.start import begin
 from noslip.sensitivities.table_gradient import by_values, inputs_instead
@@ -136,32 +136,15 @@ def gradient(
     SimulationError : for inconsistent arguments, a start that what is asked for does not determine,
         or a run that fails.
     """
-    request = read_request(
-        system,
-        "gradient",
-        with_respect_to=with_respect_to,
-        parameters=parameters,
-        start=start,
-        inputs=inputs,
-        definitions=definitions,
-        samples=2,
-        on_failure="raise",
-        start_time=start_time,
-        duration=duration,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-    )
-    check_objective(request, terminal, running, measurements)
+    request = read_sensitivities("gradient", locals())
+    run = request.run
+    check_objective(run, terminal, running, measurements)
 
     def code_of(there: System) -> GradientCode:
         return gradient_code(
             there,
-            inputs,
-            request.definitions,
+            run.inputs,
+            run.definitions,
             request.variables,
             terminal=terminal,
             running=running,
@@ -170,33 +153,38 @@ def gradient(
         )
 
     code = code_of(system)
-    numbers = numbers_of(code.loop, inputs, request.definitions, request.values)
+    numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     _, state, tangents = begin(
-        code.loop, code.inputs, numbers, inputs_instead(request.variables), start, start_time
+        code.loop,
+        code.inputs,
+        numbers,
+        inputs_instead(request.variables),
+        run.start,
+        run.start_time,
     )
     times = measurements.times if measurements else np.zeros(0)
     settings = request.settings(
         numbers.with_knots(times),
         times,
-        rtol=rtol,
-        absolute=request.absolute(state.size, atol),
+        rtol=run.rtol,
+        absolute=run.absolute(state.size),
         base=numbers.base,
         tables=numbers.tables,
     )
     recorded: list[RecordedRun] = []
 
-    def run(plan: IntegrationPlan, _: object) -> NativeResult:
+    def record(plan: IntegrationPlan, _: object) -> NativeResult:
         recorded.append(RecordedRun(plan))
         return recorded[-1].forward()
 
-    pieces = run_segments(code_of, system, state, settings, run)
-    _checkending_of(system, pieces[-1])
+    pieces = run_segments(code_of, system, state, settings, record)
+    _check_ending(system, pieces[-1])
     back = Adjoint(pieces, recorded, settings, measurements)
     back.go()
     return _gradient(request, back, pieces, tangents)
 
 
-def _checkending_of(system: System, last: Piece) -> None:
+def _check_ending(system: System, last: Piece) -> None:
     if last.result.code != rules.FINISHED:
         _, message = ending_of(last.result, last.code.loop.system, None)
         raise SimulationError(
@@ -220,7 +208,7 @@ def _gradient(
             by_base[variable.place] = at_start
             back.note_tables(by_base, request.run.start_time)
             derivatives[variable.name] = by_values(
-                request.system, variable, back.tables, found.coefficients
+                request.run.system, variable, back.tables, found.coefficients
             )
             continue
         direct = 0.0
@@ -233,14 +221,14 @@ def _gradient(
         if not np.all(np.isfinite(x)):
             raise SimulationError(
                 f"the derivative by '{name}' is not finite",
-                f"gradient of model '{request.system.model.name}'",
+                f"gradient of model '{request.run.system.model.name}'",
                 "look for an expression without a derivative at this motion, such as sqrt at 0",
             )
     results = [piece.result for piece in pieces]
     has_running = code.loop.num_states > code.loop.num_simulated
     running = float(results[-1].state[-1]) if has_running else 0.0
     return Gradient(
-        model=request.system.model.name,
+        model=request.run.system.model.name,
         value=back.terminal + running + back.misfit,
         terminal=back.terminal,
         running=running,

@@ -12,7 +12,7 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.errors import SimulationError
-from noslip.sensitivities.request import SensitivityRequest
+from noslip.simulation.request import RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,13 +58,10 @@ class Measurements:
 
 
 def check_objective(
-    request: SensitivityRequest,
-    terminal: str | None,
-    running: str | None,
-    measurements: Measurements | None,
+    run: RunRequest, terminal: str | None, running: str | None, measurements: Measurements | None
 ) -> None:
     """Refuse an objective that says nothing, or speaks of times outside the run."""
-    where = f"gradient of model '{request.system.model.name}'"
+    where = f"gradient of model '{run.system.model.name}'"
     if terminal is None and running is None and measurements is None:
         raise SimulationError(
             "there is nothing to take the gradient of",
@@ -87,9 +84,9 @@ def check_objective(
             "give Measurements(times=…, values={…}, misfit='…')",
         )
     first, last = measurements.times[0], measurements.times[-1]
-    if first < request.run.start_time or last > request.run.end_time:
+    if first < run.start_time or last > run.end_time:
         raise SimulationError(
             f"measurements were taken from {first:g} to {last:g} s",
             where,
-            f"give times between {request.run.start_time:g} and {request.run.end_time:g} s",
+            f"give times between {run.start_time:g} and {run.end_time:g} s",
         )

@@ -17,10 +17,11 @@ from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import ClosedLoop
 from noslip.sensitivities.values import LoopValues, driven
+from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.segments import Leg, Place, drive
+from noslip.simulation.segments import Ends, Indices, Place, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
@@ -114,47 +115,73 @@ def run_segments(
     settings : of the run.
     run : runs one piece.
     """
-    numbers, request = settings.numbers, settings.run
-    values = numbers.p[: len(system.model.parameters)]
-    here = code_of(system)
-    looks = _looks(here.loop, request.start_time, request.end_time)
-    pieces: list[Piece] = []
-    jumps: list[Jump] = []
-    done = 0
+    motion = _Pieces(code_of, system, state, settings, run)
+    drive(motion, Place(system))
+    return motion.pieces
 
-    def run_piece(place: Place, leg: Leg) -> NativeResult:
-        nonlocal looks
-        t, state = leg.time, leg.state
-        if looks.size and looks[0] <= t + 1e-12 * max(1.0, abs(t)):
-            jumps.append(Jump(code=here, time=t, state=state, there=None))
-            state = _jumped(jumps[-1], settings)
-            looks = looks[1:]
-        stop = float(looks[0]) if looks.size else request.end_time
+
+class _Pieces:
+    """A closed loop as the driver of segments moves it on."""
+
+    def __init__(
+        self,
+        code_of: Callable[[System], Code],
+        system: System,
+        state: Array,
+        settings: SegmentSettings,
+        run: Run,
+    ) -> None:
+        request = settings.run
+        self._code_of, self._settings, self._run = code_of, settings, run
+        self._here = code_of(system)
+        self._values = settings.numbers.p[: len(system.model.parameters)]
+        self._looks = _looks(self._here.loop, request.start_time, request.end_time)
+        self._time, self._state, self._step = request.start_time, state, request.step
+        self._jumps: list[Jump] = []
+        self._done = self._steps = 0
+        self.pieces: list[Piece] = []
+
+    def run(self, place: Place, which: Indices) -> Ends | None:
+        """Run to where the speeds fail, or where the law looks again."""
+        request, t = self._settings.run, self._time
+        if self._looks.size and self._looks[0] <= t + 1e-12 * max(1.0, abs(t)):
+            self._jump(None)
+            self._looks = self._looks[1:]
+        stop = float(self._looks[0]) if self._looks.size else request.end_time
         left = dataclasses.replace(
             request,
-            step=leg.step,
-            max_steps=request.max_steps - leg.steps,
-            times=request.times[done:],
+            step=self._step,
+            max_steps=request.max_steps - self._steps,
+            times=request.times[self._done :],
         )
-        segment = dataclasses.replace(settings, run=left)
-        return run(_plan(here, segment, t, stop, state, place), here)
+        segment = dataclasses.replace(self._settings, run=left)
+        result = self._run(_plan(self._here, segment, t, stop, self._state, place), self._here)
+        self._time, self._state, self._step = result.time, result.state, result.step
+        self._steps += result.steps
+        self._done += result.times.size
+        jumps, self._jumps = tuple(self._jumps), []
+        self.pieces.append(
+            Piece(jumps=jumps, code=self._here, result=result, num_good=result.times.size)
+        )
+        is_stop = result.code == rules.FINISHED and result.time < request.end_time
+        is_singular = result.code == rules.SINGULAR
+        return end_of_one(result, self._values) if is_stop or is_singular else None
 
-    def carry(_: Place, there: Place, result: NativeResult) -> Array:
-        nonlocal here
-        jumps.append(Jump(code=here, time=result.time, state=result.state, there=there.system))
-        here = code_of(there.system)
-        return _jumped(jumps[-1], settings)
+    def carry(self, here: Place, there: Place, which: Indices) -> None:
+        """Begin the next piece where this one ended, in other speeds if need be."""
+        last = self.pieces[-1]
+        num_good = int(np.sum(last.result.times < last.result.time))
+        self._done -= last.num_good - num_good
+        self.pieces[-1] = dataclasses.replace(last, num_good=num_good)
+        if there.system is not here.system:
+            self._jump(there.system)
+            self._here = self._code_of(there.system)
 
-    begin = Leg(request.start_time, state, request.step)
-    for segment in drive(Place(system), begin, request.end_time, run_piece, carry, values):
-        result = segment.result
-        num_good = result.times.size
-        if segment.goes_on:
-            num_good = int(np.sum(result.times < result.time))
-        pieces.append(Piece(jumps=tuple(jumps), code=here, result=result, num_good=num_good))
-        jumps.clear()
-        done += num_good
-    return pieces
+    def _jump(self, there: System | None) -> None:
+        """Change the state at once."""
+        jump = Jump(code=self._here, time=self._time, state=self._state, there=there)
+        self._jumps.append(jump)
+        self._state = _jumped(jump, self._settings)
 
 
 def _plan(

@@ -22,11 +22,11 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.sensitivities.values import place_of, settable_inputs
-from noslip.simulation.basis import check_redundant_rows
 from noslip.simulation.input_expressions import table_entries
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.named_values import units_by_name
 from noslip.simulation.plan import InputTable
+from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.starts.layout import layout_of
 

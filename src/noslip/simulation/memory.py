@@ -43,13 +43,6 @@ _TIMES, _STATES, _INPUTS = (
 )
 #: What a run leaves in one place, in this order.
 _OUTCOME = ("codes", "which", "num_steps", "num_rejections", "num_evaluations", "num_filled")
-#: What is given and what is left of one run stand in the same places.
-_THE_SAME = {
-    "starts": "states",
-    "start_times": "times",
-    "start_steps": "steps_left",
-    "start_filled": "num_filled",
-}
 
 
 class Mold:
@@ -105,7 +98,6 @@ class Mold:
             "most_crossings": max(self._room - in_a_step, 0),
         }
         numbers |= {name: 8 * place.start for name, place in places.items()}
-        numbers |= {name: numbers[other] for name, other in _THE_SAME.items()}
         numbers["sample_times"] = 8 * self._samples
         image[: len(INTEGERS)] = [numbers.get(name, 0) for name in INTEGERS]
         # what is given anew lies between the head and the rest

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.simulation.checks import METHODS
 from noslip.simulation.events import Watched
 from noslip.simulation.inputs import InputPlan
 from noslip.simulation.memory import Mold
 from noslip.simulation.plan import InputTable, IntegrationPlan, Numbers, direct_steps
+from noslip.simulation.request import METHODS
 
 
 def mold_of(

@@ -1,43 +1,93 @@
-"""`RunRequest`: when, how and how well a motion is to be integrated, checked once.
+"""`RunRequest`: what a run is asked for, read from a call and checked once.
 
-The same for one run, for a batch, for derivatives and for histories of motions.
+The same for one run, for a batch, for derivatives and for histories of motions. Refused is what no
+run could do: settings, methods, times of samples, parameters that take a degree of freedom away.
+
+A relative tolerance below the rounding of a double cannot be met, and the error estimate is then
+noise; one above a tenth leaves no digit right. Both run, and their result means nothing, which is
+worse than an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.simulation.checks import METHODS, check_run, sample_times
+from noslip.errors import SimulationError
+from noslip.kinematics.basis import independent_rows
+from noslip.model.scenario import MAX_SAMPLES
+from noslip.simulation import rules
+from noslip.simulation.input_expressions import check_definitions
+from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.starts.completion import Start
+
+#: Methods by their names.
+METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
+
+_NUMBER = (float, int, np.number)
+_COUNT = (int, np.integer)
+
+#: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
+SMALLEST, LARGEST = 1e-15, 0.1
+
+#: What to pass for an argument that maps names to something; a start's values where none is listed.
+_EXAMPLES = {
+    **dict.fromkeys(("stop", "events", "outputs"), "expressions, {'flat': 'disk.z'}"),
+    "parameters": "values, {'m': 2.0}",
+    "definitions": "values or expressions, {'gain': 0.2}",
+    "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
+}
+
+#: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
+MOST_STEPS = 10**18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunRequest:
-    """What a run is asked for, besides a mechanism and what acts on it.
+    """What a run is asked for. Made by :func:`read_run` from the arguments of a call.
 
     Parameters
     ----------
+    system : compiled system.
     start_time, end_time : s.
     times : (ns,) of the samples, s.
     method : ``"dop853"`` or ``"rk4"``.
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
+    values : (np,) parameters; of a batch the nominal ones.
+    start, inputs, definitions, stop, events : as they are given.
+    progress, cancel, on_failure : how a run is watched, and what becomes of one that fails.
     """
 
+    system: System
     start_time: float
     end_time: float
     times: Array
-    method: str
+    method: str = "dop853"
     rtol: float
     atol: float
-    step: float
-    max_step: float
+    step: float = 0.0
+    max_step: float = np.inf
     max_steps: int
+    values: Array
+    start: Mapping[str, float] | Start | None = None
+    inputs: Any = None
+    definitions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    stop: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    events: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    progress: Callable[[float], object] | None = None
+    cancel: Any = None
+    on_failure: str = "raise"
 
     @property
     def method_number(self) -> int:
@@ -49,7 +99,7 @@ class RunRequest:
         """s; of rk4, its step."""
         return self.step if self.method == "rk4" else self.max_step
 
-    def absolute(self, system: System, num_states: int, atol: float | None = None) -> Array:
+    def absolute(self, num_states: int, atol: float | None = None) -> Array:
         """(ny,) absolute tolerances; the work is integrated along but does not choose the steps.
 
         Parameters
@@ -57,60 +107,73 @@ class RunRequest:
         num_states : of the system, and of a law behind it.
         atol : instead of the one asked for.
         """
+        system = self.system
         place = system.num_states - 1 if system.does_work else -1
         return _absolute(num_states, place, float(self.atol if atol is None else atol))
 
 
-def read_run(
-    function: str,
-    system: System,
-    *,
-    duration: float,
-    samples: int | Sequence[float] | Array,
-    method: str,
-    rtol: float,
-    atol: float,
-    step: float,
-    max_step: float,
-    max_steps: int,
-    start_time: float,
-    on_failure: str = "raise",
-) -> RunRequest:
-    """The request of arguments as :func:`simulate` takes them.
+#: Settings that a function which has no argument for them leaves as they are.
+_DEFAULTS = {
+    "method": "dop853",
+    "step": 0.0,
+    "max_step": np.inf,
+    "max_steps": 10_000_000,
+    "on_failure": "raise",
+}
+
+
+def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
+    """The request of a call, checked.
 
     Parameters
     ----------
     function : name of who asks, for the message.
+    given : its arguments by name, those of :func:`simulate`; ``locals()`` before anything else.
+        A batch has `starts` instead of `start`, and reads `parameters` itself.
 
     Raises
     ------
-    TypeError : if the system is something else.
+    TypeError : if the system is something else, and for what is no mapping from names.
     SimulationError : for the first setting that is out of its range.
     """
-    check_run(
-        function,
-        system,
-        duration=duration,
-        samples=samples,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-        start_time=start_time,
-        on_failure=on_failure,
+    system, inputs, start = given["system"], given.get("inputs"), given.get("start")
+    settings = {name: given.get(name, value) for name, value in _DEFAULTS.items()}
+    for name in ("rtol", "atol"):
+        settings[name] = given[name] if name in given else given["tolerance"]
+    start_time, duration, samples = given["start_time"], given["duration"], given.get("samples", 2)
+    _check_settings(function, system, settings, start_time, duration, samples)
+    is_batch = "starts" in given
+    check_named(
+        given.get("progress"),
+        given.get("cancel"),
+        start=None if isinstance(start, Start) else start,
+        starts=given.get("starts"),
+        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
+        parameters=given.get("parameters"),
+        definitions=given.get("definitions"),
+        stop=given.get("stop"),
+        events=given.get("events"),
     )
+    definitions = given.get("definitions") or {}
+    if definitions:
+        check_definitions(system, definitions)
+    parameters = None if is_batch else given.get("parameters")
+    values = system.parameters(parameters)
+    check_redundant_rows(system, values, parameters)
     return RunRequest(
+        system=system,
         start_time=start_time,
         end_time=start_time + duration,
         times=sample_times(samples, start_time, duration, system),
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
+        values=values,
+        start=start,
+        inputs=inputs,
+        definitions=definitions,
+        stop=given.get("stop") or {},
+        events=given.get("events") or {},
+        progress=given.get("progress"),
+        cancel=given.get("cancel"),
+        **settings,
     )
 
 
@@ -121,3 +184,195 @@ def _absolute(num_states: int, work: int, atol: float) -> Array:
         absolute[work] = 1e300
     absolute.flags.writeable = False
     return absolute
+
+
+def _check_settings(
+    function: str,
+    system: System,
+    settings: Mapping[str, Any],
+    start_time: float,
+    duration: float,
+    samples: Any,
+) -> None:
+    """Refuse a system that cannot move, settings out of their range and samples that are none."""
+    if not isinstance(system, System):
+        raise TypeError(
+            f"{function} takes a System, got {type(system).__name__}: compile the equations first"
+        )
+
+    def refused(what: str, fix: str) -> SimulationError:
+        return SimulationError(what, f"simulation of model '{system.model.name}'", fix)
+
+    if not system.coordinates:
+        raise refused(
+            "the model has no coordinates: nothing in it can move",
+            "give a body a joint that lets it move",
+        )
+    given = {**settings, "start_time": start_time, "duration": duration}
+    try:
+        fault = _fault(**given)
+    except TypeError:  # something cannot be a key, so it is no number
+        fault = _fault.__wrapped__(**given)
+    if fault is not None:
+        raise refused(*fault)
+    whole = "give a whole number, or the times in s as an array"
+    count = samples
+    if not isinstance(samples, _COUNT):
+        try:
+            times = np.asarray(samples, dtype=float)
+        except (TypeError, ValueError):
+            raise refused(f"the samples are {samples!r:.40}, which are not times", whole) from None
+        if not times.ndim:
+            raise refused(f"the number of samples asked for is {samples!r:.40}", whole)
+        count = times.size
+    if count > MAX_SAMPLES:
+        raise refused(
+            f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+        )
+
+
+@lru_cache(maxsize=64, typed=True)
+def _fault(
+    rtol: float,
+    atol: float,
+    step: float,
+    max_step: float,
+    max_steps: int,
+    start_time: float,
+    duration: float,
+    method: str,
+    on_failure: str,
+) -> tuple[str, str] | None:
+    """What is wrong with settings and what to do, if anything; most come again and again."""
+    if not (_within(rtol, SMALLEST, LARGEST) and _within(atol, 5e-324, LARGEST)):
+        return (
+            f"the tolerances are rtol = {rtol}, atol = {atol}",
+            f"give positive numbers, rtol from {SMALLEST:g} to {LARGEST:g} and atol up to "
+            f"{LARGEST:g}; 1e-6 is quick, 1e-9 usual, 1e-12 sharp",
+        )
+    if not _within(step, 0.0, math.inf) or step == math.inf:
+        return f"the step is {step} s", "give a time in s; 0 to choose it"
+    if not _within(max_step, 5e-324, math.inf):
+        return f"the largest step is {max_step} s", "give max_step=…, a positive time in s"
+    if not _within(max_steps, 1, MOST_STEPS):
+        fix = f"give max_steps=…, from 1 to {MOST_STEPS:g}"
+        return f"at most {max_steps} steps are allowed", fix
+    if not _within(start_time, -math.inf, math.inf) or math.isinf(start_time):
+        return f"the run starts at {start_time} s", "give start_time=…, a finite time in s"
+    is_number = isinstance(duration, _NUMBER) and not isinstance(duration, bool)
+    if not (is_number and math.isfinite(duration) and duration > 0):
+        shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
+        return f"the duration is {shown}", "give a positive time in s"
+    if method not in METHODS:
+        return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
+    if method == "rk4" and not step > 0:
+        return "rk4 has no step", "give step=…, in s"
+    if on_failure not in ("raise", "return"):
+        return f"on_failure is '{on_failure}'", "use 'raise' or 'return'"
+    return None
+
+
+def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
+    """Refuse what is no mapping from names, and what cannot be called or asked.
+
+    Parameters
+    ----------
+    progress, cancel : as in :func:`simulate`.
+    given : arguments that are mappings or None, by their own names.
+
+    Raises
+    ------
+    TypeError : for the first that is something else.
+    """
+    for word, value in given.items():
+        if value is not None and not isinstance(value, Mapping):
+            example = _EXAMPLES.get(word, "values, {'disk.tilt': 1.2}")
+            raise TypeError(f"{word} is {value!r:.60}: pass names and {example}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is {progress!r}: pass a function of the fraction done")
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        raise TypeError(f"cancel is {cancel!r}: pass a threading.Event, and set it to end the run")
+
+
+def sample_times(
+    samples: int | Sequence[float] | Array, start_time: float, duration: float, system: System
+) -> Array:
+    """Times of the samples, from their number or as they are given."""
+    if isinstance(samples, _COUNT):
+        if samples < 2:
+            raise SimulationError(
+                f"the number of samples asked for is {samples}",
+                f"simulation of model '{system.model.name}'",
+                "ask for at least 2, or give the times themselves",
+            )
+        return _spaced(start_time, start_time + duration, int(samples))
+    times = np.asarray(samples, dtype=float)
+    if not (times.ndim == 1 and times.size and _increases(times, start_time, duration)):
+        raise SimulationError(
+            "the sample times must increase and lie within the run",
+            f"simulation of model '{system.model.name}'",
+            f"give times between {start_time:g} and {start_time + duration:g} s",
+        )
+    return times
+
+
+def _spaced(start: float, end: float, count: int) -> Array:
+    """What ``np.linspace`` gives, bit by bit, in less than half of its time."""
+    times = np.arange(count, dtype=float)
+    times *= (end - start) / (count - 1)
+    times += start
+    times[-1] = end
+    return times
+
+
+def _increases(times: Array, start_time: float, duration: float) -> bool:
+    """Whether times follow each other within a run; nan follows nothing."""
+    if not start_time <= times.item(0) <= times.item(-1) <= start_time + duration:
+        return False
+    return times.size < 3 or np.count_nonzero(times[1:] >= times[:-1]) == times.size - 1
+
+
+def _within(value: Any, lower: float, upper: float) -> bool:
+    """Whether a value is a number in a closed range; nan is in none."""
+    is_number = isinstance(value, _NUMBER) and not isinstance(value, bool)
+    return is_number and bool(lower <= value <= upper)
+
+
+def check_redundant_rows(
+    system: System, values: Array, changed: Mapping[str, float] | None
+) -> None:
+    """A row that was redundant at the nominal parameters must still be so at these."""
+    kin = system.kinematics
+    if not changed or not kin.redundant:
+        return
+    places = system.cached("parameters of rows", lambda: row_parameters(system))
+    of_rows, nominal = values[places], kin.probe.params[places]
+    accepted = system.cached("rows accepted", lambda: deque([nominal.tobytes()], maxlen=16))
+    if of_rows.tobytes() in accepted:
+        return
+    probe = dataclasses.replace(kin.probe, params=values)
+    samples = probe.configurations(4)
+    kept = independent_rows(probe, kin.rows, samples).kept
+    for redundant in kin.redundant:
+        if redundant.row in kept:
+            name = kin.rows[redundant.row].name
+            others = ", ".join(f"'{n}'" for n in redundant.follows_from)
+            raise SimulationError(
+                f"row '{name}' followed from {others} with the nominal parameters, but does not "
+                "with these: the mechanism has lost a degree of freedom"
+                if others
+                else f"row '{name}' held by itself with the nominal parameters, but does not with "
+                "these: the mechanism has lost a degree of freedom",
+                f"parameters of model '{system.model.name}'",
+                "restore the geometry (for example wheels on one axle), or write these values into "
+                "the model and derive it again",
+            )
+    accepted.append(of_rows.tobytes())
+
+
+def row_parameters(system: System) -> list[int]:
+    """Parameters that rows and independent speeds depend on; masses, mostly, are not among them."""
+    kin = system.kinematics
+    rows = ca.vertcat(kin.g, kin.velocities, ca.mtimes(kin.E, kin.symbols.v))
+    params = kin.symbols.params
+    return [k for k in range(params.shape[0]) if ca.depends_on(rows, params[k])]

@@ -15,6 +15,7 @@ from noslip.simulation.input_kinds import InputGenerator
 from noslip.simulation.inputs import InputPlan, inputs_at
 from noslip.simulation.later import Later
 from noslip.simulation.named_tables import NO_EVENTS, Named
+from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -75,28 +76,33 @@ class _Samples(NamedTuple):
 
 
 def assemble(
-    system: System,
+    request: RunRequest,
     segments: list[Segment],
-    values: Array,
     result: NativeResult,
-    last: System,
-    begin: Start,
-    stop: Mapping[str, str] | None,
-    events: Mapping[str, str] | None,
+    start: Start,
     counts: Sequence[int],
-    reactions: bool,
-    rtol: float,
-    atol: float,
-    method: str,
+    *,
+    reactions: bool = False,
 ) -> Trajectory:
-    """Everything the samples say, segment by segment in the basis each was run in."""
+    """Everything the samples say, segment by segment in the basis each was run in.
+
+    Parameters
+    ----------
+    request : what was asked for.
+    segments : in the order of time.
+    result : of the last of them.
+    start : completed.
+    counts : steps, rejections and evaluations.
+    reactions : whether multipliers are found too.
+    """
+    system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))
     read = [_read(segment, values, reactions) for segment in segments]
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
-    ending, message = ending_of(result, last, stop)
-    crossings = _crossings(system, segments, values, stop or {}, events or {}, layout.where)
+    ending, message = ending_of(result, segments[-1].system, stop)
+    crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
     fields = {
         **layout.shared,
@@ -119,13 +125,13 @@ def assemble(
         "steps": steps,
         "rejections": rejections,
         "nfev": evaluations,
-        "rtol": rtol,
-        "atol": atol,
-        "method": method,
-        "start_completed": begin.completed,
+        "rtol": request.rtol,
+        "atol": request.atol,
+        "method": request.method,
+        "start_completed": start.completed,
         "event_times": crossings[0],
         "event_states": crossings[1],
-        "ended_by": list(stop or {})[result.index] if ending is Ending.EVENT else None,
+        "ended_by": list(stop)[result.index] if ending is Ending.EVENT else None,
         "scenario": None,
         "path_errors": None,
         "admissibility": 0.0,

@@ -7,21 +7,25 @@ these go on as long as they can be trusted at all. If the constraints themselves
 motion ends.
 
 All motions are driven this way: single runs, trajectories of a batch, runs with sensitivities, and
-a mechanism that is driven by hand.
+a mechanism that is driven by hand. Motions that go on in the same place go on together.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noslip.engines.system import Array, System
-from noslip.kinematics.basis import independent_columns
+from noslip.kinematics.basis import dependent_columns_each
 from noslip.simulation import rules
 from noslip.simulation.runner import NativeResult
+
+Indices = NDArray[np.int_]
+
+#: Least singular value of A_d, rows of length 1, below which no speeds determine the motion.
+RANK_LOST = 1e-8
 
 
 class Place(NamedTuple):
@@ -36,108 +40,114 @@ class Place(NamedTuple):
         return np.array([h.limit if self.is_best else h.floor for h in self.system.health])
 
 
-class Ended(Protocol):
-    """Where and why a segment ended."""
-
-    @property
-    def code(self) -> int:
-        """One of the endings in `rules`."""
-
-    @property
-    def index(self) -> int:
-        """Which health value ended it."""
-
-    @property
-    def time(self) -> float:
-        """s."""
-
-    @property
-    def state(self) -> Array:
-        """[q; η; …]."""
-
-
-class Leg(NamedTuple):
-    """Where a segment begins: time, state, size of the first step, and steps taken before."""
-
-    time: float
-    state: Array
-    step: float
-    steps: int = 0
-
-
-class Driven(NamedTuple):
-    """A segment that was run: where, its result, and whether another follows in other speeds."""
-
-    place: Place
-    result: NativeResult
-    goes_on: bool
-
-
-def drive(
-    place: Place,
-    leg: Leg,
-    end_time: float,
-    run: Callable[[Place, Leg], NativeResult],
-    carry: Callable[[Place, Place, NativeResult], Array],
-    values: Array,
-) -> Iterator[Driven]:
-    """Run a motion to its end, segment by segment.
+class Ends(NamedTuple):
+    """Where segments ended of n motions that may go on.
 
     Parameters
     ----------
-    place : the system it starts in.
-    leg : where it starts.
-    end_time : s; a segment that finishes before is followed by the next one in the same place.
-    run : runs a segment to its end.
-    carry : from the place and the end of a segment to the state in the next one's place.
-    values : (np,) parameters.
+    which : (n,) number of each motion.
+    codes, indices : (n,) ``rules.SINGULAR`` and which health value ended it, or ``rules.FINISHED``
+        for a stop on the way.
+    times, states : (n,) s and (n, ny).
+    values : (n, np) parameters.
     """
-    while True:
-        result = run(place, leg)
-        is_stop = result.code == rules.FINISHED and result.time < end_time
-        following = place if is_stop else next_place(place, result, values)
-        yield Driven(place, result, following is not None and not is_stop)
-        if following is None:
-            return
-        state = result.state
-        if following.system is not place.system:
-            state = carry(place, following, result)
-        leg = Leg(result.time, state, result.step, leg.steps + result.steps)
-        place = following
+
+    which: Indices
+    codes: Indices
+    indices: Indices
+    times: Array
+    states: Array
+    values: Array
 
 
-def next_place(place: Place, ended: Ended, values: Array) -> Place | None:
-    """Where a motion goes on after a segment, or None if it has ended for good.
+class Motions(Protocol):
+    """One motion or many, as they are driven."""
+
+    def run(self, place: Place, which: Indices) -> Ends | None:
+        """Run a segment of some of them; where those ended that may go on, None if none may."""
+
+    def carry(self, here: Place, there: Place, which: Indices) -> None:
+        """Let the next segment of some of them begin in another place."""
+
+
+def drive(motions: Motions, place: Place, count: int = 1) -> None:
+    """Run motions to their ends, segment by segment.
 
     Parameters
     ----------
-    place, ended : of the segment.
-    values : (np,) parameters.
+    motions : what is driven.
+    place : where all of them start.
+    count : how many there are.
     """
-    system = place.system
-    if ended.code != rules.SINGULAR or system.health[ended.index].kind != "basis":
-        return None
+    groups: dict[Place, Indices] = {place: np.arange(count)}
+    while groups:
+        following: dict[Place, list[Indices]] = {}
+        for here, which in groups.items():
+            ends = motions.run(here, which)
+            if ends is None:
+                continue
+            for there, some in _grouped(next_places(here, ends), ends.which).items():
+                if there != here:
+                    motions.carry(here, there, some)
+                following.setdefault(there, []).append(some)
+        groups = {place: np.concatenate(parts) for place, parts in following.items()}
+
+
+def next_places(place: Place, ends: Ends) -> list[Place | None]:
+    """Where each motion goes on after a segment, None if it has ended for good."""
+    system, found = place.system, list[Place | None]([None] * len(ends.which))
+    singular = []
+    for k, (code, index) in enumerate(zip(ends.codes, ends.indices, strict=True)):
+        if code == rules.FINISHED:
+            found[k] = place
+        elif code == rules.SINGULAR and system.health[index].kind == "basis":
+            singular.append(k)
+    if not singular:
+        return found
     kin = system.kinematics
-    q = ended.state[: len(system.coordinates)]
-    probe = dataclasses.replace(kin.probe, params=values)
-    chosen = independent_columns(probe, kin.kept, [(ended.time, q)])
-    names = tuple(kin.speeds[k].name for k in chosen)
-    if names == tuple(s.name for s in kin.independent_speeds):
-        return None if place.is_best else Place(system, is_best=True)
-    A = probe.matrix(q, ended.time)[0][list(kin.kept)]
-    dependent = [k for k in range(kin.num_speeds) if k not in chosen]
-    A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
-    if np.linalg.svd(A[:, dependent], compute_uv=False)[-1] < 1e-8:
-        return None
-    return Place(system.in_speeds(names))
+    q = ends.states[singular, : len(system.coordinates)]
+    matrices = kin.probe.matrices(ends.times[singular], q, ends.values[singular])
+    matrices = matrices[:, list(kin.kept)] / kin.probe.scale
+    matrices /= np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
+    finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+    dependent, least = dependent_columns_each(matrices[finite])
+    own = tuple(s.name for s in kin.independent_speeds)
+    for k, columns, value in zip(finite.tolist(), dependent.tolist(), least, strict=True):
+        names = tuple(s.name for j, s in enumerate(kin.speeds) if j not in columns)
+        if names == own:
+            found[singular[k]] = None if place.is_best else Place(system, is_best=True)
+        elif value >= RANK_LOST:
+            found[singular[k]] = Place(system.in_speeds(names))
+    return found
 
 
-def carried(here: System, there: System, state: Array, v: Array) -> Array:
-    """The state of the same motion in the speeds of another system, from its tree speeds."""
+def _grouped(places: list[Place | None], which: Indices) -> dict[Place, Indices]:
+    """Motions by the places in which they go on."""
+    groups: dict[Place, list[int]] = {}
+    for place, number in zip(places, which.tolist(), strict=True):
+        if place is not None:
+            groups.setdefault(place, []).append(number)
+    return {place: np.array(numbers) for place, numbers in groups.items()}
+
+
+def end_of_one(result: NativeResult, values: Array) -> Ends:
+    """Where the segment of a single motion ended."""
+    return Ends(
+        which=np.zeros(1, int),
+        codes=np.array([result.code]),
+        indices=np.array([result.index]),
+        times=np.array([result.time]),
+        states=result.state[None],
+        values=values[None],
+    )
+
+
+def carried(here: System, there: System, states: Array, v: Array) -> Array:
+    """(…, ny) states of the same motions in the speeds of another system, from tree speeds."""
     nq, nf = len(here.coordinates), len(here.independent_speeds)
     names = [s.name for s in there.speeds]
-    eta = v[[names.index(s.name) for s in there.independent_speeds]]
-    return np.concatenate([state[:nq], eta, state[nq + nf :]])
+    eta = v[..., [names.index(s.name) for s in there.independent_speeds]]
+    return np.concatenate([states[..., :nq], eta, states[..., nq + nf :]], axis=-1)
 
 
 def tree_speeds(system: System, t: float, state: Array, u: Array, values: Array) -> Array:

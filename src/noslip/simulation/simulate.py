@@ -14,27 +14,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
-from noslip.simulation.basis import check_redundant_rows
+from noslip.simulation import rules
 from noslip.simulation.begin import begin, state_at
-from noslip.simulation.checks import check_named
 from noslip.simulation.events import Watched, compile_events
 from noslip.simulation.guards import broken_guard
-from noslip.simulation.input_expressions import check_definitions
 from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
-from noslip.simulation.inputs import InputPlan, inputs_at, plan_inputs
+from noslip.simulation.inputs import inputs_at, plan_inputs
 from noslip.simulation.molds import mold_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import Leg, Place, carried, drive, tree_speeds
+from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one, tree_speeds
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.simulation.undefined import undefined_input
@@ -103,81 +100,13 @@ def simulate(
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    request = read_run(
-        "simulate",
-        system,
-        duration=duration,
-        samples=samples,
-        method=method,
-        rtol=rtol,
-        atol=atol,
-        step=step,
-        max_step=max_step,
-        max_steps=max_steps,
-        start_time=start_time,
-        on_failure=on_failure,
-    )
-    check_named(
-        progress,
-        cancel,
-        start=None if isinstance(start, Start) else start,
-        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
-        parameters=parameters,
-        definitions=definitions,
-        stop=stop,
-        events=events,
-    )
-    if definitions:
-        check_definitions(system, definitions)
-    values = system.parameters(parameters)
-    check_redundant_rows(system, values, parameters)
-    plan = plan_inputs(system, inputs, values, definitions)
-    started = begin(system, plan, start, start_time, values)
-    state = state_at(system, started.q, started.eta, started.mu, plan)
-    motion = _Motion(
-        system=system,
-        start=started,
-        request=request,
-        values=values,
-        inputs=inputs,
-        definitions=definitions,
-        stop=stop,
-        events=events,
-        progress=progress,
-        cancel=cancel,
-        plan=plan,
-    )
-    segments: list[Segment] = []
-    steps = rejections = evaluations = 0
-    for driven in drive(
-        Place(system),
-        Leg(start_time, state, step),
-        request.end_time,
-        motion.run,
-        motion.carry,
-        values,
-    ):
-        result, here = driven.result, driven.place.system
-        steps += result.steps
-        rejections += result.rejections
-        evaluations += result.evaluations
-        segments.append(_segment(here, motion.plan, result, driven.goes_on))
-        motion.done += len(segments[-1].t)
-    _raise_callback_failure(segments, system)
+    request = read_run("simulate", locals())
+    motion = _Motion(request)
+    drive(motion, Place(system))
+    result, here = motion.result, motion.segments[-1].system
+    _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
-        system,
-        segments,
-        values,
-        result,
-        here,
-        started,
-        stop,
-        events,
-        (steps, rejections, evaluations),
-        reactions,
-        rtol,
-        atol,
-        method,
+        request, motion.segments, result, motion.start, motion.counts, reactions=reactions
     )
     if motion.watched.notes:
         notes = trajectory.notes + motion.watched.notes
@@ -187,7 +116,7 @@ def simulate(
     last, t = motion.plan, result.time
     told = broken_guard(here, last.generator, t, result.state, last.parameters)
     if told is None and trajectory.ending in _MAYBE_UNDEFINED:
-        told = undefined_input(here, last, t, result.state, result.step, values)
+        told = undefined_input(here, last, t, result.state, result.step, request.values)
     if on_failure == "raise":
         told = told or Fault(
             trajectory.message,
@@ -201,79 +130,91 @@ def simulate(
     return trajectory
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class _Motion:
-    """A run as segments need it: what is asked for, and what is known on the way.
+    """A single run as the driver of segments moves it on.
 
-    Parameters
+    Attributes
     ----------
+    start : completed.
     plan : inputs in the speeds of the present segment.
-    done : samples that were taken in the segments before.
+    watched : events in them.
+    segments : samples of the segments that were run.
+    result : of the last one.
+    counts : steps, rejections and evaluations of all.
     """
 
-    system: System
-    start: Start
-    request: RunRequest
-    values: Array
-    inputs: Mapping[str, InputSpec] | AbstractInputLaw | None
-    definitions: Mapping[str, str] | None
-    stop: Mapping[str, str] | None
-    events: Mapping[str, str] | None
-    progress: Callable[[float], object] | None
-    cancel: Any
-    plan: InputPlan
-    done: int = 0
-    watched: Watched = field(init=False)
-    angles: Array = field(default_factory=lambda: EMPTY)
+    def __init__(self, request: RunRequest) -> None:
+        self._request, system = request, request.system
+        self.plan = plan_inputs(system, request.inputs, request.values, request.definitions)
+        self.start = begin(system, self.plan, request.start, request.start_time, request.values)
+        self._time, self._step = request.start_time, request.step
+        self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
+        self._done, self._angles = 0, EMPTY
+        self.watched: Watched
+        self.result: NativeResult
+        self.segments: list[Segment] = []
+        self.counts = [0, 0, 0]
 
-    def run(self, place: Place, leg: Leg) -> NativeResult:
+    def run(self, place: Place, which: Indices) -> Ends | None:
         """Run a segment."""
-        here, plan, values, request = place.system, self.plan, self.values, self.request
-        self.watched = watched = compile_events(here, self.stop, self.events, self.definitions)
-        if len(self.angles) != watched.num_angles:
-            self.angles = np.zeros(watched.num_angles)
+        request, values, here, plan = self._request, self._request.values, place.system, self.plan
+        self.watched = watched = compile_events(
+            here, request.stop, request.events, request.definitions
+        )
+        if len(self._angles) != watched.num_angles:
+            self._angles = np.zeros(watched.num_angles)
+        angles = self._angles
         numbers = Numbers(
-            start_time=leg.time,
+            start_time=self._time,
             end_time=request.end_time,
-            start_state=leg.state,
-            sample_times=request.times[self.done :],
+            start_state=self._state,
+            sample_times=request.times[self._done :],
             parameters=values,
             generator_parameters=plan.parameters,
-            event_parameters=np.concatenate([self.angles, values]) if len(self.angles) else values,
+            event_parameters=np.concatenate([angles, values]) if len(angles) else values,
             base_inputs=plan.base,
-            absolute_tolerance=request.absolute(here, here.num_states + plan.num_states),
+            absolute_tolerance=request.absolute(here.num_states + plan.num_states),
             relative_tolerance=request.rtol,
             projection_tolerance=PROJECTION_TOLERANCE,
-            step=leg.step,
+            step=self._step,
             max_step=request.max_step,
-            max_steps=request.max_steps - leg.steps,
+            max_steps=request.max_steps - self.counts[0],
         )
         numbers.check()
-        mold = mold_of(here, plan, watched, request.method, place.is_best, numbers, self.start.time)
+        mold = mold_of(
+            here, plan, watched, request.method, place.is_best, numbers, request.start_time
+        )
         memory = mold.cast(numbers)
-        result = run_memory(memory, leg.time, request.end_time, self.progress, self.cancel)
-        if len(self.angles):
-            self.angles = memory.event_parameters[: len(self.angles)]
-        return result
+        result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
+        if len(angles):
+            self._angles = memory.event_parameters[: len(angles)]
+        self.result = result
+        for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
+            self.counts[k] += count
+        samples = result.times, result.states, result.inputs
+        self.segments.append(Segment(here, plan, *samples, result.crossings))
+        self._done += len(result.times)
+        return end_of_one(result, values) if result.code == rules.SINGULAR else None
 
-    def carry(self, here: Place, there: Place, result: NativeResult) -> Array:
-        """The state in the speeds of the next segment, and its inputs in them."""
+    def carry(self, here: Place, there: Place, which: Indices) -> None:
+        """Begin the next segment where this one ended, in other speeds if need be."""
+        request, result, last = self._request, self.result, self.segments[-1]
+        # a sample where speeds fail is taken again in the next ones
+        good = last.t < result.time
+        self._done -= len(last.t) - int(good.sum())
+        self.segments[-1] = last._replace(
+            t=last.t[good], states=last.states[good], inputs=last.inputs[good]
+        )
+        self._time, self._state, self._step = result.time, result.state, result.step
+        if there.system is here.system:
+            return
         # speeds that fail at the start itself do not tell it
         v = self.start.v
         if result.time != self.start.time:
             u = inputs_at(self.plan, result.time, result.state)
-            v = tree_speeds(here.system, result.time, result.state, u, self.values)
-        self.plan = plan_inputs(there.system, self.inputs, self.values, self.definitions)
-        return carried(here.system, there.system, result.state, v)
-
-
-def _segment(system: System, plan: InputPlan, result: NativeResult, goes_on: bool) -> Segment:
-    """The samples of a stretch; where its speeds fail, one is taken again in the next ones."""
-    t, states, inputs = result.times, result.states, result.inputs
-    if goes_on:
-        good = t < result.time
-        t, states, inputs = t[good], states[good], inputs[good]
-    return Segment(system, plan, t, states, inputs, result.crossings)
+            v = tree_speeds(here.system, result.time, result.state, u, request.values)
+        self.plan = plan_inputs(there.system, request.inputs, request.values, request.definitions)
+        self._state = carried(here.system, there.system, result.state, v)
 
 
 def _raise_callback_failure(segments: list[Segment], system: System) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import types
 
 import numpy as np
 import pytest
@@ -82,3 +83,26 @@ def test_the_motion_is_that_in_other_speeds(system_of):
     named = ns.run_scenario(system_of("agv"), **tight)
     for coordinate in named.coordinates:
         assert chosen[coordinate.name] == pytest.approx(named[coordinate.name], abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [(5, 9), (1, 3), (7, 10), (3, 3)])
+def test_columns_of_many_matrices_are_those_of_each_alone(rng, size):
+    """Many at once against one after the other, near and at matrices that lose rank too."""
+    matrices = rng.normal(size=(60, *size))
+    matrices[::3] *= rng.uniform(0, 1, size[1]) ** 6
+    matrices[5::17, :, : max(size[0] - 1, 1)] = 0.0
+    probe = types.SimpleNamespace(
+        is_angular=(False,) * size[1], matrix=lambda q, t: (matrices[int(t)], None)
+    )
+    kept = range(size[0])
+    unit = matrices / np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
+    found, least = basis.dependent_columns_each(unit)
+    for k, columns in enumerate(found.tolist()):
+        free = basis.independent_columns(probe, kept, [(k, np.zeros(0))])
+        assert sorted({*range(size[1])} - {*free}) == columns
+        assert least[k] == np.linalg.svd(unit[k][:, columns], compute_uv=False)[-1]
+
+
+def test_no_rows_leave_all_speeds_independent():
+    found, least = basis.dependent_columns_each(np.zeros((4, 0, 3)))
+    assert found.shape == (4, 0) and np.all(np.isinf(least))

@@ -15,8 +15,7 @@ import pytest
 from noslip.engines.native import compile_wide
 from noslip.engines.program import Program
 from noslip.simulation import rules
-from noslip.simulation.batches.arrays import LanePlan, TableSets, empty_results
-from noslip.simulation.batches.runner import run_lanes
+from noslip.simulation.batches.lanes import LanePlan, TableSets, empty_results, run_lanes
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult
 
@@ -46,7 +45,9 @@ def compare_in_lanes(plan: IntegrationPlan, result: NativeResult, programs: dict
         COUNT, ny, ny, len(plan.event_directions), 4,
         has_minimum=False, has_maximum=False, samples=np.zeros(0),
     )  # fmt: skip
-    run_lanes(_lane_plan(plan, wide, starts), results, threads=1)
+    results.states[:], results.times[:] = starts, plan.start_time
+    results.steps_left[:] = plan.step
+    run_lanes(_lane_plan(plan, wide, ny), results, threads=1)
     # samples and the last event of one run may take further evaluations, across steps
     is_plain = not plan.sample_times.size and not plan.event_directions.size
     counts = ["num_steps", "num_rejections", *(["num_evaluations"] if is_plain else [])]
@@ -70,7 +71,7 @@ def _states(ny: int) -> Program:
     return Program("columns", (1, ny, 8, 8), (), (), tuple(range(1, 1 + ny)))
 
 
-def _lane_plan(plan: IntegrationPlan, wide: dict, starts: np.ndarray) -> LanePlan:
+def _lane_plan(plan: IntegrationPlan, wide: dict, ny: int) -> LanePlan:
     tables = plan.tables
     offsets = np.cumsum([0, *(table.starts.size for table in tables)])
     begins = np.concatenate([np.zeros(0), *(table.starts for table in tables)])
@@ -81,16 +82,12 @@ def _lane_plan(plan: IntegrationPlan, wide: dict, starts: np.ndarray) -> LanePla
     return LanePlan(
         lanes=LANES,
         functions={name: function.address for name, function in wide.items()},
-        num_states=starts.shape[1] - plan.num_generator_states,
+        num_states=ny - plan.num_generator_states,
         num_generator_states=plan.num_generator_states,
         num_inputs=plan.num_inputs,
-        num_columns=starts.shape[1],
-        method="rk4" if plan.method == rules.RK4 else "dop853",
+        num_columns=ny,
+        method=plan.method,
         queue=np.arange(COUNT),
-        starts=starts,
-        start_times=np.full(COUNT, plan.start_time),
-        steps=np.full(COUNT, plan.step),
-        filled=np.zeros(COUNT),
         parameters=parameters[None],
         base_inputs=plan.base_inputs[None],
         tables=TableSets(

@@ -15,8 +15,7 @@ from noslip.engines.flow import THREAD, Target
 from noslip.engines.llvm import print_llvm
 from noslip.engines.machine_code import CONTROL_FLOW_PASSES, machine_code
 from noslip.engines.optimize import optimize
-from noslip.simulation.batches.memory import Shared, shape_of
-from noslip.simulation.batches.runner import run_lanes
+from noslip.simulation.batches.lanes import Shared, run_lanes, shape_of
 from noslip.simulation.loop.loop import print_loop
 from noslip.simulation.loop.shape import Shape
 
@@ -29,7 +28,10 @@ STARTS = {
     "agv": {"wheel1.rate": (-6, -4), "wheel2.rate": (-9, -7), "bracket.angle": (0.2, 0.6)},
     "whipple-bicycle": {"speed": (4.4, 4.8), "frame.wx": (0.1, 0.5)},
 }
-KEPT = ("codes", "times", "states", "num_steps", "num_rejections", "num_evaluations", "final")
+KEPT = (
+    *("codes", "times", "states", "steps_left", "num_steps", "num_rejections"),
+    *("num_evaluations", "num_filled", "final"),
+)
 
 
 def plan_of(system, name, monkeypatch, **options):
@@ -43,7 +45,7 @@ def plan_of(system, name, monkeypatch, **options):
     rng = np.random.default_rng(2)
     starts = {key: rng.uniform(*span, size=11) for key, span in STARTS[name].items()}
     with monkeypatch.context() as patch:
-        patch.setattr("noslip.simulation.batch.run_lanes", catch)
+        patch.setattr("noslip.simulation.batches.motions.run_lanes", catch)
         with pytest.raises(KeyboardInterrupt):
             ns.simulate_batch(system, duration=2.0, starts=starts, lanes=1, **options)
     return caught[0]

@@ -65,7 +65,7 @@ class TestAnglesGoOn:
         starts = self.START | {"sled.yaw_rate": rates}
         events = self.EVENTS | {"back": "sled.yaw + 7"}
         batch = ns.simulate_batch(sled, duration=10.0, starts=starts, events=events, **TIGHT)
-        assert batch.scalar.tolist() == [True, True, True, True]
+        assert batch.changed_speeds.tolist() == [True, True, True, True]
         for name, place in [*zip(self.EVENTS, PLACES, strict=True), ("back", -7.0)]:
             times = (place - 0.5) / rates
             expected = np.where((times > 0.0) & (times < 10.0), times, np.nan)

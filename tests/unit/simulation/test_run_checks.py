@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.checks import sample_times
+from noslip.simulation.request import sample_times
 
 START = {"disk.tilt": 1.2, "disk.spin_rate": -5.0, "disk.yaw_rate": 1.0}
 WHERE = "simulation of model 'rolling-disk'"

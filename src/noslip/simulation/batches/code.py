@@ -6,8 +6,7 @@ speeds, and for any number of lanes; one lane is scalar code.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,9 +16,9 @@ import numpy as np
 from noslip.engines.native import NativeFunction, compile_native, compile_wide
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import System
-from noslip.simulation.batches.arrays import Array, TableSets
 from noslip.simulation.batches.columns import trace_columns
-from noslip.simulation.batches.request import Request
+from noslip.simulation.batches.lanes import Array, TableSets
+from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import trace_events
 from noslip.simulation.input_expressions import (
     inputs_expression,
@@ -27,10 +26,6 @@ from noslip.simulation.input_expressions import (
     traced_entries,
 )
 from noslip.simulation.input_kinds import InputGenerator
-
-_MOTION: weakref.WeakKeyDictionary[System, dict[int, Mapping[str, Any]]] = (
-    weakref.WeakKeyDictionary()
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,6 +62,11 @@ class BatchCode:
         """Number of states of the law that gives the inputs."""
         return 0 if self.generator is None else len(self.generator.start)
 
+    def model_parameters(self, trajectories: Array) -> Array:
+        """(k, np) the model's own parameters of some trajectories."""
+        count = len(self.system.model.parameters)
+        return self.parameters[_rows(self.parameters, trajectories), :count]
+
     def inputs_at(self, trajectories: Array, t: Array, y: Array) -> Array:
         """[u; w; ẇ] of some trajectories at times and states, outside the loop."""
         base = self.base_inputs[_rows(self.base_inputs, trajectories)].copy()
@@ -90,34 +90,17 @@ class BatchCode:
         return base
 
 
-def compile_batch(
-    system: System,
-    request: Request,
-    *,
-    columns: Sequence[str],
-    events: Mapping[str, str],
-    start_time: float,
-    end_time: float,
-    lanes: int,
-) -> BatchCode:
-    """Compile a request for a system and a number of lanes.
-
-    Parameters
-    ----------
-    system : whose symbols are used.
-    request : what is asked for.
-    columns : names of what is kept.
-    events : name → expression.
-    start_time, end_time : s.
-    lanes : numbers in a vector; 1 for scalar code.
-    """
+def compile_batch(system: System, request: BatchRequest) -> BatchCode:
+    """Compile a request for a system."""
+    columns, events, lanes = request.columns, request.events, request.lanes
+    start_time, end_time = request.run.start_time, request.run.end_time
     key = (
-        *("batch", tuple(columns), tuple(events.items()), lanes, tuple(request.numbers)),
+        *("batch", columns, tuple(events.items()), lanes, tuple(request.numbers)),
         *(tuple(request.definitions.items()), tuple(request.traced.items())),
     )
 
     def make() -> _Functions:
-        return _functions(system, request, columns, events, lanes)
+        return _functions(system, request)
 
     # a law, and a CasADi function, may be another object with the same name the next time
     is_text = all(isinstance(spec, str) for spec in request.traced.values())
@@ -150,14 +133,9 @@ class _Functions(NamedTuple):
     kept: tuple[Any, ...]
 
 
-def _functions(
-    system: System,
-    request: Request,
-    columns: Sequence[str],
-    events: Mapping[str, str],
-    lanes: int,
-) -> _Functions:
+def _functions(system: System, request: BatchRequest) -> _Functions:
     """Trace and compile all functions of a request."""
+    columns, events, lanes = request.columns, request.events, request.lanes
     generator = request.law.generator(system) if request.law else None
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
@@ -191,13 +169,14 @@ def _functions(
 
 def _motion(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
-    known = _MOTION.setdefault(system, {})
-    if lanes not in known:
+
+    def make() -> dict[str, Any]:
         programs = [system.program("rates", system.rates_expression)]
         if system.has_projection:
             programs.append(system.program("project", system.projection_expression))
-        known[lanes] = _compile(programs, lanes)
-    return dict(known[lanes])
+        return _compile(programs, lanes)
+
+    return system.cached(("motion in lanes", lanes), make)
 
 
 def _compile(programs: list[Program], lanes: int) -> dict[str, Any]:
@@ -230,7 +209,7 @@ Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one
 
 def _traced_inputs(
     system: System,
-    request: Request,
+    request: BatchRequest,
     definitions: Mapping[str, str | ca.SX],
     generator: InputGenerator | None,
 ) -> dict[int, ca.SX]:
@@ -251,7 +230,7 @@ def _place(system: System, names: list[str], name: str) -> tuple[int, int]:
     return k, len(system.model.speed_inputs) if k >= len(system.model.inputs) else 0
 
 
-def _table_entries(system: System, request: Request) -> list[Entry]:
+def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
     """Inputs that are tables, and their rates."""
     names = [q.name for q in system.inputs]
     entries: list[Entry] = []
@@ -303,7 +282,9 @@ def _update_times(generator: InputGenerator | None, start_time: float, end_time:
     return np.asarray(start_time + generator.period * np.arange(count))
 
 
-def _parameter_rows(request: Request, generator: InputGenerator | None, num_angles: int) -> Array:
+def _parameter_rows(
+    request: BatchRequest, generator: InputGenerator | None, num_angles: int
+) -> Array:
     """[parameters; numbers; the law's; room for angles], one row or one for each trajectory."""
     parts = [request.parameters, *(array[:, None] for array in request.numbers.values())]
     if generator is not None:
@@ -312,7 +293,7 @@ def _parameter_rows(request: Request, generator: InputGenerator | None, num_angl
     return _stacked(parts)
 
 
-def _base_rows(system: System, request: Request) -> Array:
+def _base_rows(system: System, request: BatchRequest) -> Array:
     """Inputs that are numbers, one row or one for each trajectory; the others are zero."""
     zero = np.zeros((1, 1))
     return _stacked(

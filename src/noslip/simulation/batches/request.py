@@ -6,6 +6,8 @@ entry or of as many as there are trajectories.
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,26 +16,32 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.native import native_lanes
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.numeric import is_truth
-from noslip.simulation.basis import check_redundant_rows
-from noslip.simulation.batches.arrays import Array
-from noslip.simulation.input_expressions import check_definitions
+from noslip.simulation.batches.columns import default_columns
+from noslip.simulation.batches.lanes import Array
 from noslip.simulation.input_kinds import AbstractInputLaw, Table
 from noslip.simulation.named_values import units_by_name
+from noslip.simulation.request import RunRequest, check_redundant_rows, read_run
 from noslip.simulation.starts.layout import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
 BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function
 
 
+KEPT = ("final", "minimum", "maximum", "samples")
+LANES = (1, 2, 4, 8, 16)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Request:
+class BatchRequest:
     """What is asked for; arrays have one entry or row, or one for each trajectory.
 
     Parameters
     ----------
+    run : when and how, the same for all; without times of samples where nothing is kept of them.
     count : trajectories.
     starts : values at the start by name.
     parameters : (1, np) or (count, np).
@@ -45,8 +53,14 @@ class Request:
     law : or a law that gives all inputs.
     definitions : named expressions.
     numbers : named numbers that expressions may use.
+    columns, keep : what is kept, and which values of it.
+    events : all events, name → expression, those that end a trajectory first.
+    terminal : names of those.
+    max_events : times of each event that are kept.
+    lanes, threads : how wide the code is, and how many workers run it.
     """
 
+    run: RunRequest
     count: int
     starts: dict[str, Array]
     parameters: Array
@@ -58,51 +72,61 @@ class Request:
     law: AbstractInputLaw | None
     definitions: dict[str, str]
     numbers: dict[str, Array]
+    columns: tuple[str, ...]
+    keep: Sequence[str] = ("final",)
+    events: dict[str, str]
+    terminal: frozenset[str]
+    max_events: int = 16
+    lanes: int
+    threads: int
 
 
-def read_request(
-    system: System,
-    *,
-    count: int | None,
-    starts: Mapping[str, ArrayLike] | None,
-    parameters: Mapping[str, ArrayLike] | None,
-    inputs: Mapping[str, BatchInput] | AbstractInputLaw | None,
-    definitions: Mapping[str, str | ArrayLike] | None,
-) -> Request:
-    """Read and check what is given; how many trajectories there are follows from it."""
+def read_batch(given: Mapping[str, Any]) -> BatchRequest:
+    """The request of a call of :func:`simulate_batch`, checked.
+
+    Parameters
+    ----------
+    given : its arguments by name.
+    """
+    run = read_run("simulate_batch", given)
+    system, columns, keep = run.system, given["columns"], given["keep"]
+    lanes = native_lanes() if given["lanes"] is None else given["lanes"]
+    threads = _num_cores() if given["threads"] is None else given["threads"]
+    _check_choices(system, columns, keep, lanes, threads, given["max_events"])
+    events = _all_events(system, run.events, run.stop)
     where = f"batch of model '{system.model.name}'"
-    check_definitions(system, definitions or {})
+    starts, inputs = given["starts"] or {}, run.inputs
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
-    _check_names(system, starts or {}, given_inputs)
+    _check_names(system, starts, given_inputs)
     numbers: dict[tuple[str, str], Array] = {}
     texts: dict[str, str] = {}
     tables: dict[str, tuple[Table, ...]] = {}
     traced: dict[str, str | ca.Function] = {}
-    for kind, mapping in (("start", starts or {}), ("parameter", parameters or {})):
+    for kind, mapping in (("start", starts), ("parameter", given["parameters"] or {})):
         for name, value in mapping.items():
             numbers[kind, name] = _numbers(value, f"{kind} '{name}'", where)
-    for name, definition in (definitions or {}).items():
+    for name, definition in run.definitions.items():
         if isinstance(definition, str):
             texts[name] = definition
         else:
             numbers["definition", name] = _numbers(definition, f"definition '{name}'", where)
-    for name, given in given_inputs.items():
-        found = _tables(given)
+    for name, spec in given_inputs.items():
+        found = _tables(spec)
         if found:
             tables[name] = found
-        elif isinstance(given, str | ca.Function):
-            traced[name] = given
-        elif callable(given):
+        elif isinstance(spec, str | ca.Function):
+            traced[name] = spec
+        elif callable(spec):
             raise SimulationError(
                 f"input '{name}' is a Python callable, which lanes cannot call",
                 where,
                 "give numbers, an expression, a Table or a CasADi function, or simulate one by one",
             )
         else:
-            numbers["input", name] = _numbers(given, f"input '{name}'", where)
+            numbers["input", name] = _numbers(spec, f"input '{name}'", where)
     lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
     lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
-    count = _count(count, lengths, where)
+    count = _count(given["count"], lengths, where)
 
     def of(kind: str) -> dict[str, Array]:
         return {name: array for (k, name), array in numbers.items() if k == kind}
@@ -112,7 +136,8 @@ def read_request(
         for (kind, name), array in numbers.items()
         if len(array) > 1
     }
-    return Request(
+    return BatchRequest(
+        run=run if set(keep) - {"final"} else dataclasses.replace(run, times=np.zeros(0)),
         count=count,
         starts=of("start"),
         parameters=_parameters(system, of("parameter"), count),
@@ -124,6 +149,13 @@ def read_request(
         law=inputs if isinstance(inputs, AbstractInputLaw) else None,
         definitions=texts,
         numbers=of("definition"),
+        columns=tuple(default_columns(system) if columns is None else columns),
+        keep=keep,
+        events=events,
+        terminal=frozenset(run.stop),
+        max_events=given["max_events"],
+        lanes=lanes,
+        threads=threads,
     )
 
 
@@ -237,3 +269,51 @@ def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
     for name, array in given.items():
         result[:, names.index(name)] = array
     return result
+
+
+def _all_events(
+    system: System, events: Mapping[str, str], stop: Mapping[str, str]
+) -> dict[str, str]:
+    """Events that end a trajectory, then those that do not."""
+    for name in sorted(set(events) & set(stop)):
+        raise SimulationError(
+            f"'{name}' both stops the run and is an event of it",
+            f"batch of model '{system.model.name}'",
+            "give the two different names",
+        )
+    return {**stop, **events}
+
+
+def _check_choices(
+    system: System,
+    columns: Sequence[str] | None,
+    keep: Sequence[str],
+    lanes: int,
+    threads: int,
+    max_events: int,
+) -> None:
+    where = f"batch of model '{system.model.name}'"
+    for name, texts in (("columns", columns), ("keep", keep)):
+        if isinstance(texts, str):
+            raise SimulationError(f"{name} is '{texts}'", where, f"give a list: {name}=['{texts}']")
+    for word in keep:
+        if word not in KEPT:
+            raise SimulationError(
+                f"there is nothing to keep as '{word}'", where, nearest(str(word), KEPT)
+            )
+    if lanes not in LANES:
+        raise SimulationError(
+            f"code of {lanes} lanes is asked for",
+            where,
+            f"give one of {', '.join(map(str, LANES))}",
+        )
+    for name, number in (("threads", threads), ("max_events", max_events)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise SimulationError(f"{name} is {number!r}", where, "give a whole number, 1 or more")
+
+
+def _num_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

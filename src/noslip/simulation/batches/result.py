@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.model.model import Model
+from noslip.simulation import rules
+from noslip.simulation.batches.lanes import LaneResults
+from noslip.simulation.batches.motions import BatchMotions
+from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.named_tables import NO_EVENTS, Named
+from noslip.simulation.named_values import angle_names
+from noslip.simulation.samples import ENDINGS
 from noslip.simulation.trajectory import Ending, check_file
 from noslip.words import counted
 
@@ -48,7 +54,7 @@ class Batch:
     ended_by : (n,) the event or the cause that ended each, or "".
     t : (n,) when each ended, s.
     steps, rejections, nfev : (n,) what each took.
-    scalar : (n,) whether it was finished in scalar code, in other independent speeds.
+    changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
     """
 
     model: Model
@@ -69,7 +75,7 @@ class Batch:
     steps: NDArray[np.int64]
     rejections: NDArray[np.int64]
     nfev: NDArray[np.int64]
-    scalar: NDArray[np.bool_]
+    changed_speeds: NDArray[np.bool_]
     method: str
     rtol: float
     atol: float
@@ -179,8 +185,8 @@ class Batch:
         """One line: how many trajectories ended in which way, and what they took."""
         counts = Counter(self.endings)
         endings = ", ".join(f"{n} {e.name.lower().replace('_', ' ')}" for e, n in counts.items())
-        scalar = int(np.sum(self.scalar))
-        note = f", {scalar} finished in scalar code" if scalar else ""
+        changed = int(np.sum(self.changed_speeds))
+        note = f", {changed} changed their independent speeds" if changed else ""
         return (
             f"{counted(self.count, 'trajectory', 'trajectories')}: {endings}; "
             f"{counted(int(np.sum(self.steps)), 'step')}, "
@@ -192,3 +198,64 @@ class Batch:
             f"Batch of '{self.model.name}': {self.summary()}\n"
             "next: batch['column'], batch.minimum, batch.event_times, batch.to_xarray()"
         )
+
+
+def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
+    """The results under their names."""
+    run, system, names, keep = request.run, request.run.system, request.columns, request.keep
+    results = motions.results
+
+    def by_name(values: Array) -> dict[str, Array]:
+        return {name: values[..., k] for k, name in enumerate(names)}
+
+    samples = by_name(results.samples) if "samples" in keep else {}
+    for name in set(angle_names(system)) & samples.keys():
+        samples[name] = np.unwrap(samples[name], axis=1)
+    noted = [(k, n) for k, n in enumerate(request.events) if n not in request.terminal]
+    for table, bound in ((results.minimum, np.inf), (results.maximum, -np.inf)):
+        table[table == bound] = np.nan  # of trajectories without a sample
+    return Batch(
+        model=system.model,
+        count=request.count,
+        varied=request.varied,
+        units=motions.units,
+        varied_units=request.units,
+        final=by_name(results.final),
+        minimum=by_name(results.minimum) if "minimum" in keep else {},
+        maximum=by_name(results.maximum) if "maximum" in keep else {},
+        samples=samples,
+        sample_times=run.times,
+        event_times={n: results.event_times[:, k] for k, n in noted},
+        event_counts={n: results.event_counts[:, k] for k, n in noted},
+        endings=_endings(results),
+        ended_by=_causes(request, motions),
+        t=results.times,
+        steps=results.num_steps,
+        rejections=results.num_rejections,
+        nfev=results.num_evaluations,
+        changed_speeds=motions.changed_speeds,
+        method=run.method,
+        rtol=run.rtol,
+        atol=run.atol,
+    )
+
+
+def _endings(results: LaneResults) -> np.ndarray:
+    """How each trajectory ended."""
+    table = np.empty(max(ENDINGS) + 1, dtype=object)
+    for code, ending in ENDINGS.items():
+        table[code] = ending
+    return table[results.codes]
+
+
+def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
+    """Which event or which cause ended each trajectory."""
+    results = motions.results
+    causes = np.full(len(results.codes), "", dtype=object)
+    is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
+    causes[is_event] = np.array([*request.events, ""], dtype=object)[results.which[is_event]]
+    for k, system in enumerate(motions.systems):
+        is_here = is_singular & (motions.last == k)
+        sentences = np.array([*(h.sentence for h in system.health), ""], dtype=object)
+        causes[is_here] = sentences[results.which[is_here]]
+    return causes

@@ -132,12 +132,11 @@ def _begin(w: LoopWriter) -> None:
     """Put a trajectory in its lane."""
     f, s, shape = w.f, w.s, w.shape
     n, index = shape.ny, s.index
-    s.t = w.vector("start_times")[index]
-    s.begin, s.h = s.t, w.vector("start_steps")[index]
+    s.t = w.vector("times")[index]
+    s.begin, s.h = s.t, w.vector("steps_left")[index]
     s.error, s.density, s.mean = f.real(0.0), f.real(0.0), f.real(0.0)
     s.smallest, s.stop = f.real(0.0), f.real(0.0)
-    s.filled = w.vector("start_filled", WHOLE)[index]
-    for name in ("steps", "rejections", "evaluations"):
+    for name in ("steps", "rejections", "evaluations", "filled"):
         setattr(s, name, w.vector(f"num_{name}", WHOLE)[index])
     for name in ("updates", "reported", "crossings", "recorded", "pending"):
         setattr(s, name, f.whole(0))
@@ -147,9 +146,9 @@ def _begin(w: LoopWriter) -> None:
     s.may_grow = s.is_stale = s.is_first = s.is_finite = f.truth(True)
     if shape.is_across:
         make_node(w, f.whole(0), s.t)
-    starts = w.vector("starts")
+    states = w.vector("states")
     for k in f.each(n):
-        w.y[k] = starts[index * n + k]
+        w.y[k] = states[index * n + k]
     if shape.is_batch:
         _load_parameters(w)
     if shape.num_tables:

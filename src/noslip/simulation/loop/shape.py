@@ -85,8 +85,6 @@ _FUNCTIONS = ("rates", "generator", "update", "project", "events", "columns")
 _GIVEN = (
     # trajectories to do, and how many were taken; the memory that stays with the run
     *("queue", "counter"),
-    # by trajectory: state, time, step and samples done at the start of this segment
-    *("starts", "start_times", "start_steps", "start_filled"),
     # parameters of the functions, and base inputs; rows with a distance, 0 if all share one
     *("parameters", "generator_parameters", "event_parameters", "base"),
     # by trajectory which set of tables drives its base inputs (0: all the first); a set's knots are
@@ -99,7 +97,8 @@ _GIVEN = (
 _LEFT = (
     # cancel request; of one run also the time reached and the steps taken
     "status",
-    # by trajectory: ending and which event or health value, where it ended, what it took
+    # by trajectory: ending and which event or health value; time, state, step size and counts at
+    # the start of a segment, then at its end
     *("codes", "which", "times", "steps_left", "num_steps", "num_rejections", "num_evaluations"),
     *("num_filled", "states"),
     # samples of one run, with room for one more at an event; its crossings: event, time and state;

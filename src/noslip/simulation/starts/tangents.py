@@ -36,7 +36,7 @@ from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.basis import row_parameters
+from noslip.simulation.request import row_parameters
 from noslip.simulation.starts.completion import (
     Asked,
     Completion,

@@ -15,9 +15,10 @@ from noslip.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.inputs import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
+from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import Leg, Place, carried, drive
+from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
@@ -27,6 +28,8 @@ from noslip.studio.driving.servo import AbstractRule, Servo
 
 #: Tolerance of the integration, and the longest piece of time it does at once, s.
 TOLERANCE, PIECE = 1e-8, 0.1
+#: Steps of a piece.
+MOST_STEPS = 20_000
 #: Sine of the angle between a wheel and the ground below which it has fallen over: 60° of lean.
 FALLEN = 0.5
 #: Samples of a drive that are kept; then every second one is dropped.
@@ -47,6 +50,17 @@ class Driver:
     def __init__(self, system: System, helm: Helm, values: Array, start: Start) -> None:
         self.system, self.values = system, values
         self._begin = start
+        self._request = RunRequest(
+            system=system,
+            start_time=start.time,
+            end_time=np.inf,
+            times=np.zeros(0),
+            rtol=TOLERANCE,
+            atol=TOLERANCE,
+            max_steps=MOST_STEPS,
+            values=values,
+        )
+        self._end = start.time
         self._here = system
         self._step, self.t = 0.0, start.time
         work = np.zeros(1 if system.does_work else 0)
@@ -93,24 +107,11 @@ class Driver:
         ------
         SimulationError : if the motion cannot go on.
         """
-        end = self.t + min(seconds, PIECE)
-        begin = Leg(self.t, self._state, self._step)
-        for driven in drive(
-            Place(self._here),
-            begin,
-            end,
-            lambda place, leg: self._integrate(place, leg, end),
-            self._carry,
-            self.values,
-        ):
-            result = driven.result
-            self._counts += np.array([result.steps, result.rejections, result.evaluations])
-            self._state, self._step, self.t = result.state.copy(), result.step, result.time
-            self._result = result
-            if len(result.times):
-                self._record(result.times[-1], result.states[-1], result.inputs[-1:])
-            if result.code != rules.FINISHED and not driven.goes_on:
-                self._refuse(result)
+        self._end = self.t + min(seconds, PIECE)
+        drive(self, Place(self._here))
+        assert self._result is not None
+        if self._result.code != rules.FINISHED:
+            self._refuse(self._result)
         self._check_upright()
 
     def trajectory(self, since: float = -np.inf) -> Trajectory:
@@ -126,21 +127,7 @@ class Driver:
     def _assembled(self, segments: list[Segment]) -> Trajectory:
         if self._result is None or not segments:
             raise SimulationError("nothing has been driven yet", "drive", "drive a little first")
-        return assemble(
-            self.system,
-            segments,
-            self.values,
-            self._result,
-            self._here,
-            self._begin,
-            stop=None,
-            events=None,
-            counts=self._counts.tolist(),
-            reactions=False,
-            rtol=TOLERANCE,
-            atol=TOLERANCE,
-            method="dop853",
-        )
+        return assemble(self._request, segments, self._result, self._begin, self._counts.tolist())
 
     def _take(self, helm: Helm, q: Array, v: Array) -> None:
         """These channels from now on; what cannot stand still is commanded to go on as it does."""
@@ -159,22 +146,18 @@ class Driver:
     def _planned(self, system: System) -> InputPlan:
         return plan_inputs(system, self._rule, self.values)
 
-    def _integrate(self, place: Place, leg: Leg, end: float) -> NativeResult:
-        """To a time, or to where the rule changes its numbers."""
-        here, plan = self._here, self._plan
-        numbers, until = self._rule.numbers(leg.time, self.commands)
-        nz = len(leg.state) - here.num_states
-        absolute = np.full(len(leg.state), TOLERANCE)
-        if here.does_work:
-            absolute[here.num_states - 1] = 1e300
-        return run_native(
+    def run(self, place: Place, which: Indices) -> Ends | None:
+        """Run to the end of a piece, or to where the rule changes its numbers."""
+        here, plan, request, end = self._here, self._plan, self._request, self._end
+        numbers, until = self._rule.numbers(self.t, self.commands)
+        result = run_native(
             IntegrationPlan(
                 rates=here.rates.address,
                 parameters=self.values,
-                start_time=leg.time,
+                start_time=self.t,
                 end_time=min(end, until),
-                start_state=leg.state,
-                num_generator_states=nz,
+                start_state=self._state,
+                num_generator_states=plan.num_states,
                 sample_times=np.array([end] if end <= until else []),
                 base_inputs=plan.base,
                 generator=plan.address,
@@ -183,13 +166,29 @@ class Driver:
                 project=here.projection.address if here.has_projection else 0,
                 projection_tolerance=PROJECTION_TOLERANCE,
                 health_floors=place.floors,
-                relative_tolerance=TOLERANCE,
-                absolute_tolerance=absolute,
-                step=leg.step,
-                max_steps=20_000,
-                direct_steps=20_000,
+                relative_tolerance=request.rtol,
+                absolute_tolerance=request.absolute(len(self._state)),
+                step=self._step,
+                max_steps=request.max_steps,
+                direct_steps=request.max_steps,
             )
         )
+        self._counts += np.array([result.steps, result.rejections, result.evaluations])
+        self._state, self._step, self.t = result.state.copy(), result.step, result.time
+        self._result = result
+        if len(result.times):
+            self._record(result.times[-1], result.states[-1], result.inputs[-1:])
+        is_stop = result.code == rules.FINISHED and result.time < end
+        is_singular = result.code == rules.SINGULAR
+        return end_of_one(result, self.values) if is_stop or is_singular else None
+
+    def carry(self, here: Place, there: Place, which: Indices) -> None:
+        """Go on in other independent speeds where these no longer determine the motion."""
+        if there.system is here.system:
+            return
+        self._state = carried(here.system, there.system, self._state, self.v)
+        self._here = there.system
+        self._plan = self._planned(there.system)
 
     def _check_upright(self) -> None:
         """Stop where what must be balanced leans too far to come back."""
@@ -205,13 +204,6 @@ class Driver:
                     f"model '{self.system.model.name}', t = {self.t:.4g} s",
                     "start again, and ride more gently or let its balance be kept",
                 )
-
-    def _carry(self, here: Place, there: Place, result: NativeResult) -> Array:
-        """Go on in other independent speeds where these no longer determine the motion."""
-        state = carried(here.system, there.system, result.state, self.v)
-        self._here = there.system
-        self._plan = self._planned(there.system)
-        return state
 
     def _refuse(self, result: NativeResult) -> None:
         raise SimulationError(

@@ -5,7 +5,7 @@ import pytest
 
 import noslip as ns
 from noslip.errors import SimulationError
-from noslip.simulation.basis import check_redundant_rows, row_parameters
+from noslip.simulation.request import check_redundant_rows, row_parameters
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,341 @@
+"""Many trajectories in lanes: their arrays, the record that workers share, and the workers.
+
+A ``LanePlan`` says in arrays and addresses what the loop needs for many trajectories at once;
+``LaneResults`` has a row for each of them: where it starts, and after a run where it ended and what
+it took. ``run_lanes`` starts workers, each on a thread of its own without the GIL, and watches them
+until they are done or shall end early.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.flow import Target
+from noslip.simulation.loop.code import LoopCode, loop_code
+from noslip.simulation.loop.shape import SETUP, Shape
+from noslip.simulation.runner import POLL_INTERVAL, PROGRESS_INTERVAL, CancelRequest
+
+Array = np.ndarray
+UNSETTLED = -1  # code of a trajectory that no worker has taken yet
+LINE = 8  # words in a cache line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TableSets:
+    """Base inputs that are piecewise cubic in time, in sets; a trajectory uses one of them.
+
+    Parameters
+    ----------
+    targets : (k,) base inputs that the tables of each set drive, in order.
+    sets : (n,) which set each trajectory uses, or empty: all use the first.
+    first_segments, end_segments : (number of sets × k,) where each table's segments begin and end.
+    starts, coefficients : (m,) and (m, 4) of all segments.
+    knot_offsets, knots : (number of sets + 1,) and the times on which steps end, sorted in each.
+    """
+
+    targets: Array
+    sets: Array
+    first_segments: Array
+    end_segments: Array
+    starts: Array
+    coefficients: Array
+    knot_offsets: Array
+    knots: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LanePlan:
+    """All that a run of the batch loop needs, for n trajectories. Who makes it keeps code alive.
+
+    Parameters
+    ----------
+    lanes : of the functions; 1 for scalar code.
+    functions : addresses by the names in ``loop``; what is missing is not there.
+    num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
+    method : ``rules.DOP853`` or ``rules.RK4``.
+    queue : trajectories to do.
+    parameters, base_inputs : (n, …), or (1, …) if all share them.
+    tables : of the base inputs.
+    end_time : s.
+    update_times, sample_times : s, sorted.
+    directions : of each event: −1 falling, +1 rising, 0 both; NaN for angles that events follow,
+        which come last.
+    num_endings : how many of them, the first ones, end a run.
+    health_floors : of the health values.
+    relative_tolerance, absolute_tolerance : the absolute one (ny,).
+    max_step, max_steps : bounds, of the steps of one trajectory.
+    projection_tolerance : residual that is left alone.
+    """
+
+    lanes: int
+    functions: Mapping[str, int]
+    num_states: int
+    num_generator_states: int
+    num_inputs: int
+    num_columns: int
+    method: int
+    queue: Array
+    parameters: Array
+    base_inputs: Array
+    tables: TableSets
+    end_time: float
+    update_times: Array
+    sample_times: Array
+    directions: Array
+    num_endings: int
+    health_floors: Array
+    relative_tolerance: float
+    absolute_tolerance: Array
+    max_step: float
+    max_steps: int
+    projection_tolerance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LaneResults:
+    """Where n trajectories start, and what the loop leaves of each: a row for each.
+
+    Parameters
+    ----------
+    codes, which : why each ended, one of the endings in ``simulation.rules`` or UNSETTLED, and by
+        which event or health value.
+    times, states, steps_left : where each starts, and the size of its first step; then where it
+        ended, and the step size to go on with.
+    num_steps, num_rejections, num_evaluations, num_filled : what each took; samples taken.
+    final : (n, nc) columns where each ended.
+    minimum, maximum : (n, nc) of the samples, or empty.
+    samples : (n, ns, nc), or empty.
+    event_counts, event_times : (n, ne) and (n, ne, m): how often each event occurred and the first
+        m times, nan beyond.
+    angles : (n, na) those that events follow, where they were last looked at.
+    """
+
+    codes: Array
+    which: Array
+    times: Array
+    steps_left: Array
+    num_steps: Array
+    num_rejections: Array
+    num_evaluations: Array
+    num_filled: Array
+    states: Array
+    final: Array
+    minimum: Array
+    maximum: Array
+    samples: Array
+    event_counts: Array
+    event_times: Array
+    angles: Array
+
+
+def empty_results(
+    count: int,
+    num_states: int,
+    num_columns: int,
+    num_events: int,
+    max_events: int,
+    *,
+    has_minimum: bool,
+    has_maximum: bool,
+    samples: Array,
+    num_angles: int = 0,
+) -> LaneResults:
+    """Results of trajectories that have not been taken yet, which start nowhere yet."""
+    counts = [np.zeros(count, np.int64) for _ in range(4)]
+    return LaneResults(
+        codes=np.full(count, UNSETTLED, np.int64),
+        which=np.full(count, -1, np.int64),
+        times=np.zeros(count),
+        steps_left=np.zeros(count),
+        num_steps=counts[0],
+        num_rejections=counts[1],
+        num_evaluations=counts[2],
+        num_filled=counts[3],
+        states=np.zeros((count, num_states)),
+        final=np.full((count, num_columns), np.nan),
+        minimum=np.full((count, num_columns) if has_minimum else 0, np.inf),
+        maximum=np.full((count, num_columns) if has_maximum else 0, -np.inf),
+        samples=samples,
+        event_counts=np.zeros((count, num_events), np.int64),
+        event_times=np.full((count, num_events, max_events), np.nan),
+        angles=np.zeros((count, num_angles)),
+    )
+
+
+class Shared:
+    """The record of a batch and the vectors it points to, and the code that runs it."""
+
+    def __init__(self, plan: LanePlan, results: LaneResults) -> None:
+        self.status = np.zeros(1)
+        tables = plan.tables
+        vectors: dict[str, Array] = {
+            "queue": _words(plan.queue),
+            "counter": np.zeros(1, np.int64),
+            "parameters": _doubles(plan.parameters),
+            "base": _doubles(plan.base_inputs),
+            "table_sets": _words(tables.sets if tables.sets.size else np.zeros(len(results.codes))),
+            "knot_offsets": _words(tables.knot_offsets),
+            "knots": _doubles(tables.knots),
+            "first_segments": _words(tables.first_segments),
+            "end_segments": _words(tables.end_segments),
+            "segment_starts": _doubles(tables.starts),
+            "coefficients": _doubles(tables.coefficients),
+            "targets": _words(tables.targets),
+            "update_times": _doubles(plan.update_times),
+            "sample_times": np.append(_doubles(plan.sample_times), np.inf),
+            "directions": _doubles(plan.directions),
+            "absolute": _doubles(plan.absolute_tolerance),
+            "floors": _doubles(plan.health_floors),
+            "status": self.status,
+        }
+        vectors |= {name: getattr(results, name) for name in LaneResults.__slots__}
+        numbers: dict[str, Any] = {k: v.ctypes.data for k, v in vectors.items()}
+        numbers |= plan.functions
+        numbers |= {
+            "queue_length": plan.queue.size,
+            "parameter_stride": plan.parameters.shape[1] if len(plan.parameters) > 1 else 0,
+            "base_stride": plan.base_inputs.shape[1] if len(plan.base_inputs) > 1 else 0,
+            "num_updates": plan.update_times.size if plan.functions.get("update") else 0,
+            "num_samples": plan.sample_times.size,
+            "max_steps": plan.max_steps,
+            "max_events": results.event_times.shape[2],
+            "end_time": plan.end_time,
+            "max_step": plan.max_step,
+            "relative": plan.relative_tolerance,
+            "projection": plan.projection_tolerance,
+        }
+        self.record = np.zeros(1, SETUP)
+        for name, number in numbers.items():
+            self.record[name] = number
+        self.code: LoopCode = loop_code(shape_of(plan, results))
+        self._kept = vectors
+
+    def work(self) -> None:
+        """Run trajectories until there are none left; any number of threads may do so at once."""
+        memory = np.zeros(self.code.work_size + LINE)
+        begin = -(-memory.ctypes.data // 64) * 64
+        self.code.integrate(self.record.ctypes.data, begin)
+
+
+def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
+    """The shape of the loop that a batch needs."""
+    num_angles = results.angles.shape[1]
+    keeps = ("minimum", "maximum", "samples")
+    return Shape(
+        target=Target(lanes=plan.lanes),
+        method=plan.method,
+        nx=plan.num_states,
+        nz=plan.num_generator_states,
+        num_health=plan.health_floors.size,
+        num_inputs=plan.num_inputs,
+        num_base=plan.base_inputs.shape[1],
+        num_tables=plan.tables.targets.size,
+        is_batch=True,
+        num_parameters=plan.parameters.shape[1],
+        num_events=plan.directions.size,
+        num_endings=plan.num_endings,
+        num_angles=num_angles,
+        num_columns=plan.num_columns,
+        keeps=tuple(name for name in keeps if getattr(results, name).size),
+        has_generator=bool(plan.functions.get("generator")),
+        has_update=bool(plan.functions.get("update")) and plan.update_times.size > 0,
+        has_projection=bool(plan.functions.get("project")),
+        has_knots=plan.tables.knots.size > 0 or plan.tables.targets.size > 0,
+        has_samples=plan.sample_times.size > 0,
+    )
+
+
+def _doubles(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _words(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def run_lanes(
+    plan: LanePlan,
+    results: LaneResults,
+    *,
+    threads: int,
+    progress: Callable[[int], object] | None = None,
+    cancel: CancelRequest | None = None,
+) -> bool:
+    """Integrate the trajectories of the queue into the results; whether it was ended early.
+
+    Parameters
+    ----------
+    plan : what to integrate.
+    results : where to leave it.
+    threads : workers.
+    progress : called from this thread a few times per second with the number of trajectories done.
+    cancel : once it is set, trajectories end with ``rules.CANCELLED`` where they are.
+    """
+    shared = Shared(plan, results)
+    count = max(1, min(threads, -(-len(plan.queue) // plan.lanes)))
+    failures: list[BaseException] = []
+    done = threading.Semaphore(0)
+
+    def work() -> None:
+        try:
+            shared.work()
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            done.release()
+
+    began: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=work, name="noslip batch worker", daemon=True)
+            thread.start()
+            began.append(thread)
+        is_interrupted = _watch(done, len(began), results, shared.status, progress, cancel)
+    except BaseException:
+        shared.status[0] = 1
+        raise
+    if failures:
+        raise failures[0]
+    return is_interrupted or bool(shared.status[0])
+
+
+def _watch(
+    done: threading.Semaphore,
+    count: int,
+    results: LaneResults,
+    status: Array,
+    progress: Callable[[int], object] | None,
+    cancel: CancelRequest | None,
+) -> bool:
+    """Wait for all workers, pass requests and progress on; whether Ctrl-C was pressed."""
+    left, reported = count, time.monotonic()
+
+    def report() -> None:
+        if progress is not None:
+            progress(int(np.count_nonzero(results.codes != UNSETTLED)))
+
+    try:
+        while left:
+            if done.acquire(timeout=POLL_INTERVAL):
+                left -= 1
+            if cancel is not None and cancel.is_set():
+                status[0] = 1
+            if time.monotonic() - reported >= PROGRESS_INTERVAL:
+                report()
+                reported = time.monotonic()
+        report()
+    except BaseException as error:
+        # the workers write into memory that is ours: wait until they have ended
+        status[0] = 1
+        for _ in range(left):
+            done.acquire()
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        raise
+    return False

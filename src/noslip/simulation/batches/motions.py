@@ -1,0 +1,223 @@
+"""The trajectories of a batch as the driver of segments moves them on.
+
+Those in the same place run together in lanes. Where independent speeds no longer determine the
+motion, trajectories are carried over through the tree speeds v to others that do, as a single run
+is. In each place the code has the same width, so that no trajectory's bits depend on how many
+others go on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.simulation import rules
+from noslip.simulation.batches.code import BatchCode, compile_batch
+from noslip.simulation.batches.lanes import (
+    UNSETTLED,
+    Array,
+    LanePlan,
+    LaneResults,
+    empty_results,
+    run_lanes,
+)
+from noslip.simulation.batches.request import BatchRequest
+from noslip.simulation.segments import Ends, Place, carried
+from noslip.simulation.simulate import PROJECTION_TOLERANCE
+from noslip.simulation.starts.completion import complete_starts
+
+
+class BatchMotions:
+    """Many trajectories, driven together.
+
+    Parameters
+    ----------
+    request : what is asked for.
+    out : where samples go, if not into memory of its own.
+
+    Attributes
+    ----------
+    results : a row for each trajectory.
+    systems : in whose speeds trajectories ran, the given one first.
+    last : (n,) in which of them each ran last.
+    changed_speeds : (n,) whether each went on in other speeds than it began with.
+    units : of the columns, by name.
+    """
+
+    def __init__(self, request: BatchRequest, out: Array | None) -> None:
+        self._request = request
+        self._codes: dict[System, BatchCode] = {}
+        self.systems: list[System] = []
+        code = self._code(request.run.system)
+        self.units: Mapping[str, str] = code.units
+        self.last = np.zeros(request.count, np.int64)
+        self.changed_speeds = np.zeros(request.count, dtype=bool)
+        self._is_ended = False
+        states = _start_states(code, request)
+        self.results = _make_results(code, request, states.shape[1], out)
+        self.restart(states)
+
+    def restart(self, states: Array) -> None:
+        """Let all trajectories start at states (n, ny), with nothing done yet."""
+        results, run = self.results, self._request.run
+        results.states[:], results.times[:], results.steps_left[:] = (
+            states,
+            run.start_time,
+            run.step,
+        )
+        results.codes[:] = UNSETTLED
+        for name in ("steps", "rejections", "evaluations", "filled"):
+            getattr(results, f"num_{name}")[:] = 0
+
+    def run(self, place: Place, which: Array) -> Ends | None:
+        """Run trajectories in one place; where those ended that may go on."""
+        request, results = self._request, self.results
+        is_first = results.codes[which[0]] == UNSETTLED
+        if not is_first:
+            # whoever is not reached by then was cancelled
+            results.codes[which] = rules.CANCELLED
+            if self._is_ended:
+                return None
+        progress = request.run.progress
+        report = None
+        if is_first and progress is not None:
+            report = lambda done: progress(done / request.count)  # noqa: E731
+        self._is_ended = run_lanes(
+            self._plan(place, which),
+            results,
+            threads=request.threads,
+            progress=report,
+            cancel=request.run.cancel,
+        )
+        if self._is_ended:
+            never = results.codes == UNSETTLED
+            results.codes[never] = rules.CANCELLED
+            return None
+        some = which[results.codes[which] == rules.SINGULAR]
+        if not some.size:
+            return None
+        return Ends(
+            which=some,
+            codes=results.codes[some],
+            indices=results.which[some],
+            times=results.times[some],
+            states=results.states[some],
+            values=self._code(place.system).model_parameters(some),
+        )
+
+    def carry(self, here: Place, there: Place, which: Array) -> None:
+        """Write states in the speeds of another system, through their tree speeds."""
+        results = self.results
+        if there.system is here.system:
+            return
+        self.changed_speeds[which] = True
+        code = self._code(here.system)
+        self._code(there.system)
+        self.last[which] = self.systems.index(there.system)
+        t, y = results.times[which], results.states[which]
+        u = code.inputs_at(which, t, y)
+        x = np.ascontiguousarray(y[:, : here.system.num_states])
+        v = here.system.motion.map(t, x, u, code.model_parameters(which))
+        v = v[:, : len(here.system.speeds)]
+        results.states[which] = carried(here.system, there.system, y, v)
+
+    def _code(self, system: System) -> BatchCode:
+        if system not in self._codes:
+            self._codes[system] = compile_batch(system, self._request)
+            self.systems.append(system)
+        return self._codes[system]
+
+    def _plan(self, place: Place, queue: Array) -> LanePlan:
+        """What the loop needs for some trajectories in a place."""
+        system, request, run = place.system, self._request, self._request.run
+        code = self._code(system)
+        num_events = len(request.events)
+        return LanePlan(
+            lanes=request.lanes,
+            functions=code.functions,
+            num_states=system.num_states,
+            num_generator_states=code.num_generator_states,
+            num_inputs=len(system.inputs),
+            num_columns=len(request.columns),
+            method=run.method_number,
+            queue=queue,
+            parameters=code.parameters,
+            base_inputs=code.base_inputs,
+            tables=code.tables,
+            end_time=run.end_time,
+            update_times=code.update_times,
+            sample_times=run.times,
+            directions=np.concatenate([np.zeros(num_events), np.full(code.num_angles, np.nan)]),
+            num_endings=len(request.terminal),
+            health_floors=place.floors,
+            relative_tolerance=run.rtol,
+            absolute_tolerance=run.absolute(system.num_states + code.num_generator_states),
+            max_step=run.longest_step,
+            max_steps=run.max_steps,
+            projection_tolerance=PROJECTION_TOLERANCE,
+        )
+
+
+def _start_states(code: BatchCode, request: BatchRequest) -> Array:
+    """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet."""
+    system, count, time = code.system, request.count, request.run.start_time
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    z = np.zeros(0) if code.generator is None else np.asarray(code.generator.start)
+
+    def speed_inputs(trajectories: Array, q: Array) -> Array:
+        y = np.zeros((len(q), system.num_states + z.size))
+        y[:, : q.shape[1]], y[:, system.num_states :] = q, z
+        times = np.full(len(q), time)
+        return code.inputs_at(trajectories, times, y)[:, num_u : num_u + num_w]
+
+    q, eta, mu = complete_starts(
+        system,
+        request.starts,
+        count=count,
+        time=time,
+        parameters=request.parameters,
+        speed_inputs=speed_inputs if num_w else None,
+    )
+    work = np.zeros((count, 1 if system.does_work else 0))
+    parts = [q, eta, mu, work, np.tile(z, (count, 1))]
+    states = np.concatenate(parts, axis=1)
+    is_finite = np.isfinite(states).all(axis=1)
+    if not is_finite.all():
+        raise SimulationError(
+            "the start state is not finite",
+            f"start of model '{system.model.name}', trajectory {int(np.argmin(is_finite))}",
+            "give another configuration, away from singular ones",
+        )
+    return states
+
+
+def _make_results(
+    code: BatchCode, request: BatchRequest, num_states: int, out: Array | None
+) -> LaneResults:
+    """Memory for the results; samples go where the user wants them."""
+    shape = (request.count, len(request.run.times), len(request.columns))
+    samples = np.zeros(0)
+    if "samples" in request.keep:
+        samples = np.empty(shape) if out is None else out
+        is_right = samples.shape == shape and samples.dtype == np.float64
+        if not (is_right and samples.flags.c_contiguous and samples.flags.writeable):
+            raise SimulationError(
+                f"out has the shape {samples.shape} and the type {samples.dtype}",
+                f"batch of model '{code.system.model.name}'",
+                f"give a writable array of float64 with the shape {shape}, rows one after another",
+            )
+        samples[...] = np.nan
+    return empty_results(
+        request.count,
+        num_states,
+        len(request.columns),
+        len(request.events),
+        request.max_events,
+        has_minimum="minimum" in request.keep,
+        has_maximum="maximum" in request.keep,
+        samples=samples,
+        num_angles=code.num_angles,
+    )
