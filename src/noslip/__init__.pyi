@@ -165,9 +165,14 @@ from .analysis.motion import (
 from .analysis.inverse import (
     FollowMotion as FollowMotion,
 )
+from .analysis.reference_motion import (
+    ReferenceMotion as ReferenceMotion,
+    ReferenceSamples as ReferenceSamples,
+    reference_motion as reference_motion,
+    start_on_motion as start_on_motion,
+)
 from .analysis.scenario import (
     run_scenario as run_scenario,
-    start_on_motion as start_on_motion,
 )
 from .analysis.instant_kinematics import (
     direct_kinematics as direct_kinematics,

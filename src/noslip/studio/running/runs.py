@@ -10,7 +10,8 @@ import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
-from noslip.analysis.scenario import run_scenario, start_on_motion
+from noslip.analysis.reference_motion import start_on_motion
+from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractController
 from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
