@@ -52,7 +52,7 @@ ALLOWED = {
 #: The folders of each package, in the order data flows: none imports from a later one.
 FOLDERS = {
     "simulation": ["loop", "starts", "batches"],
-    "control": ["paths", "timing", "motions", "controllers"],
+    "control": ["paths", "timing", "motions", "controllers", "driving"],
     "show": ["scene", "equations", "plots", "report"],
     "studio": ["choosing", "running", "driving", "page"],
 }
