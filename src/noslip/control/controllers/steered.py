@@ -73,7 +73,7 @@ class AbstractSteeringLaw(AbstractSteeringController):
             _, parts[k] = self._command(system, reference)
         return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
-    def _at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
+    def at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
         """An expression where the vehicle moves at the speed v, with the steering at rest."""
         kin = system.kinematics
         eta = independent(system, self._rows(system), (v, ca.SX(0)), self.steering)
@@ -227,7 +227,7 @@ class SteeredTracking(AbstractSteeringLaw):
         delta_d = ca.atan(wheelbase * bend)
         delta_d = ca.fmin(ca.fmax(delta_d, -self.largest), self.largest)
         # (3), the rate of δ_d where the base moves at v_d with the steering it has
-        rate = self._at_speed(system, along_motion(system, reference, delta_d), v_d)
+        rate = self.at_speed(system, along_motion(system, reference, delta_d), v_d)
         return v_d, rate + self.kdelta * (delta_d - q[k])
 
     def _frame(self, system: System, q: ca.SX) -> tuple[ca.SX, ca.SX]:
