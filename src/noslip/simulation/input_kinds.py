@@ -7,7 +7,7 @@ have states of its own.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -102,6 +102,8 @@ class InputGenerator:
         the period is 0.
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
+    key : cache key of its code, which is then kept with the system: laws with equal keys differ in
+        `start` and `parameter_values` alone. None: the code is compiled for every run.
     """
 
     inputs: dict[str, ca.SX]
@@ -116,6 +118,7 @@ class InputGenerator:
     period: float = 0.0
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
+    key: Hashable = None
 
 
 class AbstractInputLaw(abc.ABC):
