@@ -45,7 +45,7 @@ ALLOWED = {
 }
 
 #: The folders of the studio, in the order data flows.
-STUDIO = ["choosing", "running", "driving", "page", "server"]
+STUDIO = ["choosing", "running", "page", "server"]
 
 FILES = sorted(SOURCE.rglob("*.py"))
 
