@@ -18,8 +18,8 @@ from noslip.control.motions.follower import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.formulations.base import derive
 from noslip.formulations.certificate import Certificate
+from noslip.formulations.derive import derive
 from noslip.formulations.verify import verify
 from noslip.library import MODELS, load
 from noslip.model.model import Model
