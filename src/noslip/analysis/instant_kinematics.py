@@ -306,7 +306,7 @@ def inverse_dynamics(
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
     u = np.concatenate([np.zeros(nu), w, wdot])
-    blocks = system.blocks(start.time, x, u, params)
+    blocks = system.instant(start.time, x, u, params).blocks
     mass = blocks[: nf * nf].reshape(nf, nf)
     bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
     B = blocks[nf * nf + 2 * nf :].reshape(nf, nu)
