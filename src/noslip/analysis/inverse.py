@@ -235,6 +235,8 @@ def reference_generator(
             ),
             *motion.guards,
         ),
+        # a motion with states of its own begins at t = 0
+        start_time=0.0 if motion.states.shape[0] else None,
     )
 
 

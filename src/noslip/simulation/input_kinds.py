@@ -102,6 +102,7 @@ class InputGenerator:
         the period is 0.
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
+    start_time : s, at which the states are `start`; None if they are where any run starts.
     """
 
     inputs: dict[str, ca.SX]
@@ -116,6 +117,19 @@ class InputGenerator:
     period: float = 0.0
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
+    start_time: float | None = None
+
+    def check_start(self, time: float, model: str) -> None:
+        """Refuse a run of a model that starts when the law's own states are not known, s."""
+        if self.start_time is not None and time != self.start_time:
+            listed = ", ".join(f"'{name}'" for name in self.names[:3])
+            raise SimulationError(
+                f"the run starts at {time:g} s, but its input law knows its own {listed} at "
+                f"{self.start_time:g} s",
+                f"inputs of model '{model}'",
+                f"pass start_time={self.start_time:g}, or give a law that follows from the time "
+                "alone, such as a motion whose coordinates are expressions of t",
+            )
 
 
 class AbstractInputLaw(abc.ABC):
