@@ -26,8 +26,7 @@ from noslip.analysis.motion import AbstractMotion, MotionTrace
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.simulation.guards import Guard, conditioning
-from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator, conditioning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noslip.engines.system import Array
+from noslip.sensitivities.closed_loop import LoopNumbers, check_given
 from noslip.sensitivities.segments import Settings
-from noslip.sensitivities.values import Numbers, check_given
 from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.plan import InputTable
 from noslip.simulation.request import RunRequest, read_run
@@ -30,7 +30,7 @@ class SensitivityRequest:
 
     def settings(
         self,
-        numbers: Numbers,
+        numbers: LoopNumbers,
         times: Array,
         *,
         rtol: float,

@@ -15,8 +15,7 @@ import numpy as np
 
 from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
-from noslip.sensitivities.closed_loop import ClosedLoop
-from noslip.sensitivities.values import Numbers, driven
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopNumbers, driven
 from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest
@@ -64,7 +63,7 @@ class Settings:
     absolute: Array
     base: Array
     tables: tuple[InputTable, ...]
-    numbers: Numbers
+    numbers: LoopNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.inputs import InputGenerator
+from noslip.simulation.input_plan import InputGenerator
 from noslip.studio.driving.balance import Balance, Stand
 from noslip.studio.driving.helm import FORCE, Helm
 from noslip.studio.driving.servo import AbstractRule

@@ -18,7 +18,7 @@ import numpy as np
 
 from noslip.analysis.inverse import solve_inputs
 from noslip.engines.system import Array, System
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_plan import AbstractInputLaw, InputGenerator
 from noslip.studio.driving.channels import accelerations
 from noslip.studio.driving.helm import FORCE, PLACE, Helm
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.starts.completion import Completion, Start, complete_one
 
 _NO_WORK = np.zeros(1)

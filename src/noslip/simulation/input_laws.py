@@ -1,7 +1,9 @@
-"""What an input may be given as: a number, an expression, a table, a function, or a law for all.
+"""Input laws: what gives the inputs over time, one by one or all at once.
 
+An input may be a number, an expression, a table, a function, or all come from one law.
 A table is piecewise cubic in time. A law gives all inputs at once, as traced expressions, and may
-have states of its own.
+have states of its own. A law that divides by something that can vanish, such as the pivots of a
+Jacobian, names it as a guard.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -16,7 +19,6 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
-from noslip.simulation.guards import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,6 +86,25 @@ class Table:
         starts = np.concatenate([[t[0] - 1.0], t])
         first = np.array([[0.0, 0.0, 0.0, y[0]]])
         return starts, np.vstack([first, coefficients])
+
+
+class Guard(NamedTuple):
+    """What a law divides by: its conditioning, and what to say where that is small."""
+
+    conditioning: ca.SX
+    what: str
+    fix: str
+
+
+def conditioning(pivots: list[ca.SX]) -> ca.SX:
+    """The smallest of some pivots over the largest in magnitude, traced; 1 if there are none."""
+    if not pivots:
+        return ca.SX(1)
+    smallest = largest = ca.fabs(pivots[0])
+    for pivot in pivots[1:]:
+        magnitude = ca.fabs(pivot)
+        smallest, largest = ca.fmin(smallest, magnitude), ca.fmax(largest, magnitude)
+    return smallest / largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
