@@ -20,7 +20,7 @@ import numpy as np
 
 import noslip as ns
 from measuring import Measure, leave, shortest
-from noslip.analysis.scenario import start_on_motion
+from noslip.analysis.reference_motion import start_on_motion
 from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.tracking import Tracking

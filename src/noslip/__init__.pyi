@@ -163,9 +163,14 @@ from .analysis.motion import (
 from .analysis.inverse import (
     FollowMotion as FollowMotion,
 )
+from .analysis.reference_motion import (
+    ReferenceMotion as ReferenceMotion,
+    ReferenceSamples as ReferenceSamples,
+    reference_motion as reference_motion,
+    start_on_motion as start_on_motion,
+)
 from .analysis.scenario import (
     run_scenario as run_scenario,
-    start_on_motion as start_on_motion,
 )
 from .analysis.instant_kinematics import (
     direct_kinematics as direct_kinematics,
@@ -340,11 +345,9 @@ from .show.plots import (
 from .show.report.report import (
     write_report as write_report,
 )
-from .show.folder import (
-    write_run as write_run,
-)
-from .show.past_run import (
+from .show.run_folder import (
     read_run as read_run,
+    write_run as write_run,
 )
 from .show.animate import (
     animate as animate,

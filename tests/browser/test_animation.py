@@ -9,9 +9,9 @@ from PIL import Image
 import noslip as ns
 from noslip.show.scene.camera import camera
 from noslip.show.scene.frames import frames
-from noslip.show.scene.recording import ASPECT
 from noslip.show.scene.render import View
 from noslip.show.scene.scene import scene
+from noslip.show.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}
 #: A software renderer on a busy machine draws a picture a second.

@@ -19,16 +19,13 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.instant_kinematics import BodyMotion, inverse_dynamics
-from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.inverse import Reference, reference_program
 from noslip.analysis.motion import AbstractMotion
-from noslip.engines.native import compile_expression
+from noslip.analysis.reference_motion import integrate_reference
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.tree import accelerations, twists
-from noslip.simulation import rules
-from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.request import read_run
-from noslip.simulation.runner import run_native
 from noslip.simulation.starts.completion import Start, complete_start
 
 
@@ -116,11 +113,13 @@ def kinematic_history(
     """
     request = read_run("kinematic_history", locals())
     times = request.times
-    reference = trace_reference(system, motion, is_driven=False)
+    program = reference_program(system, motion, is_driven=False)
+    reference = program.reference
     reference.motion.check_start(start_time, system.model.name)
     values = system.parameters(parameters)
     span = start_time, start_time + duration
-    states = _states(system, reference, dict(start or {}), times, span, values, tolerance)
+    q = _start(system, reference, start or {}, start_time, values)
+    states = integrate_reference(program, q, times, span, values, tolerance)
     arguments = _arguments(system, reference)
     given = [times[None, :], states.T, values, reference.motion.parameter_values]
     columns = _columns(system, reference)
@@ -199,48 +198,15 @@ def _arguments(system: System, reference: Reference) -> list[ca.SX]:
     return [symbols.t, reference.states, symbols.params, reference.motion.parameters]
 
 
-def _states(
-    system: System,
-    reference: Reference,
-    start: dict[str, float],
-    times: Array,
-    span: tuple[float, float],
-    values: Array,
-    tolerance: float,
+def _start(
+    system: System, reference: Reference, start: Mapping[str, float], time: float, values: Array
 ) -> Array:
-    """(n, nz) states of the motion and the reference configuration, integrated over its kinks."""
+    """q at the start: the motion's coordinates, those given, and the others completed."""
     trace, arguments = reference.motion, _arguments(system, reference)
     outputs = ca.Function("y", [arguments[0], trace.states, *arguments[2:]], [trace.outputs])
-    y = np.array(outputs(span[0], trace.start, values, trace.parameter_values)).ravel()
+    y = np.array(outputs(time, trace.start, values, trace.parameter_values)).ravel()
     on_motion = {system.coordinates[k].name: float(x) for k, x in zip(trace.at, y, strict=True)}
-    begin = complete_start(system, {**on_motion, **start}, time=span[0], parameters=values)
-    t, states, *params = arguments
-    inputs = (t, states, ca.SX(0, 1), ca.vertcat(*params))
-    rates = compile_expression("motion", inputs, reference.rates)
-    z = np.concatenate([trace.start, begin.q])
-    run = run_native(
-        IntegrationPlan(
-            rates=rates.address,
-            parameters=np.concatenate([values, trace.parameter_values]),
-            start_time=span[0],
-            end_time=span[1],
-            start_state=z,
-            sample_times=times,
-            # steps end on every sample: within a long one the angle of a caster is less exact
-            knots=np.array(
-                sorted({float(t) for t in (*times, *trace.knots) if span[0] < t < span[1]})
-            ),
-            relative_tolerance=tolerance,
-            absolute_tolerance=np.full(len(z), tolerance),
-        )
-    )
-    if run.code != rules.FINISHED:
-        raise SimulationError(
-            "the motion does not determine all speeds: no number is found for one of them",
-            f"motion of model '{system.model.name}', t = {run.time:.6g} s",
-            "prescribe more coordinates, or keep the motion away from this place",
-        )
-    return run.states
+    return complete_start(system, {**on_motion, **start}, time=time, parameters=values).q
 
 
 def _columns(system: System, reference: Reference) -> dict[str, ca.SX]:

@@ -17,12 +17,15 @@ A speed input is read from the motion: it is the rate of a prescribed coordinate
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace
+from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
@@ -69,6 +72,105 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferenceProgram:
+    """A traced reference with its native functions, each compiled once and kept with the system.
+
+    Parameters
+    ----------
+    system : whose symbols are used, and which keeps the code.
+    reference : (1) to (3), traced.
+    key : what tells its code from that of other references.
+    """
+
+    system: System
+    reference: Reference
+    key: Hashable
+
+    @property
+    def rates(self) -> NativeFunction:
+        """ż of (t, z, (), [parameters; those of the motion])."""
+        return self._compiled("motion", lambda: [self.reference.rates])
+
+    def evaluate(self, t: Array, states: Array, parameters: Array) -> list[Array]:
+        """y, q, v, η, u, [w; ẇ] and ẏ − N_y v at n times, each (n, …).
+
+        Parameters
+        ----------
+        t, states : (n,) and (n, nz).
+        parameters : (np,) of the model.
+        """
+        r, kin = self.reference, self.system.kinematics
+        known = np.concatenate([parameters, r.motion.parameter_values])
+        values = self._compiled("reference", self._values)
+        found = values.map(t, states, np.zeros((len(t), 0)), known)
+        prescribed, given = len(r.motion.at), 2 * len(self.system.model.speed_inputs)
+        sizes = [prescribed, kin.num_coordinates, kin.num_speeds, kin.num_independent_speeds]
+        return np.split(found, np.cumsum([*sizes, r.forces.shape[0], given]), axis=1)
+
+    def _values(self) -> list[ca.SX]:
+        kin, r = self.system.kinematics, self.reference
+        s = kin.symbols
+        speeds = ca.Function("v", [s.t, s.q, kin.eta, s.w, s.params], [ca.densify(kin.v)])
+        v = speeds(s.t, r.q, r.eta, r.speed_inputs, s.params)
+        given = [r.speed_inputs, r.speed_input_rates]
+        return [r.motion.outputs, r.q, v, r.eta, r.forces, *given, r.residual]
+
+    def _compiled(self, name: str, parts: Callable[[], list[ca.SX]]) -> NativeFunction:
+        def make() -> NativeFunction:
+            s, r = self.system.kinematics.symbols, self.reference
+            known = ca.vertcat(s.params, r.motion.parameters)
+            arguments = (s.t, r.states, ca.SX(0, 1), known)
+            return compile_expression(name, arguments, self.system.fold(ca.vertcat(*parts())))
+
+        return self.system.cached((name, self.key), make)
+
+
+class _Identity:
+    """A cache key that is equal to that of the same object alone."""
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+
+    def __hash__(self) -> int:
+        return id(self.owner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.owner is self.owner
+
+
+def program_key(motion: AbstractMotion, inputs: tuple[str, ...]) -> Hashable:
+    """What tells the code of a motion and its inputs from other code of a system."""
+    return _Identity(motion) if motion.key is None else motion.key, inputs
+
+
+def reference_program(
+    system: System,
+    motion: AbstractMotion,
+    inputs: tuple[str, ...] = (),
+    *,
+    is_driven: bool = True,
+) -> ReferenceProgram:
+    """The reference of a motion with its code; one that differs in numbers compiles nothing.
+
+    Parameters
+    ----------
+    system : compiled system, which keeps the code.
+    motion : what is prescribed.
+    inputs : names of the force inputs to use; all of them by default.
+    is_driven : whether (3) is part of it.
+    """
+    key = (program_key(motion, inputs), is_driven)
+    traced = system.cached(
+        ("traced reference", key),
+        lambda: trace_reference(system, motion, inputs, is_driven=is_driven),
+    )
+    if motion.key is not None:
+        numbers = dataclasses.replace(traced.motion, parameter_values=motion.parameter_values)
+        traced = dataclasses.replace(traced, motion=numbers)
+    return ReferenceProgram(system=system, reference=traced, key=key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FollowMotion(AbstractInputLaw):
     """Feed-forward inputs that produce a prescribed motion of some coordinates.
 
@@ -83,14 +185,18 @@ class FollowMotion(AbstractInputLaw):
     motion: AbstractMotion
     reference_start: Array
     inputs: tuple[str, ...] = ()
-    _traced: dict[System, Reference] = field(default_factory=dict, repr=False)
 
     def generator(self, system: System) -> InputGenerator:
         """The law in the symbols of this system."""
-        reference = self._reference(system)
+        reference = self.program(system).reference
         used = self.inputs or tuple(i.name for i in system.model.inputs)
         given = {name: reference.forces[k] for k, name in enumerate(used)}
-        return reference_generator(system, reference, given, self.reference_start)
+        law = reference_generator(system, reference, given, self.reference_start)
+        return dataclasses.replace(law, key=("follow", program_key(self.motion, self.inputs)))
+
+    def program(self, system: System) -> ReferenceProgram:
+        """The compiled reference, kept with the system."""
+        return reference_program(system, self.motion, self.inputs)
 
     def residual(
         self, system: System, t: Array, states: Array, q_ref: Array, parameters: Array
@@ -103,51 +209,31 @@ class FollowMotion(AbstractInputLaw):
         t, states, q_ref : times, states of the motion and reference configurations along a run.
         parameters : (np,) parameter vector.
         """
-        reference = self._reference(system)
-        motion = reference.motion
-        symbols = system.kinematics.symbols
-        miss = ca.Function(
-            "miss",
-            [symbols.t, reference.states, symbols.params, motion.parameters],
-            [reference.residual],
+        program = self.program(system)
+        rates = np.abs(program.evaluate(t, np.hstack([states, q_ref]), parameters)[-1])
+        if not rates.size:
+            return Miss(size=0.0, coordinate="", unit="", time=0.0)
+        # NumPy takes what is no number for the largest
+        sample, k = np.unravel_index(np.argmax(rates), rates.shape)
+        coordinate = system.coordinates[program.reference.motion.at[int(k)]]
+        return Miss(
+            size=float(rates[sample, k]),
+            coordinate=coordinate.name,
+            unit=f"{coordinate.unit}/s",
+            time=float(t[sample]),
         )
-        worst = Miss(size=0.0, coordinate="", unit="", time=0.0)
-        for tk, mk, qk in zip(t, states, q_ref, strict=True):
-            found = miss(tk, np.concatenate([mk, qk]), parameters, motion.parameter_values)
-            sizes = np.abs(np.array(found).ravel())
-            k = int(np.argmax(sizes))
-            if not sizes[k] <= worst.size:
-                coordinate = system.coordinates[motion.at[k]]
-                worst = Miss(
-                    size=float(sizes[k]),
-                    coordinate=coordinate.name,
-                    unit=f"{coordinate.unit}/s",
-                    time=float(tk),
-                )
-        return worst
 
     def start(
         self, system: System, q: Array, parameters: Array, time: float = 0.0
     ) -> tuple[dict[str, float], Array]:
         """Prescribed coordinates at a time, and the independent speeds there in configuration q."""
-        reference = self._reference(system)
-        motion = reference.motion
+        program = self.program(system)
+        motion = program.reference.motion
         motion.check_start(time, system.model.name)
-        symbols = system.kinematics.symbols
-        both = ca.Function(
-            "start",
-            [symbols.t, reference.states, symbols.params, motion.parameters],
-            [motion.outputs, reference.eta],
-        )
-        y, eta = both(time, np.concatenate([motion.start, q]), parameters, motion.parameter_values)
+        z = np.concatenate([motion.start, q])
+        y, _, _, eta, *_ = program.evaluate(np.array([time]), z[None, :], parameters)
         names = [system.coordinates[k].name for k in motion.at]
-        return dict(zip(names, np.array(y).ravel().tolist(), strict=True)), np.array(eta).ravel()
-
-    def _reference(self, system: System) -> Reference:
-        """Traced once a system; the same law with another start shares it."""
-        if system not in self._traced:
-            self._traced[system] = trace_reference(system, self.motion, self.inputs)
-        return self._traced[system]
+        return dict(zip(names, y[0].tolist(), strict=True)), eta[0]
 
 
 def trace_reference(

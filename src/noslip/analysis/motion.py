@@ -9,6 +9,7 @@ needs none. In both cases the first and second derivatives are exact:
 from __future__ import annotations
 
 import abc
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -73,6 +74,20 @@ class AbstractMotion(abc.ABC):
     def trace(self, system: System) -> MotionTrace:
         """The motion in the symbols of this system."""
 
+    @property
+    def key(self) -> Hashable:
+        """Cache key: motions with equal keys differ in values of parameters alone; None if unknown.
+
+        A motion with a key is traced and compiled once for a system, and its `parameter_values` are
+        arguments of that code.
+        """
+        return None
+
+    @property
+    def parameter_values(self) -> Array:
+        """Values of the parameters of its trace, for a motion with a key."""
+        return np.zeros(0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionMotion(AbstractMotion):
@@ -89,6 +104,17 @@ class ExpressionMotion(AbstractMotion):
     coordinates: dict[str, Scalar]
     definitions: dict[str, str] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def key(self) -> Hashable:
+        """Names and texts; values of the task's parameters are arguments."""
+        names = tuple(p.name for p in self.parameters)
+        return tuple(self.coordinates.items()), tuple(self.definitions.items()), names
+
+    @property
+    def parameter_values(self) -> Array:
+        """Values of the task's parameters."""
+        return np.array([p.value for p in self.parameters], dtype=float)
 
     def trace(self, system: System) -> MotionTrace:
         """The expressions, read once."""
@@ -108,7 +134,7 @@ class ExpressionMotion(AbstractMotion):
             names=(),
             units=(),
             parameters=extra,
-            parameter_values=np.array([p.value for p in self.parameters], dtype=float),
+            parameter_values=self.parameter_values,
         )
 
 

@@ -1,4 +1,9 @@
-"""Runs a model's own scenario: start, inputs or the motion they must produce, duration."""
+"""`run_scenario`: run a model's own scenario.
+
+A scenario gives the inputs, or a motion that they must produce:
+
+    scenario (data) → reference motion (`reference_motion.py`) → run → errors
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from noslip.analysis.instant import check_time
-from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
-from noslip.engines.system import Array, System
+from noslip.analysis.reference_motion import ADMISSIBLE, reference_motion
+from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS
@@ -21,11 +23,8 @@ from noslip.model.scenario import Scenario
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import InputSpec
 from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.completion import Start, complete_start, start_names
+from noslip.simulation.starts.completion import start_names
 from noslip.simulation.trajectory import Trajectory
-
-#: A prescribed motion that no admissible motion matches to this (m/s, rad/s) is refused.
-ADMISSIBLE = 1e-6
 
 
 def run_scenario(
@@ -111,14 +110,9 @@ def run_scenario(
     motion = ExpressionMotion(
         coordinates=scenario.motion, definitions=scenario.definitions, parameters=task
     )
-    law = FollowMotion(motion=motion, reference_start=np.zeros(len(system.coordinates)))
-    begin = start_on_motion(system, law, start, values)
-    law = dataclasses.replace(law, reference_start=begin.q)
-    run = simulate(system, start=begin, inputs=law, **options)
-    reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
-    few = slice(None, None, max(1, len(run.t) // 60))
-    none = np.zeros((len(run.t[few]), 0))
-    miss = law.residual(system, run.t[few], none, reference[few], values)
+    reference = reference_motion(system, motion, start=start, parameters=split.parameters)
+    run = simulate(system, start=reference.start, inputs=reference.law, **options)
+    miss = reference.residual(run)
     if miss.size > ADMISSIBLE:
         raise SimulationError(
             f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
@@ -128,44 +122,6 @@ def run_scenario(
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
     return run.replaced(scenario=ran, admissibility=miss.size)
-
-
-def start_on_motion(
-    system: System, law: FollowMotion, start: dict[str, float], values: Array, *, time: float = 0.0
-) -> Start:
-    """The state at the start that is on the prescribed motion, in place and speed.
-
-    Parameters
-    ----------
-    system : compiled system.
-    law : the motion to be on.
-    start : coordinates that the motion leaves open.
-    values : (np,) parameter vector.
-    time : s, of the start.
-    """
-    check_time(system, time)
-    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
-    on_motion, _ = law.start(system, guess, values, time)
-    wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
-    if wrong:
-        raise SimulationError(
-            f"the motion puts '{wrong[0]}' at a number that is not finite at the start",
-            f"motion of model '{system.model.name}'",
-            "check its definitions and parameters: a root of a negative number, a zero divisor?",
-        )
-    begin = complete_start(system, {**on_motion, **start}, time=time, parameters=values)
-    _, eta = law.start(system, begin.q, values, time)
-    names = [s.name for s in system.independent_speeds]
-    free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]
-    if free:
-        raise SimulationError(
-            f"the motion does not determine {', '.join(free)}",
-            f"motion of model '{system.model.name}'",
-            "prescribe more coordinates; for a steered vehicle name its steering and wheelbase",
-        )
-    speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
-    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
-    return complete_start(system, {**places, **speeds}, time=time, parameters=values)
 
 
 @dataclass(frozen=True, slots=True)

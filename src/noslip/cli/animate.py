@@ -98,7 +98,7 @@ def _read_size(text: str) -> tuple[int, int]:
 
 
 def _past(folder: str) -> Trajectory:
-    from noslip.show.past_run import read_run
+    from noslip.show.run_folder import read_run
 
     return read_run(folder)
 

@@ -11,7 +11,7 @@ from noslip.cli.options import json_option
 @click.argument("model")
 @json_option
 def check(model: str, as_json: bool) -> None:
-    """Check a model and show its bodies, coordinates, rows, freedoms and inputs."""
+    """Check a model and show its bodies, coordinates, rows, degrees of freedom and inputs."""
     from noslip.library import load
     from noslip.show.check import check as check_report
     from noslip.show.json_text import json_text

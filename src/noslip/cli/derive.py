@@ -24,7 +24,7 @@ ENDINGS = {"text": ".txt", "latex": ".tex", "html": ".html", "markdown": ".md"}
     ),
     default="complement",
     show_default=True,
-    help="Formulation; vakonomic is another mechanics.",
+    help="Formulation; vakonomic is a different theory.",
 )
 @click.option(
     "--format",
@@ -81,6 +81,6 @@ def _format_of(target: Path, asked: str | None) -> str:
         )
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
         )
     return found

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.scenario import ADMISSIBLE, start_on_motion
+from noslip.analysis.reference_motion import ADMISSIBLE, start_on_motion
 from noslip.control.controllers.base import AbstractController, FeedForward
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.regulator import Regulator

@@ -67,7 +67,7 @@ class Certificate:
             lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
         else:
             lines.append(
-                f"  note vakonomic mechanics is another mechanics: its accelerations differ by "
+                f"  note vakonomic mechanics is a different theory: its accelerations differ by "
                 f"{self.vakonomic:.1e}"
             )
         return "\n".join(lines)

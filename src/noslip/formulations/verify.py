@@ -3,7 +3,7 @@
 At random admissible states the formulations that follow d'Alembert's principle are compared with
 each other, and what they share, the kinematics, is checked by what none of them computes: rows
 differentiated another way, contact points found another way, and the energy rate. Vakonomic
-mechanics is another mechanics; it is shown beside the others and never mixed with them.
+mechanics is a different theory; it is shown beside the others and never mixed with them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def verify(
     for formulation in formulations:
         if not formulation.is_dalembert:
             raise FormulationError(
-                f"the {formulation.name} are another mechanics and cannot agree with d'Alembert's",
+                f"the {formulation.name} are a different theory and cannot agree with d'Alembert's",
                 f"verify of model '{model.name}'",
                 "leave them out; the certificate shows by how much they differ",
             )

@@ -9,7 +9,7 @@ Jacobian, names it as a guard.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -124,6 +124,8 @@ class InputGenerator:
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
     start_time : s, at which the states are `start`; None if they are where any run starts.
+    key : cache key of its code, which is then kept with the system: laws with equal keys differ in
+        `start` and `parameter_values` alone. None: the code is compiled for every run.
     """
 
     inputs: dict[str, ca.SX]
@@ -139,6 +141,7 @@ class InputGenerator:
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
     start_time: float | None = None
+    key: Hashable = None
 
     def check_start(self, time: float, model: str) -> None:
         """Refuse a run of a model that starts when the law's own states are not known, s."""

@@ -206,7 +206,12 @@ def _native(
 def _plan_generator(system: System, generator: InputGenerator, parameters: Array) -> InputPlan:
     names = [q.name for q in system.inputs]
     traced = {names.index(name): e for name, e in generator.inputs.items()}
-    function = _compile(system, traced, generator)
+
+    def make() -> NativeFunction:
+        return _compile(system, traced, generator)
+
+    key = generator.key
+    function = make() if key is None else system.cached(("law", key), make)
     return InputPlan(
         base=np.zeros(len(names)),
         tables=(),

@@ -6,7 +6,7 @@ import numpy as np
 
 import noslip as ns
 from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.scenario import start_on_motion
+from noslip.analysis.reference_motion import start_on_motion
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.curves import Circle, Line, Sine

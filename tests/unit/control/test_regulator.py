@@ -10,7 +10,7 @@ from scipy.linalg import solve_continuous_are
 import noslip as ns
 from noslip.analysis.inverse import FollowMotion, trace_reference
 from noslip.analysis.motion import ExpressionMotion
-from noslip.analysis.scenario import start_on_motion
+from noslip.analysis.reference_motion import start_on_motion
 from noslip.control.controllers.linearization import linearize_along
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.regulator import linear_quadratic

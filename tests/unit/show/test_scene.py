@@ -12,7 +12,7 @@ import noslip as ns
 from mechanisms import MECHANISMS
 from noslip.model.bodies import WORLD
 from noslip.show.scene.camera import camera, extent, followed, is_far
-from noslip.show.scene.frames import frames
+from noslip.show.scene.frames import frames, part_poses
 from noslip.show.scene.geometry import (
     angles_of,
     number,
@@ -25,7 +25,6 @@ from noslip.show.scene.geometry import (
 )
 from noslip.show.scene.meshes import box, cone, cylinder, ring, shape_mesh, sphere
 from noslip.show.scene.overlays import grids, rounded, traces
-from noslip.show.scene.poses import part_poses
 from noslip.show.scene.render import View
 from noslip.show.scene.rollers import rollers, rolling_rate
 from noslip.show.scene.scene import scene

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from noslip.show.report.elements import Html, Part, figure, joined, paragraph, text
+from noslip.show.report.elements import Html, Part, figure, joined, number_text, paragraph, text
 from noslip.show.report.subject import Subject, Tell
-from noslip.show.report.values import number_text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -71,19 +70,29 @@ def pace(duration: float) -> float:
 
 
 def _animation(subject: Subject) -> Html:
-    """A frame with the animation over a still, which is seen until it plays and on paper."""
+    """A frame with the animation over a still, which is seen until it plays and on paper.
+
+    Without viser it is the still alone.
+    """
     from noslip.show.animate import animation_html, picture
+    from noslip.show.scene.stage import has_viser
 
     run = subject.run
-    speed = pace(float(run.t[-1] - run.t[0]))
-    page = animation_html(subject.system, run, rate=RATE, speed=speed)
     still = picture(run, system=subject.system, width=WIDTH, height=HEIGHT)
     end = f"{subject.model.name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
+    image = f'<img alt="{escape(end)}" src="{_png(still)}" width="{WIDTH}" height="{HEIGHT}">'
+    if not has_viser():
+        return Html(
+            f'<figure><div class="stage">{image}</div><figcaption>{escape(end)}. '
+            '<span class="onscreen">With <code>pip install "noslip[animation]"</code> the report '
+            "plays the motion.</span></figcaption></figure>"
+        )
+    speed = pace(float(run.t[-1] - run.t[0]))
+    page = animation_html(subject.system, run, rate=RATE, speed=speed)
     fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
     title = f"Animation of {subject.model.name}"
     return Html(
-        f'<figure><div class="stage"><img alt="{escape(end)}" src="{_png(still)}" '
-        f'width="{WIDTH}" height="{HEIGHT}">'
+        f'<figure><div class="stage">{image}'
         f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '
         f'srcdoc="{escape(page)}"></iframe></div>'
         f'<figcaption><span class="onscreen">The motion{fast}. Drag to turn it, scroll or pinch '

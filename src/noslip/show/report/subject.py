@@ -1,4 +1,4 @@
-"""Everything a report tells, gathered before a line of it is written."""
+"""Everything a report contains, gathered before a line of it is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noslip.show.check import CheckReport, check
 from noslip.show.equations.text import Derivation, derivation
 from noslip.simulation.trajectory import Trajectory
 
-#: What is being done, for whoever waits.
+#: Called with a word on what is being done.
 Tell = Callable[[str], None]
 
 

@@ -23,8 +23,16 @@ from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
-from noslip.show.scene.geometry import Array, quaternions_of, without_jumps
+from noslip.model.bodies import WORLD
+from noslip.show.scene.geometry import (
+    Array,
+    quaternions_of,
+    roller_quaternions,
+    rotations_of,
+    without_jumps,
+)
 from noslip.show.scene.rollers import rollers, rolling_rate
+from noslip.show.scene.scene import Part, Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import cross
 
@@ -286,3 +294,19 @@ def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
 
     table = sampled(system, run, "contact_axes")
     return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]
+
+
+def part_poses(
+    scene: Scene, frames: Frames, part: Part, index: slice | int = slice(None)
+) -> tuple[Array, Array]:
+    """Orientation (…, 3, 3) and position (…, 3) of a part's frame in the world."""
+    if part.body == WORLD:
+        shape = frames.times[index].shape
+        return np.broadcast_to(np.eye(3), (*shape, 3, 3)), np.zeros((*shape, 3))
+    k = frames.bodies.index(part.body)
+    R, p = rotations_of(frames.quaternions[index, k]), frames.positions[index, k]
+    if not part.roller:
+        return R, p
+    roller = next(r for r in scene.rollers if r.name == part.roller)
+    spin = rotations_of(roller_quaternions(roller.axis, frames.rolled[part.roller][index]))
+    return R @ spin, p + R @ roller.center

@@ -10,12 +10,14 @@ import numpy as np
 
 from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
-from noslip.analysis.scenario import run_scenario, start_on_motion
+from noslip.analysis.reference_motion import start_on_motion
+from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractController
 from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
+from noslip.control.motions.follower import Follower, find_follower
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -27,7 +29,6 @@ from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.studio.choosing.changes import scenario_start, split_changes
 from noslip.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
 from noslip.studio.choosing.forms import form_text, read_path, read_timing
-from noslip.studio.running.follower import Follower, find_follower
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -82,7 +83,7 @@ def check_mechanics(system: System, choice: Choice) -> None:
 
 
 def is_vakonomic(choice: Choice) -> bool:
-    """Whether the equations are those of another mechanics, without forces of the ground."""
+    """Whether the equations are those of a different theory, without forces of the ground."""
     return choice.formulation == Vakonomic.word
 
 
