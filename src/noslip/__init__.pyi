@@ -82,6 +82,8 @@ from .kinematics.kinematics import (
 # 3 formulate
 from .formulations.base import (
     Equations as Equations,
+)
+from .formulations.derive import (
     derive as derive,
 )
 from .formulations.complement import (

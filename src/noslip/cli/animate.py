@@ -108,7 +108,7 @@ def _simulated(
 ) -> Trajectory:
     from noslip.analysis.scenario import run_scenario
     from noslip.engines.system import compile as compile_system
-    from noslip.formulations.base import derive
+    from noslip.formulations.derive import derive
     from noslip.library import load
 
     model = load(source)

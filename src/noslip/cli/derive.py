@@ -44,7 +44,7 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
     if output is not None:
         format_ = _format_of(output, format_)
         check_target(output, force)
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
     from noslip.formulations.vakonomic import Vakonomic
     from noslip.formulations.verify import FORMULATIONS
     from noslip.library import load

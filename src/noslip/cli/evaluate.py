@@ -24,7 +24,7 @@ def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -
     """
     from noslip.analysis.instant import evaluate as evaluate_state
     from noslip.engines.system import System
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
     from noslip.library import load
     from noslip.show.json_text import json_text
     from noslip.simulation.starts.completion import start_names

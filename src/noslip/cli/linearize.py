@@ -67,7 +67,7 @@ def linearize(
     completed consistently. Shows states, eigenvalues and what they mean.
     """
     from noslip.engines.system import System
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
     from noslip.library import load
     from noslip.show.json_text import json_text
 

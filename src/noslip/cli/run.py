@@ -40,7 +40,7 @@ def run(
 
     from noslip.analysis.scenario import run_scenario
     from noslip.engines.system import compile as compile_system
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
 
     stop = read_stops(stops)
     bar = Progress()

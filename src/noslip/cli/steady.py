@@ -41,7 +41,7 @@ def steady(
     from noslip.analysis.eigenvalue_sweep import split_changes
     from noslip.analysis.steady import steady as find_steady
     from noslip.engines.system import System
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
     from noslip.library import load
     from noslip.show.json_text import json_text
 

@@ -106,7 +106,7 @@ def track(
     from noslip.control.track import track as track_path
     from noslip.engines.system import compile as compile_system
     from noslip.errors import SimulationError
-    from noslip.formulations.base import derive as derive_equations
+    from noslip.formulations.derive import derive as derive_equations
 
     path, timing = parse_path(path_text), parse_timing(timing_text)
     follower, ahead = read_triple("--point", point), read_triple("--direction", direction)

@@ -9,7 +9,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """One line of a certificate: what was compared, and the worst relative disagreement."""
 
     check: str
@@ -38,7 +38,7 @@ class Certificate:
     model: str
     formulations: tuple[str, ...]
     states: int
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     vakonomic: float
 
     @property

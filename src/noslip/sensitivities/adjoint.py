@@ -29,7 +29,7 @@ from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import place_of, segment_at
 from noslip.sensitivities.gradient_code import GradientCode
 from noslip.sensitivities.objective import Measurements
-from noslip.sensitivities.segments import Jump, Piece, Settings
+from noslip.sensitivities.segments import Jump, Piece, SegmentSettings
 from noslip.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.simulation.input_laws import Table
 from noslip.simulation.plan import InputTable
@@ -51,7 +51,7 @@ class Adjoint:
         self,
         pieces: Sequence[Piece],
         recorded: Sequence[RecordedRun],
-        settings: Settings,
+        settings: SegmentSettings,
         measurements: Measurements | None,
     ) -> None:
         self._pieces, self._recorded = pieces, recorded

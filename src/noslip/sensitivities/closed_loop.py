@@ -245,7 +245,7 @@ def looked_again(loop: ClosedLoop) -> ca.SX:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LoopNumbers:
+class LoopValues:
     """The numbers of a closed loop.
 
     Parameters
@@ -265,7 +265,7 @@ class LoopNumbers:
         """Base inputs at a time; at a jump those that hold from it on."""
         return driven(self.base, self.tables, t)
 
-    def with_knots(self, times: Array) -> LoopNumbers:
+    def with_knots(self, times: Array) -> LoopValues:
         """The same with steps that end on more times."""
         return dataclasses.replace(self, knots=np.union1d(self.knots, times))
 
@@ -286,7 +286,7 @@ def segment_at(starts: Array, t: float) -> int:
 
 def numbers_of(
     loop: ClosedLoop, inputs: Inputs, definitions: Definitions, parameters: Array
-) -> LoopNumbers:
+) -> LoopValues:
     """The numbers that go with a closed loop."""
     system, generator = loop.system, loop.generator
     named = [float(definitions[name]) for name in loop.numbers]
@@ -302,7 +302,7 @@ def numbers_of(
             elif not isinstance(spec, str | ca.Function):
                 base[k] = input_number(spec, name, system)
     knots = [table.starts for table in tables] + ([generator.knots] if generator else [])
-    return LoopNumbers(
+    return LoopValues(
         base=base,
         tables=tuple(tables),
         p=np.concatenate([parameters, named, law]),
@@ -323,7 +323,7 @@ def place_of(system: System, name: str) -> tuple[int, int]:
     return k, num_w if k >= num_u else 0
 
 
-def input_plan(loop: ClosedLoop, numbers: LoopNumbers, function: NativeFunction) -> InputPlan:
+def input_plan(loop: ClosedLoop, numbers: LoopValues, function: NativeFunction) -> InputPlan:
     """The inputs as :func:`noslip.simulate` knows them; `function` gives them from (t, [x; z])."""
     return InputPlan(
         base=numbers.base,

@@ -14,7 +14,7 @@ from noslip.sensitivities.closed_loop import (
     ClosedLoop,
     Definitions,
     Inputs,
-    LoopNumbers,
+    LoopValues,
     carried_over,
     close_loop,
     input_plan,
@@ -88,7 +88,7 @@ class TangentCode:
         values = ca.vertcat(self._speeds, *self._outputs)
         return self._compile("outputs", ca.vertcat(values, ca.vec(self._forward(values))))
 
-    def plan(self, numbers: LoopNumbers) -> InputPlan:
+    def plan(self, numbers: LoopValues) -> InputPlan:
         """The inputs as a trajectory knows them."""
         return input_plan(self.loop, numbers, self.inputs)
 

@@ -12,7 +12,7 @@ from noslip.engines.system import Array
 from noslip.errors import SimulationError, nearest
 from noslip.sensitivities.forward_code import TangentCode
 from noslip.sensitivities.request import SensitivityRequest
-from noslip.sensitivities.segments import Piece, Settings
+from noslip.sensitivities.segments import Piece, SegmentSettings
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
@@ -106,7 +106,7 @@ class Sensitivities:
 def collect(
     request: SensitivityRequest,
     pieces: Sequence[Piece],
-    settings: Settings,
+    settings: SegmentSettings,
     started: Start,
     outputs: Mapping[str, str],
 ) -> Sensitivities:
@@ -146,7 +146,7 @@ def collect(
     )
 
 
-def _read(piece: Piece, settings: Settings) -> tuple[Segment, Array, Array]:
+def _read(piece: Piece, settings: SegmentSettings) -> tuple[Segment, Array, Array]:
     """The samples of a piece: as a trajectory takes them, derivatives of q, and outputs."""
     code, n, numbers = piece.code, piece.num_good, settings.numbers
     assert isinstance(code, TangentCode)

@@ -10,7 +10,7 @@ import numpy as np
 
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
-from noslip.sensitivities.closed_loop import ClosedLoop, LoopNumbers, Same, driven, input_plan
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, Same, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.start import begin as begin_run
 from noslip.simulation.start import complete, state_at
@@ -21,7 +21,7 @@ from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 def begin(
     loop: ClosedLoop,
     inputs: NativeFunction,
-    numbers: LoopNumbers,
+    numbers: LoopValues,
     variables: Sequence[Variable],
     start: Mapping[str, float] | Start | None,
     time: float,
@@ -60,7 +60,7 @@ def begin(
 
 def _changes(
     loop: ClosedLoop,
-    numbers: LoopNumbers,
+    numbers: LoopValues,
     variables: Sequence[Variable],
     started: Start,
     time: float,
@@ -87,7 +87,7 @@ def _changes(
 
 def _speed_inputs(
     loop: ClosedLoop,
-    numbers: LoopNumbers,
+    numbers: LoopValues,
     started: Start,
     time: float,
     base: Array,

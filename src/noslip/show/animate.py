@@ -250,7 +250,7 @@ def _trajectory(run: Trajectory) -> Trajectory:
 
 def _system(run: Trajectory) -> System:
     from noslip.engines.system import System
-    from noslip.formulations.base import derive
+    from noslip.formulations.derive import derive
 
     return System(equations=derive(run.model))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.errors import Fault
-from noslip.formulations.base import derive
+from noslip.formulations.derive import derive
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model

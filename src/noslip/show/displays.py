@@ -12,8 +12,8 @@ import numpy as np
 
 from noslip.engines.system import System
 from noslip.errors import NoslipError
-from noslip.formulations.base import derive
 from noslip.formulations.certificate import TOLERANCE
+from noslip.formulations.derive import derive
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model

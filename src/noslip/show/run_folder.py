@@ -21,7 +21,7 @@ from noslip import __version__
 from noslip.analysis.reactions import sampled_states
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.formulations.base import derive
+from noslip.formulations.derive import derive
 from noslip.model.files import load_model, save_model
 from noslip.show.json_text import json_text
 from noslip.simulation.path_errors import COLUMNS, PathErrors

@@ -19,7 +19,7 @@ from noslip.show.animate import animation_html, film_rate
 from noslip.show.scene.camera import Camera
 from noslip.show.scene.film import still
 from noslip.show.scene.frames import frames
-from noslip.show.scene.render import View, nearest_pixels, thrown, vertex_normals
+from noslip.show.scene.render import CameraView, nearest_pixels, thrown, vertex_normals
 from noslip.show.scene.scene import scene
 
 
@@ -215,7 +215,7 @@ def test_a_still_has_the_colors_of_the_bodies_where_they_are(carriage):
 
 def test_the_nearest_triangle_of_each_pixel_is_that_of_a_ray(rng):
     """Rays through the middles of the pixels, cut with every triangle (Möller and Trumbore)."""
-    view = View(
+    view = CameraView(
         camera=Camera(
             position=np.zeros(3), look_at=np.array([0.0, 5.0, 0.0]), up=np.array([0.0, 0.0, 1.0])
         ),

@@ -181,11 +181,11 @@ def test_a_certificate_shows_every_check():
 
 
 def test_a_certificate_that_fails_says_so():
-    from noslip.formulations.certificate import Finding
+    from noslip.formulations.certificate import CheckResult
 
     bad = ns.Certificate(
         model="m", formulations=("a", "b"), states=1, vakonomic=0.0,
-        findings=(Finding(check=MARKUP, disagreement=0.5, where="here"),),
+        findings=(CheckResult(check=MARKUP, disagreement=0.5, where="here"),),
     )  # fmt: skip
     root = ElementTree.fromstring(displays.certificate_html(bad))
     assert "do not agree" in words(root) and rows(root)[1][:2] == [MARKUP, "fails"]

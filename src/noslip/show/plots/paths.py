@@ -62,7 +62,7 @@ NEAR = 0.08
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plane:
+class ViewPlane:
     """A plane to look at: its frame in the world, z towards the eye."""
 
     rotation: Array
@@ -111,7 +111,7 @@ def solids(run: Trajectory) -> list[Solid]:
 class Outliner:
     """Outlines of a run's mechanism on a plane, at any of its samples."""
 
-    def __init__(self, run: Trajectory, plane: Plane) -> None:
+    def __init__(self, run: Trajectory, plane: ViewPlane) -> None:
         self.run, self.plane = run, plane
         self._poses, self._bodies = pose_function(run)
         # marks, hubs and what stands on a larger part of the same body are left out
@@ -212,7 +212,7 @@ def ground_joints(run: Trajectory) -> list[Joint]:
     ]
 
 
-def ground_plane(run: Trajectory) -> Plane:
+def ground_plane(run: Trajectory) -> ViewPlane:
     """The plane of the first of them."""
     joints = ground_joints(run)
     if not joints:
@@ -222,7 +222,7 @@ def ground_plane(run: Trajectory) -> Plane:
             'draw its coordinates, what="coordinates"',
         )
     R, p = placed(joints[0].parent_frame, run.parameters)
-    return Plane(rotation=R, position=p)
+    return ViewPlane(rotation=R, position=p)
 
 
 def ground_paths(run: Trajectory) -> list[Path]:

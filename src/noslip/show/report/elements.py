@@ -26,7 +26,7 @@ LONG = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PageSection:
     """A section of the page.
 
     Parameters

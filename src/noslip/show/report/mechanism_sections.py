@@ -17,7 +17,7 @@ from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
     SPACE,
     Html,
-    Part,
+    PageSection,
     code,
     facts,
     folded,
@@ -33,11 +33,11 @@ from noslip.show.report.elements import (
     unit,
     words,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.words import counted
 
 
-def simulated(subject: Subject) -> Part:
+def simulated(subject: ReportSubject) -> PageSection:
     """Task, parameters and state at the start."""
     run, scenario = subject.run, subject.run.scenario
     entries = [("model", code(subject.model.name))]
@@ -57,7 +57,7 @@ def simulated(subject: Subject) -> Part:
         parts.append(_parameters(subject))
     parts.append(heading("State"))
     parts.append(_state(subject))
-    return Part(key="simulated", title="What was simulated", body=joined(parts))
+    return PageSection(key="simulated", title="What was simulated", body=joined(parts))
 
 
 def _task(scenario: Scenario) -> Iterator[Html]:
@@ -89,7 +89,7 @@ def _row(parameter: Parameter, value: float, nominal: str) -> tuple[Html, ...]:
     return code(parameter.name), number(value, 10), unit(parameter.unit), meaning
 
 
-def _parameters(subject: Subject) -> Html:
+def _parameters(subject: ReportSubject) -> Html:
     changed = subject.changed
     rows = []
     for parameter in subject.model.parameters:
@@ -101,7 +101,7 @@ def _parameters(subject: Subject) -> Html:
     )
 
 
-def _state(subject: Subject) -> Html:
+def _state(subject: ReportSubject) -> Html:
     """Coordinates, angles and speeds at both ends, and their ranges."""
     run = subject.run
     if not len(run.t):
@@ -132,7 +132,7 @@ def _state(subject: Subject) -> Html:
 MOTION, ROWS, CHECK, OPENING = "Equations of motion", "Constraints", "Check", "Model and method"
 
 
-def mechanism(subject: Subject) -> Part:
+def mechanism(subject: ReportSubject) -> PageSection:
     """Degrees of freedom, and the rows that take the others away."""
     found, kin = subject.checked, subject.system.kinematics
     redundant = dict(found.redundant_rows)
@@ -167,10 +167,10 @@ def mechanism(subject: Subject) -> Part:
             parts.append(_mathematics(section))
     for warning in found.warnings:
         parts.append(remark("warn", text(f"{warning.what} ({warning.where}): {warning.fix}")))
-    return Part(key="mechanism", title="Degrees of freedom", body=joined(parts))
+    return PageSection(key="mechanism", title="Degrees of freedom", body=joined(parts))
 
 
-def _names(subject: Subject) -> Iterator[tuple[str, Html]]:
+def _names(subject: ReportSubject) -> Iterator[tuple[str, Html]]:
     found = subject.checked
     yield "bodies", Html(", ".join(map(code, found.bodies)))
     for word, pairs in (
@@ -186,7 +186,7 @@ def _in(name: str) -> Html:
     return Html(f"{SPACE}[{inside}]") if (inside := unit(name)) else Html("")
 
 
-def equations(subject: Subject) -> Part:
+def equations(subject: ReportSubject) -> PageSection:
     """The equations of motion, and how the formulation gets to them, folded."""
     done = subject.derivation
     formulation = subject.system.equations.formulation
@@ -204,10 +204,10 @@ def equations(subject: Subject) -> Part:
     checks = [s for s in done.sections if s.title == CHECK]
     mark = "good" if done.is_confirmed else "warn"
     parts += [remark(mark, words(_sentences(section))) for section in checks]
-    return Part(key="equations", title="Equations of motion", body=joined(parts))
+    return PageSection(key="equations", title="Equations of motion", body=joined(parts))
 
 
-def _section(subject: Subject, title: str) -> Section | None:
+def _section(subject: ReportSubject, title: str) -> Section | None:
     return next((s for s in subject.derivation.sections if s.title == title), None)
 
 
@@ -227,7 +227,7 @@ METHODS = {"dop853": "dop853, adaptive, order 8", "rk4": "rk4, fixed step, order
 LIBRARIES = ("casadi", "numpy", "scipy", "llvmlite")
 
 
-def environment(subject: Subject) -> Part:
+def environment(subject: ReportSubject) -> PageSection:
     """Integrator, tolerances, effort and versions."""
     run, formulation = subject.run, subject.system.equations.formulation
     entries = [
@@ -246,10 +246,10 @@ def environment(subject: Subject) -> Part:
         facts(entries),
         table("Versions", ("software", "version"), ((text(a), text(b)) for a, b in versions)),
     ]
-    return Part(key="environment", title="Environment", body=joined(parts))
+    return PageSection(key="environment", title="Environment", body=joined(parts))
 
 
-def reproduction(subject: Subject) -> Part:
+def reproduction(subject: ReportSubject) -> PageSection:
     """The command, and the model it ran."""
     parts = []
     if subject.command:
@@ -272,4 +272,4 @@ def reproduction(subject: Subject) -> Part:
         )
     )
     parts.append(folded("Model file", listing(model_to_toml(subject.model))))
-    return Part(key="reproduce", title="Reproduce", body=joined(parts))
+    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from noslip.show.report.elements import Html, Part, joined
+from noslip.show.report.elements import Html, PageSection, joined
 
 
 def page(
-    title: str, *, heading: str, lead: Html, opening: Html, parts: Sequence[Part], styles: str = ""
+    title: str,
+    *,
+    heading: str,
+    lead: Html,
+    opening: Html,
+    parts: Sequence[PageSection],
+    styles: str = "",
 ) -> str:
     """A whole document.
 
@@ -52,12 +58,12 @@ def page(
     )
 
 
-def _contents(parts: Sequence[Part]) -> str:
+def _contents(parts: Sequence[PageSection]) -> str:
     links = "\n".join(f'<li><a href="#{p.key}">{escape(p.title)}</a></li>' for p in parts)
     return f'<nav aria-label="Contents">\n<ol>\n{links}\n</ol>\n</nav>'
 
 
-def _section(part: Part) -> Html:
+def _section(part: PageSection) -> Html:
     return Html(
         f'<section id="{part.key}" aria-labelledby="{part.key}-title">\n'
         f'<h2 id="{part.key}-title">{escape(part.title)}</h2>\n{part.body}\n</section>'

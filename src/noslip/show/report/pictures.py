@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from noslip.show.report.elements import Html, Part, figure, joined, number_text, paragraph, text
-from noslip.show.report.subject import Subject, Tell
+from noslip.show.report.elements import (
+    Html,
+    PageSection,
+    figure,
+    joined,
+    number_text,
+    paragraph,
+    text,
+)
+from noslip.show.report.subject import ReportSubject, Tell
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -42,7 +50,7 @@ class Pictures:
         return self.figures.get(name, Html(""))
 
 
-def draw(subject: Subject, tell: Tell) -> Pictures:
+def draw(subject: ReportSubject, tell: Tell) -> Pictures:
     """All pictures of a run."""
     if not subject.has_motion:
         return Pictures(animation=paragraph(text(NOTHING)), figures={})
@@ -52,16 +60,16 @@ def draw(subject: Subject, tell: Tell) -> Pictures:
     return Pictures(animation=animation, figures=_figures(subject))
 
 
-def motion(drawn: Pictures) -> Part:
+def motion(drawn: Pictures) -> PageSection:
     """The animation."""
-    return Part(key="motion", title="Motion", body=drawn.animation)
+    return PageSection(key="motion", title="Motion", body=drawn.animation)
 
 
-def plots(drawn: Pictures) -> Part:
+def plots(drawn: Pictures) -> PageSection:
     """All figures that no other section shows."""
     shown = [html for name, html in drawn.figures.items() if name not in ELSEWHERE]
     body = Html(f'<div class="figures">\n{joined(shown)}\n</div>')
-    return Part(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
+    return PageSection(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
 
 
 def pace(duration: float) -> float:
@@ -69,7 +77,7 @@ def pace(duration: float) -> float:
     return next((speed for speed in SPEEDS if duration / speed <= LONGEST), SPEEDS[-1])
 
 
-def _animation(subject: Subject) -> Html:
+def _animation(subject: ReportSubject) -> Html:
     """A frame with the animation over a still, which is seen until it plays and on paper.
 
     Without viser it is the still alone.
@@ -106,7 +114,7 @@ def _png(image: Image) -> str:
     return f"data:image/png;base64,{b64encode(data.getvalue()).decode('ascii')}"
 
 
-def _figures(subject: Subject) -> dict[str, Html]:
+def _figures(subject: ReportSubject) -> dict[str, Html]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
     from noslip.show.plots.catalog import TITLES, run_figures
     from noslip.show.plots.files import svg_text

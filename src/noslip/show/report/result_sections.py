@@ -12,7 +12,7 @@ from noslip.analysis.audit import Audit
 from noslip.formulations.certificate import TOLERANCE
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
     Verdict,
     code,
     facts,
@@ -26,7 +26,7 @@ from noslip.show.report.elements import (
     text,
     words,
 )
-from noslip.show.report.subject import Subject
+from noslip.show.report.subject import ReportSubject
 from noslip.simulation.trajectory import largest_errors
 
 #: Verdict of the audit → mark, and what it says in a few words.
@@ -38,11 +38,11 @@ GROUND = {
 }
 
 
-def balance(subject: Subject, figure: Html) -> Part:
+def balance(subject: ReportSubject, figure: Html) -> PageSection:
     """Energy and constraint residuals, as curves and numbers."""
     run = subject.run
     if not len(run.t):
-        return Part(
+        return PageSection(
             key="balance",
             title="Energy and constraints",
             body=paragraph(text("The run has no samples.")),
@@ -72,10 +72,10 @@ def balance(subject: Subject, figure: Html) -> Part:
     ]  # fmt: skip
     if run.rows:
         parts += [heading("Residuals of the constraints"), _residuals(subject)]
-    return Part(key="balance", title="Energy and constraints", body=joined(parts))
+    return PageSection(key="balance", title="Energy and constraints", body=joined(parts))
 
 
-def _residuals(subject: Subject) -> Html:
+def _residuals(subject: ReportSubject) -> Html:
     run, kin = subject.run, subject.system.kinematics
     holonomic = [row.name for row in kin.rows if row.is_holonomic]
     rows = []
@@ -92,7 +92,7 @@ def _residuals(subject: Subject) -> Html:
     return table("Largest over all samples", header, rows, numbers={1, 2})
 
 
-def ground(subject: Subject, figure: Html) -> Part:
+def ground(subject: ReportSubject, figure: Html) -> PageSection:
     """What the motion asks of the ground, and whether it can give it."""
     audit = subject.audit
     key, title = "ground", "No-slip audit"
@@ -100,7 +100,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         why = "Nothing rolls or skates: the model has no contacts."
         if subject.model.contacts:
             why = "The run has no samples."
-        return Part(key=key, title=title, body=paragraph(text(why)))
+        return PageSection(key=key, title=title, body=paragraph(text(why)))
     mark, verdict = GROUND[audit.verdict]
     said = [(line[:21].strip(), line[21:].strip()) for line in audit.text().splitlines()]
     parts = [
@@ -109,7 +109,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         figure,
         _wheels(audit.to_json()),
     ]
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _why(audit: Audit) -> Html:
@@ -162,13 +162,13 @@ def _wheels(data: Mapping[str, Any]) -> Html:
     )
 
 
-def certificate(subject: Subject) -> Part:
+def certificate(subject: ReportSubject) -> PageSection:
     """Whether independent ways to the equations agree."""
     found = subject.certificate
     key, title = "certificate", "Verification certificate"
     if found is None:
         body = remark("open", text(f"No certificate: {subject.without_certificate}."))
-        return Part(key=key, title=title, body=body)
+        return PageSection(key=key, title=title, body=body)
     verb = "agree" if found.holds else "do not agree"
     parts = [
         remark(
@@ -198,7 +198,7 @@ def certificate(subject: Subject) -> Part:
         ),
         paragraph(*_vakonomic(found.vakonomic)),
     ]  # fmt: skip
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _vakonomic(difference: float) -> tuple[Html, ...]:
@@ -213,7 +213,7 @@ def _vakonomic(difference: float) -> tuple[Html, ...]:
     )
 
 
-def answers(subject: Subject) -> list[Verdict]:
+def answers(subject: ReportSubject) -> list[Verdict]:
     """How it ended, energy, constraints, tracking, ground, formulations."""
     run = subject.run
     time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
@@ -247,7 +247,7 @@ def answers(subject: Subject) -> list[Verdict]:
     return [*found, _agreement(subject)]
 
 
-def _tracking(subject: Subject) -> Verdict:
+def _tracking(subject: ReportSubject) -> Verdict:
     first, *others = largest_errors(subject.run)
     more = (f"; {quantity(e.size, e.unit, 3)} in {code(e.name)}" for e in others)
     return Verdict(
@@ -287,7 +287,7 @@ def _demand(audit: Audit) -> Html:
     return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
 
 
-def _agreement(subject: Subject) -> Verdict:
+def _agreement(subject: ReportSubject) -> Verdict:
     certificate = subject.certificate
     if certificate is None:
         return Verdict(

@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subject:
+class ReportSubject:
     """A run and what is known about it.
 
     Parameters
@@ -68,7 +68,7 @@ def gather(
     command: str,
     audited: Audit | None,
     tell: Tell,
-) -> Subject:
+) -> ReportSubject:
     """Derive, check, verify and audit what was simulated."""
     known = dict(facts)
     if run.path_errors is not None and len(run.t):
@@ -79,7 +79,7 @@ def gather(
     tell("verifying")
     certificate, reason = _certificate(run)
     tell("writing equations")
-    return Subject(
+    return ReportSubject(
         system=system,
         run=run,
         facts=known,

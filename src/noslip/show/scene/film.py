@@ -22,8 +22,8 @@ from noslip.show.scene.meshes import Color, cone, cylinder
 from noslip.show.scene.meshes import Triangles as Mesh
 from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
 from noslip.show.scene.render import (
+    CameraView,
     Triangles,
-    View,
     draw,
     light_direction,
     thrown,
@@ -79,7 +79,7 @@ class Film:
         from PIL import ImageDraw
 
         at = self._camera_at(index)
-        view = View(camera=at, width=self.width * FINER, height=self.height * FINER)
+        view = CameraView(camera=at, width=self.width * FINER, height=self.height * FINER)
         now = self._triangles(index)
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
@@ -95,7 +95,7 @@ class Film:
             self._write(ImageDraw.Draw(image), index)
         return image
 
-    def _ground(self, view: View, index: int) -> Image:
+    def _ground(self, view: CameraView, index: int) -> Image:
         """The empty stage; kept as long as neither it nor the camera moves."""
         from PIL import Image as images
         from PIL import ImageDraw
@@ -151,7 +151,7 @@ class Film:
                 parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
         return Triangles.joined(parts)
 
-    def _shadowed(self, image: Image, view: View, triangles: Triangles) -> Image:
+    def _shadowed(self, image: Image, view: CameraView, triangles: Triangles) -> Image:
         """Shadows of all that is above the ground, drawn coarsely, since they are soft."""
         from PIL import Image as images
         from PIL import ImageDraw, ImageFilter
@@ -172,7 +172,7 @@ class Film:
         dark = images.new("RGB", image.size, DARK)
         return images.composite(dark, image, mask.resize(image.size))
 
-    def _draw_grid(self, pen: ImageDraw, view: View, grid: Grid, index: int) -> None:
+    def _draw_grid(self, pen: ImageDraw, view: CameraView, grid: Grid, index: int) -> None:
         half = grid.width / 2
         R, p = grid.rotation, grid.position
         if grid.body != WORLD:
@@ -190,7 +190,7 @@ class Film:
                 for pair in (ends, ends[:, [1, 0, 2]]):
                     _line(pen, view, pair @ R.T + p, color, width)
 
-    def _draw_traces(self, pen: ImageDraw, view: View, index: int) -> None:
+    def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
         found = traces(self.scene, self.frames)
         for trace in found:
             _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
@@ -235,7 +235,7 @@ def _arrow(start: Array, end: Array, radius: float, color: Color) -> list[Triang
     return found
 
 
-def _line(pen: ImageDraw, view: View, points: Array, color: Color, width: float) -> None:
+def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: float) -> None:
     """A line through points, cut where it passes the camera."""
     seen = view.seen(points)
     ahead = seen[:, 2] > view.near

@@ -103,7 +103,7 @@ def frames(
         )
     at = film_times(run.t, rate) if times is None else np.asarray(times, dtype=float)
     at = np.clip(at, run.t[0], run.t[-1])
-    motion = _Motion(system, run)
+    motion = _RunMotion(system, run)
     picture = motion(at)
     return Frames(
         times=at,
@@ -141,7 +141,7 @@ class _Picture:
     traces: dict[str, Array]
 
 
-class _Motion:
+class _RunMotion:
     """A run as a function of time."""
 
     def __init__(self, system: System, run: Trajectory) -> None:
@@ -193,7 +193,7 @@ class _Motion:
         return q, _cubic(s, h[:, None], *ends[3:])
 
 
-def _rolled(motion: _Motion, at: Array) -> dict[str, Array]:
+def _rolled(motion: _RunMotion, at: Array) -> dict[str, Array]:
     """Angles of drawn wheels: the integral of their rates by Gauss's rule between all times."""
     model = motion.system.model
     found = rollers(model, motion.run.parameters)
