@@ -63,9 +63,6 @@ LAZY = {
     "model": "ModelBuilder.build() runs the checks of the whole model",
 }
 
-#: Public class names that two modules still share.
-SHARED = {"Block", "Derivatives"}
-
 #: Private attributes of other modules that are used, and why.
 PRIVATE = {
     "_exit": "os: ends a process whose threads are stuck",
@@ -244,7 +241,7 @@ def test_public_classes_have_different_names():
             if isinstance(node, ast.ClassDef) and not is_private(node.name):
                 homes[node.name].append(module)
     shared = {name: where for name, where in homes.items() if len(set(where)) > 1}
-    assert set(shared) <= SHARED, {name: shared[name] for name in set(shared) - SHARED}
+    assert not shared
 
 
 def test_every_exception_is_still_needed():
