@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.control.driving.channels import FORCE, PLACE, SPEED, make_controls
+from noslip.control.driving.command_laws import Servo
+from noslip.control.driving.driver import Driver
 from noslip.library import MODELS
 from noslip.show.scene.frames import frames as make_frames
 from noslip.show.scene.scene import scene
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.driving.channels import make_helm
-from noslip.studio.driving.driver import Driver
 from noslip.studio.driving.film import Film
-from noslip.studio.driving.helm import FORCE, PLACE, SPEED
-from noslip.studio.driving.servo import Servo
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
 ARMS = ("manipulator-2r", "manipulator-6r")
@@ -23,8 +22,8 @@ ARMS = ("manipulator-2r", "manipulator-6r")
 def driver_of(name, start=None, **parameters):
     system = ns.compile(ns.derive(ns.load(name)))
     values = system.parameters(parameters)
-    helm = make_helm(system, values, scene(system.model).length)
-    return Driver(system, helm, values, complete_start(system, start or {}, parameters=values))
+    controls = make_controls(system, values, scene(system.model).length)
+    return Driver(system, controls, values, complete_start(system, start or {}, parameters=values))
 
 
 def drive(driver, seconds, piece=1 / 30):
@@ -37,7 +36,7 @@ def reached(driver):
     """Where each channel is."""
     return [
         driver.q[c.coordinate] if c.kind == PLACE else float(c.row @ driver.v)
-        for c in driver.helm.channels
+        for c in driver.controls.channels
         if c.kind != FORCE
     ]
 
@@ -45,7 +44,7 @@ def reached(driver):
 @pytest.mark.parametrize("name", VEHICLES + ARMS)
 def test_commands_are_reached_without_slip(name):
     driver = driver_of(name)
-    for k, channel in enumerate(driver.helm.channels):
+    for k, channel in enumerate(driver.controls.channels):
         driver.command(k, 0.4 * channel.largest)
     drive(driver, 8.0)
     assert np.allclose(reached(driver), driver.commands, atol=1e-5)
@@ -56,7 +55,7 @@ def test_commands_are_reached_without_slip(name):
 
 def test_channels_are_what_a_driver_wants():
     labels = {
-        name: [(c.label, c.kind) for c in driver_of(name).helm.channels]
+        name: [(c.label, c.kind) for c in driver_of(name).controls.channels]
         for name in ("agv", "tractor-trailer", "lhd", "lhd-noslip")
     }
     assert labels["agv"] == [("speed", SPEED), ("turning", SPEED)]
@@ -72,8 +71,8 @@ def test_every_model_with_inputs_can_be_driven(name):
         assert caught.value.fix
         return
     driver = driver_of(name)
-    assert driver.helm.channels
-    driver.command(0, driver.helm.channels[0].largest / 20)
+    assert driver.controls.channels
+    driver.command(0, driver.controls.channels[0].largest / 20)
     drive(driver, 0.3)
     assert np.all(np.isfinite(driver.q))
     assert driver.t == pytest.approx(0.3)
@@ -89,7 +88,7 @@ def test_pieces_give_the_motion_of_one_simulation():
     own = ns.simulate(
         system,
         duration=3.0,
-        inputs=Servo(helm=driver.helm, commands=driver.commands),
+        inputs=Servo(controls=driver.controls, commands=driver.commands),
         rtol=1e-11,
         atol=1e-11,
         samples=2,
@@ -135,9 +134,9 @@ def test_the_trailer_settles_at_its_steady_angle():
 def test_commands_stay_within_what_a_channel_can_do():
     driver = driver_of("agv")
     driver.command(0, 1e9)
-    assert driver.commands[0] == driver.helm.channels[0].largest
+    assert driver.commands[0] == driver.controls.channels[0].largest
     driver.command(0, -1e9)
-    assert driver.commands[0] == -driver.helm.channels[0].largest
+    assert driver.commands[0] == -driver.controls.channels[0].largest
 
 
 def test_a_drive_is_a_trajectory_with_everything():

@@ -9,14 +9,13 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
+from noslip.control.driving.balancing import regulate
+from noslip.control.driving.channels import FORCE, SPEED, make_controls
+from noslip.control.driving.command_laws import REACH, STEP
+from noslip.control.driving.driver import Driver
 from noslip.show.scene.scene import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choosing.choice import first_choice
-from noslip.studio.driving.balance import regulate
-from noslip.studio.driving.channels import make_helm
-from noslip.studio.driving.driver import Driver
-from noslip.studio.driving.helm import FORCE, SPEED
-from noslip.studio.driving.rider import REACH, STATION
 from noslip.studio.driving.starts import beginning, standing
 from noslip.studio.running.session import Session
 from noslip.studio.running.shelf import Shelf
@@ -33,14 +32,14 @@ def bicycle():
 
 
 @functools.cache
-def helm_of(system, by_hand=False):
-    return make_helm(system, system.parameters(), scene(system.model).length, by_hand=by_hand)
+def controls_of(system, by_hand=False):
+    return make_controls(system, system.parameters(), scene(system.model).length, by_hand=by_hand)
 
 
 def ride(speed, *, by_hand=False, **start):
     system = bicycle()
     begin = complete_start(system, {"speed": speed, **start})
-    return Driver(system, helm_of(system, by_hand), system.parameters(), begin)
+    return Driver(system, controls_of(system, by_hand), system.parameters(), begin)
 
 
 def go(driver, seconds, piece=1 / 30):
@@ -55,16 +54,16 @@ def now(driver, name):
 
 def test_a_rider_commands_speed_and_turning_and_by_hand_a_torque():
     system = bicycle()
-    channels = [(c.label, c.unit, c.kind) for c in helm_of(system).channels]
+    channels = [(c.label, c.unit, c.kind) for c in controls_of(system).channels]
     gust = ("lean_torque", "N*m", FORCE)
     assert channels == [("speed", "m/s", SPEED), ("turning", "rad/s", SPEED), gust]
-    hand = helm_of(system, by_hand=True).channels
+    hand = controls_of(system, by_hand=True).channels
     assert [c.label for c in hand] == ["speed", "steer_torque", "lean_torque"]
     # positive steers to the right
     assert hand[1].left == -1.0
     # a bicycle cannot stand still, so that it starts as fast as its scenario does
     choice = first_choice(system.model)
-    begin = beginning(system, helm_of(system), system.parameters(), choice, {})
+    begin = beginning(system, controls_of(system), system.parameters(), choice, {})
     assert begin.v @ hand[0].row == pytest.approx(4.6, abs=1e-12)
     assert 0.0 < hand[0].lower < 4.6 < hand[0].largest
 
@@ -171,7 +170,7 @@ def test_a_fall_is_caught_when_balance_is_kept_again():
     go(driver, 0.9)
     lean = abs(now(driver, "frame.lean"))
     assert lean > 0.1
-    driver.change(helm_of(bicycle()))
+    driver.change(controls_of(bicycle()))
     assert driver.commands.tolist() == [pytest.approx(2.0, abs=0.05), 0.0, 0.0]
     go(driver, 8.0)
     assert now(driver, "frame.lean") == pytest.approx(0.0, abs=1e-5)
@@ -182,7 +181,7 @@ def test_a_fall_is_caught_when_balance_is_kept_again():
 
 def test_the_ride_does_not_depend_on_its_pieces():
     ends = []
-    for piece in (1 / 30, 0.1, STATION / 7):
+    for piece in (1 / 30, 0.1, STEP / 7):
         driver = ride(4.0)
         driver.command(0, 6.0)
         driver.command(1, 0.3)
@@ -193,21 +192,21 @@ def test_the_ride_does_not_depend_on_its_pieces():
 
 
 def test_traced_states_are_those_of_the_steady_motion():
-    system, balance = bicycle(), helm_of(bicycle()).balance
-    stand = balance.stand(4.0, 0.5)
+    system, balance = bicycle(), controls_of(bicycle()).balance
+    point = balance.operating_point(4.0, 0.5)
     relative = system.in_speeds(("frame.wx", "steer.rate", "front_wheel.rate"))
     for written in (system, relative):
         kin = written.kinematics
         s = kin.symbols
         function = ca.Function("x", [s.q, kin.eta, s.params], [balance.traced_states(written)])
-        eta = kin.independent_rows(0.0, stand.start.q, balance.values) @ stand.start.v
-        x = np.array(function(stand.start.q, eta, balance.values)).ravel()
-        assert np.allclose(x, stand.x, atol=1e-12)
-    assert balance.turning(stand.start.q, stand.start.v) == pytest.approx(0.5, abs=1e-12)
+        eta = kin.independent_rows(0.0, point.start.q, balance.values) @ point.start.v
+        x = np.array(function(point.start.q, eta, balance.values)).ravel()
+        assert np.allclose(x, point.x, atol=1e-12)
+    assert balance.turning(point.start.q, point.start.v) == pytest.approx(0.5, abs=1e-12)
 
 
 def test_gains_are_those_of_the_stable_half_of_the_hamiltonian():
-    from noslip.studio.driving.balance import ANGLE, CHANGE, RATE
+    from noslip.control.driving.balancing import ANGLE, CHANGE, RATE
 
     system = bicycle()
     line = ns.linearize(system, {"speed": 3.0})
@@ -250,7 +249,7 @@ def test_a_ride_that_is_looked_at_is_audited():
 
 
 def test_what_cannot_be_kept_is_told():
-    system, balance = bicycle(), helm_of(bicycle()).balance
+    system, balance = bicycle(), controls_of(bicycle()).balance
     # the motor of the wheel reaches neither lean nor steering
     for speed in (2.0, 3.0, 8.0):
         line = ns.linearize(system, {"speed": speed})
@@ -260,7 +259,7 @@ def test_what_cannot_be_kept_is_told():
         assert "a motor that steers" in caught.value.fix
     other = dataclasses.replace(balance, speeds=balance.speeds[::-1])
     with pytest.raises(ns.SimulationError, match="another choice of coordinates") as caught:
-        other.stand(5.0, 0.0)
+        other.operating_point(5.0, 0.0)
     assert "whipple-bicycle" in caught.value.where
     assert "lean and steer less" in caught.value.fix
 
@@ -272,7 +271,7 @@ def test_a_parameter_changed_under_way_leaves_the_ride_where_it_is():
     system = bicycle()
     values = system.parameters({"mB": 70.0, "rF": 0.33})
     start = standing(system, driver, values)
-    again = Driver(system, make_helm(system, values, 0.97), values, start)
+    again = Driver(system, make_controls(system, values, 0.97), values, start)
     again.command(1, TURN)
     for name in ("frame.x", "frame.y", "frame.yaw", "frame.lean", "steer.angle"):
         before = now(driver, name)
@@ -307,11 +306,11 @@ def scooter(tmp_path_factory):
 
 def test_another_two_wheeler_rides_alike(scooter):
     values = scooter.parameters({"rR": 0.15, "rF": 0.15, "c": 0.05})
-    helm = make_helm(scooter, values, scene(scooter.model).length)
-    assert helm.is_balanced
-    assert helm.balance.wheel == "front_wheel.rate"
+    controls = make_controls(scooter, values, scene(scooter.model).length)
+    assert controls.is_balanced
+    assert controls.balance.wheel == "front_wheel.rate"
     driver = Driver(
-        scooter, helm, values, complete_start(scooter, {"speed": 3.0}, parameters=values)
+        scooter, controls, values, complete_start(scooter, {"speed": 3.0}, parameters=values)
     )
     driver.command(1, -0.5)
     go(driver, 9.0)
@@ -324,4 +323,4 @@ def test_another_two_wheeler_rides_alike(scooter):
 def test_what_stands_by_itself_is_not_balanced():
     for name in ("agv", "tricycle", "manipulator-2r", "heavy-body"):
         system = ns.compile(ns.derive(ns.load(name)))
-        assert helm_of(system).balance is None
+        assert controls_of(system).balance is None

@@ -1,1 +1,1 @@
-"""Driving and riding in real time: a `Helm` is what can be commanded, a `Driver` moves on by it."""
+"""The part of a drive that the page needs: where it begins, and its pictures."""

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from noslip.control.driving.balancing import Balance
+from noslip.control.driving.channels import DriveControls
+from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.studio.choosing.changes import scenario_start
 from noslip.studio.choosing.choice import Choice
-from noslip.studio.driving.balance import Balance
-from noslip.studio.driving.driver import Driver
-from noslip.studio.driving.helm import Helm
 
 
 def beginning(
-    system: System, helm: Helm, values: Array, choice: Choice, start: Mapping[str, float]
+    system: System,
+    controls: DriveControls,
+    values: Array,
+    choice: Choice,
+    start: Mapping[str, float],
 ) -> Start:
     """At rest where the scenario starts; what must be balanced, straight on at its speed there.
 
     Parameters
     ----------
     system : compiled system.
-    helm : what is commanded.
+    controls : what is commanded.
     values : (np,) parameter vector.
     choice : what is run.
     start : values that were chosen.
     """
     scenario = system.model.scenario
     given = scenario_start(system, choice) if scenario is not None and not scenario.motion else {}
-    balance = helm.balance
+    balance = controls.balance
     if balance is not None:
         rolling = complete_start(system, given, parameters=values)
-        ahead = helm.channels[0]
+        ahead = controls.channels[0]
         speed = ahead.within(float(ahead.row @ rolling.v)) if given else balance.fastest / 2
         begin = {balance.wheel: speed / balance.ratio}
     else:
@@ -53,7 +57,7 @@ def standing(system: System, driver: Driver, values: Array) -> Start:
     speeds = {s.name: float(x) for s, x in zip(system.speeds, driver.v, strict=True)}
     free = {s.name for s in system.independent_speeds}
     kept = {n: x for n, x in speeds.items() if n in free}
-    balance = driver.helm.balance
+    balance = driver.controls.balance
     if balance is not None:
         places = _upright(driver, balance)
         kept |= {balance.wheel: speeds[balance.wheel]}

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_controls
+from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.show.report.values import unit_text
@@ -21,10 +23,7 @@ from noslip.show.scene.scene import Scene
 from noslip.simulation.starts.completion import Start
 from noslip.studio.choosing.changes import split_changes
 from noslip.studio.choosing.choice import Choice
-from noslip.studio.driving.channels import make_helm
-from noslip.studio.driving.driver import Driver
 from noslip.studio.driving.film import Film
-from noslip.studio.driving.helm import PLACE, SPEED, Helm
 from noslip.studio.driving.starts import beginning, standing
 
 if TYPE_CHECKING:
@@ -76,14 +75,14 @@ class Wheel:
             old = self._driver
             old = old if old is not None and old.system is system else None
             self._by_hand = self._by_hand and old is not None
-            helm = make_helm(system, values, look.length, by_hand=self._by_hand)
-            is_new = old is None or self._has_ended or old.helm.labels != helm.labels
+            controls = make_controls(system, values, look.length, by_hand=self._by_hand)
+            is_new = old is None or self._has_ended or old.controls.labels != controls.labels
             if old is None or is_new:
-                begin = beginning(system, helm, values, choice, start)
-                driver = Driver(system, helm, values, begin)
-                self._signs = _signs(system, helm, values, begin)
+                begin = beginning(system, controls, values, choice, start)
+                driver = Driver(system, controls, values, begin)
+                self._signs = _signs(system, controls, values, begin)
             else:
-                driver = Driver(system, helm, values, standing(system, old, values))
+                driver = Driver(system, controls, values, standing(system, old, values))
                 driver.commands[:] = old.commands
             self._driver, self._film, self._scene = driver, Film(system), look
             self._taken, self._has_ended = (system, choice, look), False
@@ -108,9 +107,9 @@ class Wheel:
                 driver.stop()
             else:
                 k, notches = KEYS[key]
-                if k >= len(driver.helm.channels):
+                if k >= len(driver.controls.channels):
                     return
-                largest = driver.helm.channels[k].largest
+                largest = driver.controls.channels[k].largest
                 notch = self._signs[k] * notches * largest / NOTCHES
                 driver.command(k, float(f"{driver.commands[k] + notch:.6g}"))
             for slider, value in zip(self._sliders, driver.commands, strict=True):
@@ -124,9 +123,9 @@ class Wheel:
                 return
             self._by_hand = not wanted
             length = taken[2].length
-            helm = make_helm(driver.system, driver.values, length, by_hand=self._by_hand)
-            driver.change(helm)
-            self._signs = (1.0, helm.channels[1].left)
+            controls = make_controls(driver.system, driver.values, length, by_hand=self._by_hand)
+            driver.change(controls)
+            self._signs = (1.0, controls.channels[1].left)
             self._make(driver)
 
     def toggle(self) -> None:
@@ -172,12 +171,12 @@ class Wheel:
 
     def _make(self, driver: Driver) -> None:
         """Sliders, buttons and keys of the channels."""
-        helm = driver.helm
+        controls = driver.controls
         page, gui = self.page, self.page.client.gui
         self._clear()
         folder = gui.add_folder("Drive", order=15.0)
         with folder:
-            for k, channel in enumerate(helm.channels):
+            for k, channel in enumerate(controls.channels):
                 slider = gui.add_slider(
                     f"{channel.label} [{unit_text(channel.unit)}]",
                     min=channel.lower,
@@ -192,8 +191,8 @@ class Wheel:
                 "arrow keys", (*BUTTONS, STOP), hint="or the arrow keys; space stops"
             )
             buttons.on_click(page.guard(lambda _: self.press(BUTTONS.get(buttons.value, "stop"))))
-            if helm.balance is not None:
-                box = gui.add_checkbox("keep balance", not helm.by_hand, hint=BALANCE)
+            if controls.balance is not None:
+                box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
             self._button = gui.add_button(AGAIN if self._has_ended else LOOK)
             self._button.on_click(page.guard(lambda _: self.toggle()))
@@ -222,9 +221,11 @@ class Wheel:
                 self._driver.command(k, float(slider.value))
 
 
-def _signs(system: System, helm: Helm, values: Array, start: Start) -> tuple[float, float]:
+def _signs(
+    system: System, controls: DriveControls, values: Array, start: Start
+) -> tuple[float, float]:
     """Which way the second command turns the base to the left, found by a short drive ahead."""
-    channels = helm.channels
+    channels = controls.channels
     if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
         return 1.0, channels[1].left if len(channels) > 1 else 1.0
     names = [c.name for c in system.coordinates]
@@ -233,7 +234,7 @@ def _signs(system: System, helm: Helm, values: Array, start: Start) -> tuple[flo
         return 1.0, 1.0
     turns = []
     for command in (0.0, 0.5):
-        probe = Driver(system, helm, values, start)
+        probe = Driver(system, controls, values, start)
         probe.command(0, 0.5 * channels[0].largest)
         probe.command(1, command * channels[1].largest)
         try:

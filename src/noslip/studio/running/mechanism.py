@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from noslip.control.controllers.joints import independent_coordinates
+from noslip.control.motions.follower import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
@@ -16,7 +17,6 @@ from noslip.formulations.certificate import Certificate
 from noslip.formulations.verify import verify
 from noslip.model.model import Model
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS
-from noslip.studio.running.follower import find_follower
 
 Found = TypeVar("Found")
 

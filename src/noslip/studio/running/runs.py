@@ -17,6 +17,7 @@ from noslip.control.controllers.joints import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
+from noslip.control.motions.follower import Follower, find_follower
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -28,7 +29,6 @@ from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.studio.choosing.changes import scenario_start, split_changes
 from noslip.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
 from noslip.studio.choosing.forms import form_text, read_path, read_timing
-from noslip.studio.running.follower import Follower, find_follower
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from noslip.control.driving.channels import DriveControls
+from noslip.control.driving.command_laws import AbstractCommandLaw, Servo, make_rider
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation import rules
@@ -22,9 +24,6 @@ from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.driving.helm import Helm
-from noslip.studio.driving.rider import make_rider
-from noslip.studio.driving.servo import AbstractRule, Servo
 
 #: Tolerance of the integration, and the longest piece of time it does at once, s.
 TOLERANCE, PIECE = 1e-8, 0.1
@@ -42,12 +41,14 @@ class Driver:
     Parameters
     ----------
     system : compiled system.
-    helm : what is commanded.
+    controls : what is commanded.
     values : (np,) parameter vector.
     start : where it stands.
     """
 
-    def __init__(self, system: System, helm: Helm, values: Array, start: Start) -> None:
+    def __init__(
+        self, system: System, controls: DriveControls, values: Array, start: Start
+    ) -> None:
         self.system, self.values = system, values
         self._begin = start
         self._request = RunRequest(
@@ -65,7 +66,7 @@ class Driver:
         self._step, self.t = 0.0, start.time
         work = np.zeros(1 if system.does_work else 0)
         self._state = np.concatenate([start.q, start.eta, start.mu, work])
-        self._take(helm, start.q, start.v)
+        self._take(controls, start.q, start.v)
         self._segments: list[Segment] = []
         self._counts = np.zeros(3, dtype=int)
         self._result: NativeResult | None = None
@@ -86,19 +87,19 @@ class Driver:
 
     def command(self, k: int, value: float) -> None:
         """Set a channel, within what it can do."""
-        self.commands[k] = self.helm.channels[k].within(value)
+        self.commands[k] = self.controls.channels[k].within(value)
 
     def stop(self) -> None:
         """Set all commands to zero but those that cannot be, such as the speed of a bicycle."""
-        for k, channel in enumerate(self.helm.channels):
+        for k, channel in enumerate(self.controls.channels):
             if channel.lower <= 0.0:
                 self.commands[k] = 0.0
 
-    def change(self, helm: Helm) -> None:
+    def change(self, controls: DriveControls) -> None:
         """Go on with other channels, from the speed it has."""
         q, v = self.q, self.v
         self._state = self._state[: self._here.num_states]
-        self._take(helm, q, v)
+        self._take(controls, q, v)
 
     def advance(self, seconds: float) -> None:
         """Move on by so much time, at most `PIECE`.
@@ -129,27 +130,27 @@ class Driver:
             raise SimulationError("nothing has been driven yet", "drive", "drive a little first")
         return assemble(self._request, segments, self._result, self._begin, self._counts.tolist())
 
-    def _take(self, helm: Helm, q: Array, v: Array) -> None:
+    def _take(self, controls: DriveControls, q: Array, v: Array) -> None:
         """These channels from now on; what cannot stand still is commanded to go on as it does."""
-        self.helm = helm
-        now = [float(c.row @ v) if c.least > 0 else 0.0 for c in helm.channels]
+        self.controls = controls
+        now = [float(c.row @ v) if c.least > 0 else 0.0 for c in controls.channels]
         # to digits that a slider shows
-        held = [c.within(float(f"{x:.6g}")) for c, x in zip(helm.channels, now, strict=True)]
+        held = [c.within(float(f"{x:.6g}")) for c, x in zip(controls.channels, now, strict=True)]
         self.commands = np.array(held)
-        self._rule: AbstractRule = Servo(helm=helm, commands=self.commands)
-        if helm.balance is not None and helm.is_balanced:
-            self._rule = make_rider(helm, helm.balance, self.t, self.commands[0], q, v)
+        self._law: AbstractCommandLaw = Servo(controls=controls, commands=self.commands)
+        if controls.balance is not None and controls.is_balanced:
+            self._law = make_rider(controls, controls.balance, self.t, self.commands[0], q, v)
         self._plan = self._planned(self._here)
         if self._plan.generator is not None:
             self._state = np.concatenate([self._state, self._plan.generator.start])
 
     def _planned(self, system: System) -> InputPlan:
-        return plan_inputs(system, self._rule, self.values)
+        return plan_inputs(system, self._law, self.values)
 
     def run(self, place: Place, which: Indices) -> Ends | None:
-        """Run to the end of a piece, or to where the rule changes its numbers."""
+        """Run to the end of a piece, or to where the parameters of the law change."""
         here, plan, request, end = self._here, self._plan, self._request, self._end
-        numbers, until = self._rule.numbers(self.t, self.commands)
+        parameters, until = self._law.parameters_at(self.t, self.commands)
         result = run_native(
             IntegrationPlan(
                 rates=here.rates.address,
@@ -161,7 +162,7 @@ class Driver:
                 sample_times=np.array([end] if end <= until else []),
                 base_inputs=plan.base,
                 generator=plan.address,
-                generator_parameters=np.concatenate([self.values, numbers]),
+                generator_parameters=np.concatenate([self.values, parameters]),
                 num_inputs=len(here.inputs),
                 project=here.projection.address if here.has_projection else 0,
                 projection_tolerance=PROJECTION_TOLERANCE,
@@ -192,7 +193,7 @@ class Driver:
 
     def _check_upright(self) -> None:
         """Stop where what must be balanced leans too far to come back."""
-        if self.helm.balance is None:
+        if self.controls.balance is None:
             return
         here, inputs = self._here, self._segments[-1].inputs[-1]
         x = self._state[: here.num_states]

@@ -1,15 +1,16 @@
-"""`Balance`: what keeps a mechanism upright that falls when nobody holds it, as a bicycle does.
+"""`Balance`: LQR gains scheduled over speed and turning rate, for what falls unless it is held.
 
-Its steady motions are a family over the speed V and the turning rate Ω: straight running and turns.
-Each has a state x*(V, Ω) and forces u*(V, Ω) of the motors that keep it (`steady`), and small
-motions about it follow ẋ = A x + B u (`linearize`), x without what nothing depends on: place,
-heading, angles of wheels. The forces
+The steady motions of a bicycle are a family over the speed V and the turning rate Ω: straight
+running and turns. Each has a state x*(V, Ω) and motor forces u*(V, Ω) (`steady`), and small motions
+about it follow ẋ = A x + B u (`linearize`), x without the cyclic coordinates: position, heading,
+angles of wheels. The forces
 
     (1)  u = u* − K (x − x*),   K = R⁻¹BᵀP,   0 = AᵀP + PA − PBR⁻¹BᵀP + Q
 
-make ∫ (x − x*)ᵀQ(x − x*) + (u − u*)ᵀR(u − u*) dt least [AndersonMoore1990]. Q and R are diagonal,
-entries 1/s², with s what counts as much: an angle of `ANGLE`, a rate of `RATE` (places in lengths
-of the model), and the force that changes a speed by at most `CHANGE`.
+minimize ∫ (x − x*)ᵀQ(x − x*) + (u − u*)ᵀR(u − u*) dt [AndersonMoore1990]. Q and R are diagonal with
+entries 1/s², where s is the deviation that costs as much as any other: an angle of `ANGLE`, a rate
+of `RATE` (positions in lengths of the model), and the force that changes a speed by at most
+`CHANGE`.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stand:
-    """A steady motion and the gains that keep it.
+class OperatingPoint:
+    """A steady motion and the gains that stabilize it.
 
     Parameters
     ----------
@@ -63,15 +64,15 @@ class Stand:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Balance:
-    """The steady motions of a mechanism and what keeps them. Made by :func:`find_balance`.
+    """The steady motions of a mechanism and their gains. Made by :func:`find_balance`.
 
     Parameters
     ----------
-    system, values : what is kept upright, and its (np,) parameter vector.
+    system, values : what is balanced, and its (np,) parameter vector.
     base : the node that is free to move; the first of its angles is the heading.
     wheel : name of the speed of the wheel that is driven.
     motors : inputs that drive and balance.
-    ratio : way of the base by the wheel's angle, m.
+    ratio : distance that the base covers per radian of the wheel, m.
     left : +1 if the heading grows to the left, else −1.
     coordinates, speeds : of x.
     ignored : coordinates that nothing depends on.
@@ -93,7 +94,9 @@ class Balance:
     slowest: float
     fastest: float
 
-    def stand(self, speed: float, turning: float, near: Stand | None = None) -> Stand:
+    def operating_point(
+        self, speed: float, turning: float, near: OperatingPoint | None = None
+    ) -> OperatingPoint:
         """The steady motion at a speed and a turning rate, looked for near another.
 
         Raises
@@ -110,7 +113,7 @@ class Balance:
                 "lean and steer less",
             )
         K, P = regulate(line, self.motors, self.system.kinematics.length)
-        return Stand(
+        return OperatingPoint(
             speed=speed,
             turning=turning,
             start=found.start,
@@ -120,9 +123,9 @@ class Balance:
             costs=P,
         )
 
-    def tilt(self, stand: Stand) -> float:
+    def tilt(self, point: OperatingPoint) -> float:
         """Largest of the angles of a steady motion, rad: how far it leans or steers."""
-        angles = [x for c, x in zip(self.coordinates, stand.x, strict=False) if c.unit == "rad"]
+        angles = [x for c, x in zip(self.coordinates, point.x, strict=False) if c.unit == "rad"]
         return float(np.max(np.abs(angles), initial=0.0))
 
     def turning(self, q: Array, v: Array) -> float:
@@ -132,14 +135,14 @@ class Balance:
         rates = np.linalg.solve(axes, v[self.base.speeds][:3])
         return self.left * float(rates[0])
 
-    def cost(self, stand: Stand, q: Array, v: Array) -> float:
+    def cost(self, point: OperatingPoint, q: Array, v: Array) -> float:
         """What it takes to come from a state to a steady motion, as far as that is near."""
         kin = self.system.kinematics
         s = kin.symbols
         states = ca.Function("x", [s.t, s.q, kin.eta, s.params], [self.traced_states(self.system)])
-        eta = kin.independent_rows(stand.start.time, q, self.values) @ v
-        off = np.array(states(stand.start.time, q, eta, self.values)).ravel() - stand.x
-        return float(off @ stand.costs @ off)
+        eta = kin.independent_rows(point.start.time, q, self.values) @ v
+        off = np.array(states(point.start.time, q, eta, self.values)).ravel() - point.x
+        return float(off @ point.costs @ off)
 
     def traced_states(self, system: System) -> ca.SX:
         """x in the symbols of this system, which may be written in other independent speeds."""
@@ -161,7 +164,7 @@ class Balance:
 def find_balance(
     system: System, values: Array, wheel: str, motors: tuple[str, ...], length: float
 ) -> Balance | None:
-    """How to keep a mechanism upright; None for one that does not stand on its own wheels.
+    """The balancing of a mechanism; None for one that needs none or has none.
 
     It must be free to move, with named angles of which the first is its heading, on ground that
     is level; and it must run straight and be kept so by its motors.
@@ -238,7 +241,7 @@ def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> tup
 
 
 def _is_kept(A: Array) -> bool:
-    """Whether all small motions ẋ = A x die out, by more than rounding."""
+    """Whether ẋ = A x is asymptotically stable, by more than rounding."""
     if not np.all(np.isfinite(A)):
         return False
     return bool(np.max(np.linalg.eigvals(A).real) < -ROUNDING * np.linalg.norm(A))
