@@ -9,7 +9,7 @@ Parameters    c, l2 1.7 m (front axle and rear axle to the waist), masses 9000 a
 Coordinates   front.x, front.y (m, middle of the front axle), front.angle, waist.angle (rad)
 Inputs        F_u2, F_u3: forces along the front and the rear body (N); Gamma: torque at the waist
               (N m)
-Look for      more inputs than freedoms, which are then as small as they can be; a waist that needs
+Look for      more inputs than degrees of freedom: the smallest ones are taken; a waist that needs
               no reference of its own: it follows from the path
 Reference     [DeSantis1994], appendix A, which says that such a loader cannot bend; closed forms
               for c = l2: the front body turns by −tan(γ/2) while the waist bends from 0 to γ on

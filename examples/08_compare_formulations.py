@@ -1,4 +1,4 @@
-"""Five formulations of one sleigh, which agree, and a sixth, which is another mechanics.
+"""Five formulations of one sleigh, which agree, and a sixth, which is a different theory.
 
 The Chaplygin sleigh's accelerations are written on one line of paper. Natural complement, DeSantis,
 Boltzmann–Hamel, Gibbs–Appell and multipliers must all give them, at any state; vakonomic mechanics

@@ -105,7 +105,7 @@ def test_derive_replaces_no_file_unless_forced(invoke):
         (("-o", "x.docx"), "cannot be written as '.docx'", "end in .txt, .tex, .html or .md"),
         (("-o", "x"), "cannot be written as 'x'", "end in .txt, .tex, .html or .md"),
         (("-o", "x.md", "--format", "latex"), "the file's name says markdown", "end in .tex"),
-        (("-o", "nowhere/x.md"), "there is no folder 'nowhere'", "make it first"),
+        (("-o", "nowhere/x.md"), "there is no folder 'nowhere'", "make it, or correct the path"),
     ],
 )
 def test_derive_refuses_a_file(invoke, arguments, what, fix):

@@ -261,7 +261,7 @@ def test_no_text_is_ever_run_as_code(path):
     """Model files and expressions are data: nothing evaluates them as Python, SymPy or pickles."""
     words = {"eval", "exec", "sympify", "parse_expr", "__import__"}
     modules = {"pickle", "marshal", "shelve", "dill", "joblib", "subprocess"}
-    if path.relative_to(SOURCE).as_posix() == "show/scene/movie.py":
+    if path.relative_to(SOURCE).as_posix() == "show/scene/film.py":
         modules.remove("subprocess")  # ffmpeg, with our own arguments, reads pictures and no text
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"

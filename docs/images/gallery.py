@@ -18,9 +18,9 @@ import noslip as ns
 from noslip.atomic import write_atomically
 from noslip.show.scene.camera import camera
 from noslip.show.scene.frames import frames
-from noslip.show.scene.movie import write_gif
+from noslip.show.scene.film import write_gif
 from noslip.show.scene.scene import scene
-from noslip.show.scene.still import Film
+from noslip.show.scene.film import Film
 
 HERE = Path(__file__).parent
 #: Of the pictures: pixels, and colors.

@@ -82,6 +82,8 @@ from .kinematics.kinematics import (
 # 3 formulate
 from .formulations.base import (
     Equations as Equations,
+)
+from .formulations.derive import (
     derive as derive,
 )
 from .formulations.complement import (
@@ -345,11 +347,9 @@ from .show.plots import (
 from .show.report.report import (
     write_report as write_report,
 )
-from .show.folder import (
-    write_run as write_run,
-)
-from .show.past_run import (
+from .show.run_folder import (
     read_run as read_run,
+    write_run as write_run,
 )
 from .show.animate import (
     animate as animate,

@@ -34,7 +34,7 @@ class Fault:
 
 
 class NoslipError(Exception):
-    """Base of all errors that a user can cause and mend."""
+    """Base of all errors that a user can cause and correct."""
 
     def __init__(self, what: str, where: str, fix: str) -> None:
         self.faults: tuple[Fault, ...] = (Fault(what, where, fix),)
@@ -71,7 +71,7 @@ class ModelError(NoslipError):
         if len(faults) > 1:
             listed = [f"{k}. {fault.text()}" for k, fault in enumerate(faults[:_SHOWN], 1)]
             if len(faults) > _SHOWN:
-                listed.append(f"and {len(faults) - _SHOWN} more, shown when these are mended")
+                listed.append(f"and {len(faults) - _SHOWN} more, shown when these are corrected")
             error.args = ("\n".join([f"{len(faults)} faults", *listed]),)
         return error
 

@@ -9,9 +9,9 @@ from PIL import Image
 import noslip as ns
 from noslip.show.scene.camera import camera
 from noslip.show.scene.frames import frames
-from noslip.show.scene.recording import ASPECT
-from noslip.show.scene.render import View
+from noslip.show.scene.render import CameraView
 from noslip.show.scene.scene import scene
+from noslip.show.scene.stage import ASPECT
 
 SIZE = {"width": 360, "height": 260}
 #: A software renderer on a busy machine draws a picture a second.
@@ -139,7 +139,7 @@ def test_poses_are_those_of_the_frames_and_pictures_show_them(player, film):
         # a ball of 1 m across: neither nothing nor everything
         assert 0.001 < seen.mean() < 0.3
         rows, columns = np.nonzero(seen)
-        lens = View(camera=camera(look, motion, aspect=ASPECT), width=width, height=height)
+        lens = CameraView(camera=camera(look, motion, aspect=ASPECT), width=width, height=height)
         expected = lens.pixels(lens.seen(motion.positions[index, 0]))
         middle = [(columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2]
         assert np.abs(np.array(middle) - expected).max() < 0.02 * width

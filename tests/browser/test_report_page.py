@@ -145,7 +145,7 @@ def test_paper_has_a_picture_in_place_of_the_animation(reports, still_page):
 def test_the_animation_plays_in_its_frame_and_moves_nothing_else(reports, new_page):
     page = new_page(viewport={"width": 380, "height": 480}, offline=True)
     page.goto(reports("chaplygin-sleigh"), wait_until="commit")
-    page.wait_for_selector("#again", state="attached")
+    page.wait_for_selector("#reproduce", state="attached")
     below = "document.getElementById('plots').getBoundingClientRect().top + scrollY"
     before = page.evaluate(below)
     page.locator(".stage").scroll_into_view_if_needed()

@@ -1,4 +1,4 @@
-"""What `evaluate` says at a state is what the traced equations say there, in any basis."""
+"""What `evaluate` says at a state is what native code and traced equations say, in any basis."""
 
 import casadi as ca
 import numpy as np
@@ -54,6 +54,35 @@ def test_accelerations_rates_and_multipliers(instant):
     assert list(here.multipliers.values()) == pytest.approx(lam, rel=1e-11, abs=1e-11)
     assert here.speed_residual < 1e-13
     assert here.position_residual < 1e-13
+
+
+def test_native_code_gives_the_same(instant):
+    """`evaluate` runs CasADi's interpreter; histories and runs have native code."""
+    system, here, state = instant
+    kin = system.kinematics
+    x = np.concatenate(
+        [state.q, state.eta, np.zeros(system.num_states - len(state.q) - len(state.eta))]
+    )
+    at_state = (state.t, x, np.concatenate([state.u, state.w, state.wdot]), state.params)
+    motion, blocks = system.motion(*at_state), system.blocks(*at_state)
+    num_f = kin.num_independent_speeds
+    expected = {
+        "accelerations": (list(here.accelerations.values()), motion[kin.num_speeds :]),
+        "mass": (here.mass_matrix.ravel(), blocks[: num_f**2]),
+        "bias": (here.velocity_terms, blocks[num_f**2 : num_f**2 + num_f]),
+        "energies": ([here.kinetic_energy, here.potential_energy], system.energies(*at_state)),
+        "multipliers": (list(here.multipliers.values()), system.multipliers(*at_state)),
+    }
+    for name, (interpreted, native) in expected.items():
+        np.testing.assert_allclose(interpreted, native, rtol=1e-11, atol=1e-11, err_msg=name)
+    wrenches = system.joint_wrenches(*at_state).reshape(-1, 3, 3)
+    for parts, (point, force, moment) in zip(here.joint_reactions.values(), wrenches, strict=True):
+        native = [*force, *moment, *point]
+        np.testing.assert_allclose(list(parts.values()), native, rtol=1e-11, atol=1e-11)
+    axes = system.contact_axes(*at_state).reshape(-1, 4, 3)
+    for trace, (point, *_) in zip(kin.contacts, axes, strict=True):
+        found = [here.reactions[trace.contact.name][f"point_{k}"] for k in "xyz"]
+        np.testing.assert_allclose(found, point, rtol=1e-12, atol=1e-12)
 
 
 def test_state_where_the_model_s_own_speeds_degenerate(system_of):

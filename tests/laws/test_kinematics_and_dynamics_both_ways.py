@@ -70,7 +70,7 @@ def test_open_freedoms_and_unknown_names_are_errors(agv):
     for request, what, fix in (
         (
             {"body": "platform", "components": ("wz",), "velocity": [1.0]},
-            "leave a freedom open",
+            "leave a degree of freedom open",
             "give more",
         ),
         ({"body": "platfrom", "velocity": [0.0] * 6}, "no body 'platfrom'", "platform"),
@@ -195,7 +195,11 @@ def test_wrong_requests_for_joints(agv):
             "a rate of 'wheel2.rate' is given, but not the speed itself",
             "joint_speeds",
         ),
-        ({"joint_speeds": {"wheel1.rate": 1.0}}, "leave a freedom open", "more components"),
+        (
+            {"joint_speeds": {"wheel1.rate": 1.0}},
+            "leave a degree of freedom open",
+            "more components",
+        ),
         ({"body": "platform", "velocity": [1.0]}, "1 velocities are given for 6", "vx, vy"),
         (
             {"joint_speeds": {"wheel1.rate": 1.0}, "speed_inputs": {"steer": 1.0}},

@@ -131,12 +131,12 @@ def test_a_contact_that_forgets_the_turning_of_the_wheel_is_caught(monkeypatch):
 
 def test_vakonomic_mechanics_is_refused_among_the_others_and_shown_beside_them():
     model = ns.load("agv")
-    with pytest.raises(ns.FormulationError, match="another mechanics") as caught:
+    with pytest.raises(ns.FormulationError, match="a different theory") as caught:
         ns.verify(model, formulations=(ns.NaturalComplement(), ns.Vakonomic()))
     assert "agv" in caught.value.where and "leave them out" in caught.value.fix
     certificate = ns.verify(model, states=2)
     assert certificate.vakonomic > 1e-3
-    assert "another mechanics" in certificate.text()
+    assert "a different theory" in certificate.text()
 
 
 def test_vakonomic_mechanics_coincides_where_constraints_are_integrable():

@@ -6,8 +6,8 @@ with them the pose, twist and twist rate of every body. Prescribe the driven joi
 direct kinematics; prescribe a vehicle's pose or a tool's place, and it is inverse kinematics. The
 part of the motion that no admissible one has is reported at every sample.
 
-Inverse dynamics along it needs no inputs to match the freedoms: where there are more the least
-ones are found, where there are fewer what is missing is reported.
+Inverse dynamics along it needs no inputs to match the degrees of freedom: where there are more the
+least ones are found, where there are fewer what is missing is reported.
 """
 
 from __future__ import annotations

@@ -214,16 +214,13 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
                 f"give another configuration; what can be set: {', '.join(start_names(system))}",
             )
     num_v, num_f = kin.num_speeds, kin.num_independent_speeds
-    motion = system.motion(t, x, u, params)
+    motion, blocks, energies, lam, axes, wrenches = system.instant(t, x, u, params)
     if not np.all(np.isfinite(motion)):
         raise SimulationError(
             "the equations give a number that is not finite here",
             f"model '{system.model.name}' at the given state, t = {t:g} s",
             "give smaller numbers, and inputs and wrenches that have a value here",
         )
-    blocks = system.blocks(t, x, u, params)
-    energies = system.energies(t, x, u, params)
-    lam = system.multipliers(t, x, u, params)
     multipliers = {row.name: float(value) for row, value in zip(kin.rows, lam, strict=True)}
     return Instant(
         coordinates={c.name: float(e) for c, e in zip(kin.coordinates, start.q, strict=True)},
@@ -236,8 +233,8 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         kinetic_energy=float(energies[0]),
         potential_energy=float(energies[1]),
         multipliers=multipliers,
-        reactions=_reactions(system, t, x, u, params, multipliers),
-        joint_reactions=_joint_reactions(system, t, x, u, params),
+        reactions=_reactions(system, axes, multipliers),
+        joint_reactions=_joint_reactions(system, wrenches),
         speed_residual=start.speed_residual,
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
@@ -247,15 +244,15 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
 
 
 def _reactions(
-    system: System, t: float, x: Array, u: Array, params: Array, multipliers: dict[str, float]
+    system: System, axes: Array, multipliers: dict[str, float]
 ) -> dict[str, dict[str, float]]:
     """Multipliers grouped by owner; contacts also as a force on the body in world axes."""
     result: dict[str, dict[str, float]] = {}
     for name, value in multipliers.items():
         owner, _, part = name.rpartition(".")
         result.setdefault(owner or name, {})[part if owner else "force"] = value
-    axes = system.contact_axes(t, x, u, params).reshape(-1, 4, 3)
-    for trace, (point, *directions) in zip(system.kinematics.contacts, axes, strict=True):
+    frames = axes.reshape(-1, 4, 3)
+    for trace, (point, *directions) in zip(system.kinematics.contacts, frames, strict=True):
         entry = result.setdefault(trace.contact.name, {})
         force = np.zeros(3)
         for part, direction in zip(trace.directions, directions, strict=True):
@@ -265,13 +262,11 @@ def _reactions(
     return result
 
 
-def _joint_reactions(
-    system: System, t: float, x: Array, u: Array, params: Array
-) -> dict[str, dict[str, float]]:
+def _joint_reactions(system: System, wrenches: Array) -> dict[str, dict[str, float]]:
     """Force and moment of each joint on its child, in world axes."""
     kin = system.kinematics
     joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
-    numbers = system.joint_wrenches(t, x, u, params).reshape(-1, 3, 3)
+    numbers = wrenches.reshape(-1, 3, 3)
     parts = [*"xyz", *(f"moment_{k}" for k in "xyz"), *(f"point_{k}" for k in "xyz")]
     return {
         joint.name: dict(zip(parts, map(float, (*force, *moment, *point)), strict=True))

@@ -5,8 +5,8 @@ twist rate of every body, passive joints included. Inverse kinematics: from the 
 components back to the independent speeds, by least squares in consistent units, with what no
 admissible motion has reported and never averaged away ([SahaAngeles1989, eq. 6c] would do so
 silently). Direct dynamics: accelerations from inputs. Inverse dynamics: inputs from accelerations,
-least in a weighted norm where there are more inputs than freedoms, with the unreachable part
-reported where there are fewer.
+least in a weighted norm where there are more inputs than degrees of freedom, with the unreachable
+part reported where there are fewer.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def inverse_kinematics(
 
     Raises
     ------
-    SimulationError : for unknown names, or if what is asked for leaves a freedom open.
+    SimulationError : for unknown names, or if what is asked for leaves a degree of freedom open.
     """
     check_time(system, time)
     bodies = [b.name for b in system.model.bodies]
@@ -231,8 +231,8 @@ def inverse_kinematics(
     scale = np.where(turns, kin.length, 1.0)
     if np.linalg.matrix_rank(scale[:, None] * J, tol=1e-10) < J.shape[1]:
         raise SimulationError(
-            f"{', '.join((*components, *joints))} leave a freedom open: several motions of the "
-            "mechanism look the same from there",
+            f"{', '.join((*components, *joints))} leave a degree of freedom open: several "
+            "motions of the mechanism look the same from there",
             f"{where}, body '{body}'" if body else where,
             "give more components or joints, or those of another body",
         )
@@ -306,7 +306,7 @@ def inverse_dynamics(
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
     u = np.concatenate([np.zeros(nu), w, wdot])
-    blocks = system.blocks(start.time, x, u, params)
+    blocks = system.instant(start.time, x, u, params).blocks
     mass = blocks[: nf * nf].reshape(nf, nf)
     bias, force = blocks[nf * nf : nf * nf + nf], blocks[nf * nf + nf : nf * nf + 2 * nf]
     B = blocks[nf * nf + 2 * nf :].reshape(nf, nu)

@@ -394,7 +394,7 @@ def _speed_inputs(
 
 
 def solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
-    """u with B u = needed: exact if square, least norm if there are more inputs than freedoms."""
+    """u with B u = needed: exact if square, of least norm if there are more inputs than rows."""
     freedoms, num = B.shape
     B = ca.densify(B)
     if num == freedoms:

@@ -29,7 +29,7 @@ def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -
     from noslip.simulation.starts.completion import start_names
 
     loaded = ns.load(model)
-    system = ns.compile(ns.derive(loaded))
+    system = ns.System(equations=ns.derive(loaded))
     values = read_changes(loaded, changes)
     parameters = [p.name for p in loaded.parameters]
     inputs = [q.name for q in system.inputs]
@@ -94,7 +94,7 @@ def steady(
     from noslip.show.json_text import json_text
 
     loaded = ns.load(model)
-    system = ns.compile(ns.derive(loaded))
+    system = ns.System(equations=ns.derive(loaded))
     given, inputs, parameters = split_changes(system, constants(loaded, changes))
     motion = ns.steady(
         system,
@@ -164,7 +164,7 @@ def linearize(
     loaded = ns.load(model)
     values = constants(loaded, changes)
     if not sweeps:
-        system = ns.compile(ns.derive(loaded))
+        system = ns.System(equations=ns.derive(loaded))
         result = _linearize(system, values, search, find, time)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
@@ -173,7 +173,7 @@ def linearize(
     with Progress() as progress:
         from noslip.analysis.eigenvalue_sweep import split_changes
 
-        system = ns.compile(ns.derive(loaded))
+        system = ns.System(equations=ns.derive(loaded))
         about, inputs, parameters = split_changes(system, values)
         swept = ns.sweep_eigenvalues(
             system,

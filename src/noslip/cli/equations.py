@@ -100,7 +100,7 @@ def _format_of(target: Path, asked: str | None) -> str:
         raise ns.SimulationError(
             f"there is no folder '{target.parent}'",
             str(target),
-            "make it first, or correct the path",
+            "make it, or correct the path",
         )
     return found
 

@@ -68,7 +68,7 @@ class Output:
         ----------
         name : of the folder in ``runs/`` if none was asked for.
         """
-        from noslip.show.folder import check_target, free_folder
+        from noslip.show.run_folder import check_target, free_folder
 
         target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
         check_target(target, force=self.force)
@@ -118,8 +118,8 @@ def write_output(
     tell : called with a word on what is being done.
     facts : further words for the report.
     """
-    from noslip.show.folder import summary, summary_text, write_run
     from noslip.show.json_text import json_text
+    from noslip.show.run_folder import summary, summary_text, write_run
 
     command = "noslip " + shlex.join(sys.argv[1:])
     rolls = system.model.contacts and len(run.t)

@@ -31,6 +31,9 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     """
     import rich
 
+    from noslip.show.scene.stage import check_viser
+
+    check_viser("the studio", "noslip studio", "studio")
     from noslip.studio.server import Studio
 
     # viser has lines of its own about addresses, connections and browsers that went away

@@ -32,9 +32,9 @@ from noslip.engines.ir_writer import (
     REAL,
     TRUTH,
     WHOLE,
+    IRWriter,
     Operand,
     Value,
-    Writer,
     literal,
     vector_type,
 )
@@ -206,7 +206,7 @@ class Loop:
         f.lines.append(f"  br {condition.typed}, label %{self.after}, label %{on}\n{on}:")
 
 
-class Flow(Writer):
+class Flow(IRWriter):
     """The lines of one function."""
 
     def __init__(self, target: Target) -> None:

@@ -1,11 +1,11 @@
-"""LLVM text of functions on vectors of lanes, written as Python arithmetic.
+"""LLVM text (IR) written as Python arithmetic: values of functions on vectors of lanes.
 
-A :class:`Writer` holds the lines of one function; a :class:`Value` is a vector in it, a number for
-each lane; in one lane it is a plain number. ``a * b + 1`` writes two instructions, without any flag
-that would let LLVM change them: every lane is rounded as IEEE 754 says, whatever the other lanes
-hold.
+An :class:`IRWriter` holds the lines of one function; a :class:`Value` is a vector in it with one
+number for each lane, or a scalar with one lane. ``a * b + 1`` writes two instructions, without any
+flag that would let LLVM change them: every lane is rounded as IEEE 754 says, whatever the other
+lanes hold. Control flow and variables are written by `flow`.
 
-    writer = Writer(8)
+    writer = IRWriter(8)
     x = writer.argument("x")
     print(writer.function("square", [x], [x * x], is_inline=True))
 """
@@ -43,7 +43,7 @@ def intrinsic(word: str, lanes: int) -> str:
 class Value:
     """A vector in a function that is being written: its name, and what it holds in each lane."""
 
-    writer: Writer
+    writer: IRWriter
     name: str
     kind: str = REAL
     width: int = 1
@@ -122,7 +122,7 @@ class Value:
 Operand = Value | float | int
 
 
-class Writer:
+class IRWriter:
     """The lines of one function on vectors; its methods are the operations Python has no sign for.
 
     Parameters

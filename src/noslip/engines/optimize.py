@@ -75,7 +75,7 @@ def reassociate(program: Program) -> Program:
     return _Reassociation(program).program()
 
 
-class _Term(NamedTuple):
+class _SumTerm(NamedTuple):
     """A term of a sum, sign · a or sign · a b, available from cycle ``ready`` on."""
 
     ready: int
@@ -188,7 +188,7 @@ class _Reassociation:
         value = self.make("mul", *total.factors) if total.is_product else total.factors[0]
         return value if total.sign > 0 else self.make("neg", value)
 
-    def signed_sum(self, terms: _Terms) -> _Term:
+    def signed_sum(self, terms: _Terms) -> _SumTerm:
         """A sum as one term: common factors first, then one by one or by pairs."""
         queue = [self.term(k, *term) for k, term in enumerate(self.factored(terms))]
         if len(queue) == 1:
@@ -235,14 +235,14 @@ class _Reassociation:
             found.append((max(ready), len(ready) > 1))
         return found
 
-    def term(self, number: int, sign: int, factors: tuple[int, ...]) -> _Term:
+    def term(self, number: int, sign: int, factors: tuple[int, ...]) -> _SumTerm:
         """A sign and factors as a term: all but the last product are made."""
         if len(factors) == 1:
-            return _Term(self.ready[factors[0]], False, number, factors, sign)
+            return _SumTerm(self.ready[factors[0]], False, number, factors, sign)
         a, b = self.pair(list(factors))
-        return _Term(max(self.ready[a], self.ready[b]), True, number, (a, b), sign)
+        return _SumTerm(max(self.ready[a], self.ready[b]), True, number, (a, b), sign)
 
-    def add(self, first: _Term, second: _Term) -> _Term:
+    def add(self, first: _SumTerm, second: _SumTerm) -> _SumTerm:
         """The sum of two terms; of two products the one available first is multiplied first."""
         ready = end_of_two(first, second)
         a, b = (
@@ -255,7 +255,7 @@ class _Reassociation:
             value, sign = self.make("sub", a, b, ready=ready), 1
         else:
             value, sign = self.make("sub", b, a, ready=ready), 1
-        return _Term(self.ready[value], False, first.number, (value,), sign)
+        return _SumTerm(self.ready[value], False, first.number, (value,), sign)
 
 
 def schedule(program: Program) -> Program:

@@ -122,7 +122,7 @@ def mass_health(equations: Equations) -> tuple[SingularityMeasure, ...]:
             value=ca.fmax(least, 0),
             floor=1e-12,
             limit=1e-12,
-            sentence="the reduced mass matrix is singular here: a freedom has no inertia",
+            sentence="the reduced mass matrix is singular here: a degree of freedom has no inertia",
         ),
     )
 

@@ -14,7 +14,7 @@ are those with the least largest error on their interval, found by Remez' exchan
 
 What is not here is taken from the C library, lane by lane.
 
-To add one: write it as a function of a :class:`Writer` and vectors, and give it a line in BODIES.
+To add one: write it as a function of a :class:`IRWriter` and vectors, and give it a line in BODIES.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from noslip.engines.ir_writer import Value, Writer, vector_type
+from noslip.engines.ir_writer import IRWriter, Value, vector_type
 
 # π/2 in three parts: each is the double nearest to what the ones before it leave.
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
@@ -31,7 +31,7 @@ ROUND = 1.5 * 2.0**52
 SIGN_BIT = -(2**63)
 
 
-def divide(w: Writer, a: Value, a_low: Value, b: Value, b_low: Value) -> tuple[Value, Value]:
+def divide(w: IRWriter, a: Value, a_low: Value, b: Value, b_low: Value) -> tuple[Value, Value]:
     """Quotient (a + a_low)/(b + b_low) in two parts, by one division."""
     inverse = 1.0 / b
     q = a * inverse
@@ -54,7 +54,7 @@ COS = (
 )
 
 
-def _reduce(w: Writer, x: Value) -> tuple[Value, Value, Value]:
+def _reduce(w: IRWriter, x: Value) -> tuple[Value, Value, Value]:
     """Remainder r + low = x − n π/2 for 0 ≤ x ≤ FAR, and n in the last bits of a whole number."""
     shifted = w.fma(x, 2.0 / math.pi, ROUND)
     n = shifted - ROUND
@@ -66,13 +66,13 @@ def _reduce(w: Writer, x: Value) -> tuple[Value, Value, Value]:
     return r, low, w.bits(shifted)
 
 
-def _is_far(w: Writer, x: Value) -> Value:
+def _is_far(w: IRWriter, x: Value) -> Value:
     """Whether an angle is so large that the C library is asked."""
     size = w.abs(x)
     return (size > FAR) & (size < math.inf)
 
 
-def _quadrant(w: Writer, x: Value) -> tuple[tuple[Value, Value], tuple[Value, Value], Value]:
+def _quadrant(w: IRWriter, x: Value) -> tuple[tuple[Value, Value], tuple[Value, Value], Value]:
     """Sine and cosine of the remainder of |x|, each in two parts, and the quadrant it lies in."""
     r, low, n = _reduce(w, w.abs(x))
     z = r * r
@@ -85,7 +85,7 @@ def _quadrant(w: Writer, x: Value) -> tuple[tuple[Value, Value], tuple[Value, Va
     return (r, small), (one, tail), n
 
 
-def sincos(w: Writer, x: Value) -> list[Value]:
+def sincos(w: IRWriter, x: Value) -> list[Value]:
     """Sine and cosine."""
     sine, cosine, n = _quadrant(w, x)
     s, c = sine[0] + sine[1], cosine[0] + cosine[1]
@@ -96,7 +96,7 @@ def sincos(w: Writer, x: Value) -> list[Value]:
     return w.mend(_is_far(w, x), [sin, cos], "far_sincos", x)
 
 
-def tan(w: Writer, x: Value) -> list[Value]:
+def tan(w: IRWriter, x: Value) -> list[Value]:
     """Tangent."""
     sine, cosine, n = _quadrant(w, x)
     # both as a sum of two parts, the second below the last place of the first
@@ -123,27 +123,27 @@ ATAN = (
 )
 
 
-def atan2(w: Writer, y: Value, x: Value) -> list[Value]:
+def atan2(w: IRWriter, y: Value, x: Value) -> list[Value]:
     """Angle of the point (x, y)."""
     return [_angle(w, y, x)]
 
 
-def atan(w: Writer, x: Value) -> list[Value]:
+def atan(w: IRWriter, x: Value) -> list[Value]:
     """Angle with a tangent."""
     return [_angle(w, x, w.of(1.0, "double"))]
 
 
-def asin(w: Writer, x: Value) -> list[Value]:
+def asin(w: IRWriter, x: Value) -> list[Value]:
     """Angle with a sine."""
     return [_angle(w, x, w.sqrt(w.fma(-x, x, 1.0)))]
 
 
-def acos(w: Writer, x: Value) -> list[Value]:
+def acos(w: IRWriter, x: Value) -> list[Value]:
     """Angle with a cosine."""
     return [_angle(w, w.sqrt(w.fma(-x, x, 1.0)), x)]
 
 
-def _angle(w: Writer, y: Value, x: Value) -> Value:
+def _angle(w: IRWriter, y: Value, x: Value) -> Value:
     """Angle of the point (x, y): base + atan q, with base and q chosen so that |q| ≤ tan π/8."""
     up, right = _in_range(w, w.abs(y), w.abs(x))
     is_steep = up > math.tan(3 * math.pi / 8) * right
@@ -173,7 +173,7 @@ def _angle(w: Writer, y: Value, x: Value) -> Value:
     return w.copysign(angle, y)
 
 
-def _in_range(w: Writer, up: Value, right: Value) -> tuple[Value, Value]:
+def _in_range(w: IRWriter, up: Value, right: Value) -> tuple[Value, Value]:
     """The same direction, with the larger size far from overflow, underflow and zero."""
     is_far = up.equals(math.inf) | right.equals(math.inf)
     up, right = (
@@ -205,7 +205,7 @@ LOG = (
 ONE_BITS = 1023 << 52  # of the number 1: its exponent
 
 
-def _exp_parts(w: Writer, x: Value) -> tuple[Value, Value, Value]:
+def _exp_parts(w: IRWriter, x: Value) -> tuple[Value, Value, Value]:
     """Whole n and exp(x − n ln 2) − 1 = r + small."""
     shifted = w.fma(x, 1.0 / math.log(2.0), ROUND)
     n = shifted - ROUND
@@ -216,12 +216,12 @@ def _exp_parts(w: Writer, x: Value) -> tuple[Value, Value, Value]:
     return n, r, w.fma(w.polynomial(EXP, r), r * r, w.fma(r, low, low))
 
 
-def _power_of_two(w: Writer, n: Value) -> Value:
+def _power_of_two(w: IRWriter, n: Value) -> Value:
     """2ⁿ for whole n from −1022 to 1023."""
     return w.from_bits((w.bits(n + ROUND) << 52) + ONE_BITS)
 
 
-def _scaled_exp(w: Writer, x: Value, shift: float) -> Value:
+def _scaled_exp(w: IRWriter, x: Value, shift: float) -> Value:
     """2^shift exp x; it is scaled in two steps, since 2ⁿ itself may be out of range."""
     x = w.where(x < -800.0, -800.0, w.where(x > 800.0, 800.0, x))
     n, r, small = _exp_parts(w, x)
@@ -231,12 +231,12 @@ def _scaled_exp(w: Writer, x: Value, shift: float) -> Value:
     return (y * _power_of_two(w, half)) * _power_of_two(w, n - half)
 
 
-def exp(w: Writer, x: Value) -> list[Value]:
+def exp(w: IRWriter, x: Value) -> list[Value]:
     """Exponential."""
     return [_scaled_exp(w, x, 0.0)]
 
 
-def _small_exp(w: Writer, x: Value) -> tuple[Value, Value]:
+def _small_exp(w: IRWriter, x: Value) -> tuple[Value, Value]:
     """Two parts of exp x − 1 = 2 (2ᵐ − 1/2 + 2ᵐ (exp r − 1)) with m = n − 1, for |x| ≤ 60."""
     clamped = w.where(x < -60.0, -60.0, w.where(x > 60.0, 60.0, x))
     n, r, small = _exp_parts(w, clamped)
@@ -249,14 +249,14 @@ def _small_exp(w: Writer, x: Value) -> tuple[Value, Value]:
     return total, small - (total - big)
 
 
-def expm1(w: Writer, x: Value) -> list[Value]:
+def expm1(w: IRWriter, x: Value) -> list[Value]:
     """exp x − 1, with all its digits where x is small too."""
     big, small = _small_exp(w, x)
     y = w.where(x > 60.0, _scaled_exp(w, x, 0.0), big + small)
     return [w.where(w.abs(x) < 2.0**-54, x, y)]
 
 
-def sinh(w: Writer, x: Value) -> list[Value]:
+def sinh(w: IRWriter, x: Value) -> list[Value]:
     """Hyperbolic sine."""
     # (e + e/(e + 1))/2 with e = exp|x| − 1, or (exp|x| − exp(−|x|))/2
     size = w.abs(x)
@@ -268,13 +268,13 @@ def sinh(w: Writer, x: Value) -> list[Value]:
     return [w.copysign(w.where(size < 1.0, near, far), x)]
 
 
-def cosh(w: Writer, x: Value) -> list[Value]:
+def cosh(w: IRWriter, x: Value) -> list[Value]:
     """Hyperbolic cosine."""
     half = _scaled_exp(w, w.abs(x), -1.0)
     return [half + 0.25 / half]
 
 
-def tanh(w: Writer, x: Value) -> list[Value]:
+def tanh(w: IRWriter, x: Value) -> list[Value]:
     """Hyperbolic tangent."""
     # −e/(2 + e) with e = exp(−2|x|) − 1
     big, small = _small_exp(w, -2.0 * w.abs(x))
@@ -283,7 +283,7 @@ def tanh(w: Writer, x: Value) -> list[Value]:
     return [w.copysign(q + q_low, x)]
 
 
-def log(w: Writer, x: Value) -> list[Value]:
+def log(w: IRWriter, x: Value) -> list[Value]:
     """Natural logarithm."""
     # x = 2ᵏ (1 + f) with 1 + f from √½ to √2
     is_tiny = x < 2.0**-1022
@@ -351,7 +351,7 @@ def vector_functions(
     text = [_far(name, asked, lanes) for name, asked in far.items()]
     for name in own:
         body, count = BODIES[name]
-        writer = Writer(lanes)
+        writer = IRWriter(lanes)
         arguments = [writer.argument(letter) for letter in "ab"[:count]]
         results = body(writer, *arguments)
         text.append(writer.function(f"lanes_{name}", arguments, results, is_inline))

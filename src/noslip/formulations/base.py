@@ -15,11 +15,9 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import casadi as ca
-import numpy as np
 
-from noslip.errors import FormulationError
 from noslip.formulations.forces import AppliedForces
-from noslip.kinematics.kinematics import Kinematics, trace
+from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
 from noslip.model.model import Model
 
@@ -41,13 +39,13 @@ class Blocks(NamedTuple):
     inputs: ca.SX
 
 
-class Solution(NamedTuple):
+class ReducedSolution(NamedTuple):
     """The solved equations.
 
     Parameters
     ----------
     accelerations : η̇, (nf,).
-    pivots : of the mass matrix; one of them vanishes when a freedom has no inertia.
+    pivots : of the mass matrix; one of them vanishes when a degree of freedom has no inertia.
     mass : the matrix they are of, (nf, nf); None after a recursion that forms none.
     """
 
@@ -56,9 +54,9 @@ class Solution(NamedTuple):
     mass: ca.SX | None
 
 
-def solution_of(mass: ca.SX, right: ca.SX) -> Solution:
+def solution_of(mass: ca.SX, right: ca.SX) -> ReducedSolution:
     """The solution η̇ of I η̇ = right."""
-    return Solution(*symmetric_solve(mass, right), mass)
+    return ReducedSolution(*symmetric_solve(mass, right), mass)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +79,7 @@ class Equations:
     formulation: AbstractFormulation
     kinematics: Kinematics
     blocks: Callable[[], Blocks]
-    solve: Callable[[], Solution] | None = None
+    solve: Callable[[], ReducedSolution] | None = None
     forces: AppliedForces
     etadot: ca.SX
     generalized_reactions: ca.SX
@@ -130,12 +128,12 @@ class Equations:
         return ca.vertcat(symbols.u, symbols.w, symbols.wdot)
 
     @cached_property
-    def solution(self) -> Solution:
+    def solution(self) -> ReducedSolution:
         """The equations solved for η̇, as they are compiled."""
         return self.block_solution if self.solve is None else self.solve()
 
     @cached_property
-    def block_solution(self) -> Solution:
+    def block_solution(self) -> ReducedSolution:
         """The same from the blocks."""
         u = self.kinematics.symbols.u
         right = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
@@ -202,64 +200,3 @@ class AbstractFormulation(abc.ABC):
     @abc.abstractmethod
     def fill(self, kinematics: Kinematics) -> Equations:
         """All blocks of `Equations`, by this formulation's route."""
-
-
-def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equations:
-    """Minimal equations of motion of a model.
-
-    Parameters
-    ----------
-    model : a checked model.
-    formulation : how to derive them; the natural orthogonal complement by default.
-
-    Raises
-    ------
-    ModelError : if the constraints are inconsistent.
-    FormulationError : if a freedom has no inertia.
-    """
-    from noslip.formulations.complement import NaturalComplement
-
-    if not isinstance(model, Model):
-        raise TypeError(
-            f"derive takes a Model, got {type(model).__name__}: load one, or build() it"
-        )
-    if formulation is not None and not isinstance(formulation, AbstractFormulation):
-        raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
-    equations = (formulation or NaturalComplement()).fill(trace(model))
-    check_inertia(equations)
-    return equations
-
-
-def check_inertia(equations: Equations) -> None:
-    """Refuse a freedom without inertia, and name it."""
-    kin = equations.kinematics
-    if kin.num_independent_speeds == 0:
-        return
-    symbols, solution = kin.symbols, equations.solution
-    if solution.mass is None:
-        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*solution.pivots)])
-        samples = kin.probe.configurations(1)
-        numbers = np.array([pivots(q, kin.probe.params) for _, q in samples]).ravel()
-        if numbers.min() > 1e-9 * numbers.max():
-            return
-    matrix = equations.reduced_mass if solution.mass is None else solution.mass
-    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
-    for t, q in kin.probe.configurations(3):
-        M = np.array(mass(t, q, kin.probe.params))
-        scale = np.array([kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds])
-        M = M / np.outer(scale, scale)
-        values, vectors = np.linalg.eigh(M)
-        if values[0] > 1e-12 * max(values[-1], 1e-300):
-            return
-        direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
-    involved = [
-        f"{c:+.3g} {s.name}"
-        for c, s in zip(direction, kin.independent_speeds, strict=True)
-        if abs(c) > 1e-6
-    ]
-    raise FormulationError(
-        f"the freedom {' '.join(involved)} has no inertia: nothing resists its acceleration",
-        f"model '{kin.model.name}'",
-        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
-        "speed input",
-    )

@@ -9,7 +9,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """One line of a certificate: what was compared, and the worst relative disagreement."""
 
     check: str
@@ -38,7 +38,7 @@ class Certificate:
     model: str
     formulations: tuple[str, ...]
     states: int
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     vakonomic: float
 
     @property
@@ -67,7 +67,7 @@ class Certificate:
             lines.append("  note vakonomic mechanics coincides: the constraints are integrable")
         else:
             lines.append(
-                f"  note vakonomic mechanics is another mechanics: its accelerations differ by "
+                f"  note vakonomic mechanics is a different theory: its accelerations differ by "
                 f"{self.vakonomic:.1e}"
             )
         return "\n".join(lines)

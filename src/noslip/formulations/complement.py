@@ -63,13 +63,14 @@ from noslip.formulations.base import (
     AbstractFormulation,
     Blocks,
     Equations,
-    Solution,
+    ReducedSolution,
     solution_of,
 )
 from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
 from noslip.formulations.forces import GRAVITY, AppliedForces, applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
+    center_wrenches,
     generalized_inertia,
     inverse_dynamics,
     kinetic_energy,
@@ -77,11 +78,11 @@ from noslip.formulations.tree import (
 )
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.rolling_base import BasisAtContact
-from noslip.kinematics.tree import Pair, Tree, accelerations, center_wrenches, twists
+from noslip.kinematics.tree import Pair, Tree, accelerations, twists
 
-#: Freedoms of a tree without rows up to which its mass matrix is formed and factored.
+#: Degrees of freedom of a tree without rows up to which its mass matrix is formed and factored.
 LONGEST_DENSE = 7
-#: Freedoms of a tree without rows beyond which composite bodies are shorter than single ones.
+#: Degrees of freedom of a tree without rows beyond which composite bodies take fewer operations.
 MOST_BODIES = 4
 
 
@@ -109,10 +110,10 @@ class NaturalComplement(AbstractFormulation):
                 inputs=ca.mtimes(kin.S.T, forces.B),
             )
 
-        def recursion() -> Solution:
+        def recursion() -> ReducedSolution:
             needed = motion_forces(kin.tree, {}, kin.v, kin.vdot0, _world(kin))
             right = _without_weights(kin, forces) - needed
-            return Solution(*articulated_solve(kin.tree, right), None)
+            return ReducedSolution(*articulated_solve(kin.tree, right), None)
 
         is_long_tree = not kin.rows and kin.num_independent_speeds > LONGEST_DENSE
         solve = recursion if is_long_tree else lambda: solved(kin, forces)
@@ -143,7 +144,7 @@ def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
     return columns
 
 
-def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
+def solved(kin: Kinematics, forces: AppliedForces) -> ReducedSolution:
     """(5) solved for η̇ by the shortest of several ways, all with the same result.
 
     Lumping wheels does not pay in the plane, nor do composite bodies where there are few.
@@ -160,7 +161,7 @@ def solved(kin: Kinematics, forces: AppliedForces) -> Solution:
     return min(solutions, key=lambda solution: ca.n_nodes(solution.accelerations))
 
 
-def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> Solution:
+def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> ReducedSolution:
     """Each body at its mass center."""
     columns = unit_speed_twists(kin, tree)
     rates = accelerations(tree, kin.twists, kin.v, kin.vdot0, _world(kin))
@@ -176,7 +177,9 @@ def _by_bodies(kin: Kinematics, tree: Tree, applied: ca.SX) -> Solution:
     return solution_of(generalized_inertia(tree, columns), right)
 
 
-def _by_composites(kin: Kinematics, moved: BasisAtContact | None, applied: ca.SX) -> Solution:
+def _by_composites(
+    kin: Kinematics, moved: BasisAtContact | None, applied: ca.SX
+) -> ReducedSolution:
     """Wheels lumped, wrenches and inertias carried to the base; there from where it rolls."""
     tree = lumped(kin.tree)
     known = joint_inertias(tree)

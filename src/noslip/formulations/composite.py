@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from noslip.formulations.tree import inertia_wrenches
 from noslip.kinematics.tree import (
     Node,
     Pair,
     Tree,
     accelerations,
     generalized_forces,
-    inertia_wrenches,
     turned_inertia,
     twists,
 )

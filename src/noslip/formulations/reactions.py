@@ -6,8 +6,8 @@ taken away, tip to base [SahaAngeles1991, step 5: w^N = M V̇ + W M V − w^W]:
     (1)  w_joint = w_inertia − w_gravity, springs, given − w_contacts, loops + Σ_children w_joint
 
 A wrench here is the one on the child, at the joint's point on the child, in world axes; the parent
-gets the opposite. It holds all that the joint transmits: its constraint forces, and along its
-freedoms the forces of its motor, spring, damper or prescribed motion.
+gets the opposite. It holds all that the joint transmits: its constraint forces, and along what it
+lets free the forces of its motor, spring, damper or prescribed motion.
 
 Where each force acts that a row stands for, is known of all rows but those written by hand. That of
 a contact acts at its point. That of a prescribed motion or a speed input is the drive of its joint,
@@ -22,7 +22,7 @@ the row are A_j:
 
 It acts on the bodies whose joints have speeds in the row and on bodies that carry these, so that
 W_j = 0 unless one of them is beyond j. From there down to the world W_j is open, and with it (1),
-but for a joint with six freedoms, where (2) determines it.
+but for a joint with six degrees of freedom, where (2) determines it.
 
 A joint that closes a loop has multipliers instead: under a small turn θ and shift s of the child,
 its rows g change by ∂g/∂θ θ + ∂g/∂s s, so that its moment is (∂g/∂θ)ᵀλ and its force (∂g/∂s)ᵀλ, in
@@ -37,9 +37,10 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.formulations.base import Equations
+from noslip.formulations.tree import inertia_wrenches
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import Pair, accelerations, frame_pose, inertia_wrenches, joint_axis
+from noslip.kinematics.tree import Pair, accelerations, frame_pose, joint_axis
 from noslip.model.contacts import KnifeEdge
 from noslip.model.joints import Joint
 from noslip.spatial import EYE3, cross, skew, vector

@@ -1,4 +1,4 @@
-"""What several formulations compute on the tree: inertia, inverse dynamics, energy, rates."""
+"""Dynamics on the tree, shared by formulations: inertia, Newton–Euler wrenches, energy, rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noslip.kinematics.tree import (
     Tree,
     accelerations,
     generalized_forces,
-    inertia_wrenches,
+    point_acceleration,
     twists,
 )
 from noslip.spatial import EYE3, cross
@@ -26,12 +26,32 @@ def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
     return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
 
 
+def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
+    """Wrench that each body's motion needs, about its mass center in D axes (Newton and Euler).
+
+    f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω
+    """
+    result: list[Pair] = []
+    carriers = {node.parent for node in tree.nodes}
+    for k, (node, (w, _), (alpha, acc)) in enumerate(zip(tree.nodes, motion, rates, strict=True)):
+        c, inertia = node.center_D, node.inertia_D
+        f = node.mass * (acc + point_acceleration(w, alpha, c, k in carriers))
+        result.append((ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f))
+    return result
+
+
+def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
+    """The same about the bodies' origins: the moment is n + c × f."""
+    wrenches = center_wrenches(tree, motion, rates)
+    return [(n + cross(b.center_D, f), f) for b, (n, f) in zip(tree.nodes, wrenches, strict=True)]
+
+
 def lumped(tree: Tree) -> Tree:
     """The same tree with fewer bodies that have mass, for the same motion and forces.
 
     A wheel that spins about its own axis a has the inertia I = I_t (1 − a aᵀ) + I_a a aᵀ. Its mass
     and the part across the axis move with its carrier as if they were welded on; the wheel keeps
-    I_a a aᵀ alone. A body on a joint without freedom gives all it has to its parent.
+    I_a a aᵀ alone. A body on a rigid joint gives all it has to its parent.
     """
     nodes = list(tree.nodes)
     for k in reversed(range(len(nodes))):

@@ -1,4 +1,4 @@
-"""The vakonomic equations: another mechanics, in which the constraints are part of the Lagrangian.
+"""The vakonomic equations: a different theory, in which the constraints are part of the Lagrangian.
 
 What it gives: the stationary motions of ∫ (L + μ·r) dt under r = A v + a = 0, with costates μ that
 have a rate of their own. When to choose it: to compare with the motion of real bodies, which

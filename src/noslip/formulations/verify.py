@@ -3,7 +3,7 @@
 At random admissible states the formulations that follow d'Alembert's principle are compared with
 each other, and what they share, the kinematics, is checked by what none of them computes: rows
 differentiated another way, contact points found another way, and the energy rate. Vakonomic
-mechanics is another mechanics; it is shown beside the others and never mixed with them.
+mechanics is a different theory; it is shown beside the others and never mixed with them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from noslip.errors import FormulationError
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.boltzmann_hamel import BoltzmannHamel
-from noslip.formulations.certificate import Certificate, Finding
+from noslip.formulations.certificate import Certificate, CheckResult
 from noslip.formulations.complement import NaturalComplement
 from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row_scales
 from noslip.formulations.desantis import DeSantis, projected_basis
@@ -89,7 +89,7 @@ def verify(
     for formulation in formulations:
         if not formulation.is_dalembert:
             raise FormulationError(
-                f"the {formulation.name} are another mechanics and cannot agree with d'Alembert's",
+                f"the {formulation.name} are a different theory and cannot agree with d'Alembert's",
                 f"verify of model '{model.name}'",
                 "leave them out; the certificate shows by how much they differ",
             )
@@ -164,7 +164,7 @@ def _difference(a: Array, b: Array, scale: float = 0.0) -> float:
 
 def _agreement(
     kin: Kinematics, filled: dict[str, Equations], points: list[_State]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Every pair of formulations on everything they compute by their own route."""
     shared = {r for red in kin.redundant for r in (red.row, *_rows_named(kin, red.follows_from))}
     determinate = [k for k in range(len(kin.rows)) if k not in shared]
@@ -193,7 +193,7 @@ def _agreement(
                 d = _difference(numbers[one][j][k], numbers[other][j][k], scale)
                 if not d <= worst:
                     worst, pair = d, f"{one} / {other}"
-        yield Finding(check=label, disagreement=worst, where=pair)
+        yield CheckResult(check=label, disagreement=worst, where=pair)
 
 
 def _scales(kin: Kinematics, eq: Equations, point: _State) -> dict[str, float]:
@@ -225,17 +225,17 @@ def _rows_named(kin: Kinematics, names: tuple[str, ...]) -> list[int]:
     return [k for k, row in enumerate(kin.rows) if row.name in names]
 
 
-def _degrees_of_freedom(kin: Kinematics, points: list[_State]) -> Finding:
+def _degrees_of_freedom(kin: Kinematics, points: list[_State]) -> CheckResult:
     """Number of independent speeds against the degrees of freedom counted by moving bodies."""
     counted = count_degrees_of_freedom(kin, [(float(p.values[0][0]), p.values[1]) for p in points])
     found = kin.num_independent_speeds
     where = "" if counted == found else f"{found} in the equations, {counted} by moving"
-    return Finding(
+    return CheckResult(
         check="degrees of freedom", disagreement=float(abs(counted - found)), where=where
     )
 
 
-def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[Finding]:
+def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[CheckResult]:
     """The shared kinematics against rows, contact points and rates computed another way."""
     s = kin.symbols
     basis = [ca.mtimes(kin.A, kin.S), ca.mtimes(kin.A, kin.s) + kin.a]
@@ -312,7 +312,7 @@ def _material_gaps(kin: Kinematics) -> list[ca.SX]:
     return gaps
 
 
-def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Finding]:
+def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[CheckResult]:
     """What the solved motion must obey, whoever solved it."""
     s = kin.symbols
     v, vdot = kin.v, eq.speed_rates
@@ -360,7 +360,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Find
     wanted = wanted[: kin.num_independent_speeds, :]
     needed = ca.mtimes(eq.reduced_mass, wanted) + eq.reduced_bias
     back = _numeric_back(kin, eq, needed, wanted, points)
-    yield Finding(check="direct ∘ inverse dynamics", disagreement=back, where="")
+    yield CheckResult(check="direct ∘ inverse dynamics", disagreement=back, where="")
 
 
 def _numeric_back(
@@ -398,7 +398,7 @@ def _zero(
     expressions: list[ca.SX],
     points: list[_State],
     of_rows: bool = False,
-) -> Finding:
+) -> CheckResult:
     """Expressions that vanish; those of constraint rows beside the terms that a row is made of."""
     worst = 0.0
     for p in points:
@@ -407,7 +407,7 @@ def _zero(
             size = float(np.max(np.abs(x) / np.maximum(own, 1.0)[:, None], initial=0.0))
             scale = 1.0 + float(np.max(np.abs(p.values[2]), initial=0.0))
             worst = size / scale if not size / scale <= worst else worst
-    return Finding(check=check, disagreement=worst, where="")
+    return CheckResult(check=check, disagreement=worst, where="")
 
 
 def _equal(
@@ -417,10 +417,10 @@ def _equal(
     right: ca.SX,
     points: list[_State],
     scale: ca.SX,
-) -> Finding:
+) -> CheckResult:
     worst = 0.0
     for p in points:
         a, b, c = _numbers(kin, [ca.SX(left), ca.SX(right), scale], p)
         d = _difference(a, b, float(np.max(np.abs(c), initial=0.0)))
         worst = d if not d <= worst else worst
-    return Finding(check=check, disagreement=worst, where="")
+    return CheckResult(check=check, disagreement=worst, where="")

@@ -1,9 +1,12 @@
-"""Recursions over the tree of joints: poses, twists, accelerations, and wrenches to the joints.
+"""Recursions over the tree of joints: poses, twists, accelerations, and forces along the joints.
 
 Each body has computing axes D at its origin. They are the body axes, except for a wheel that is
 symmetric about its own revolute axis: there D does not spin with it (it is fixed to the joint frame
 on the parent), so that the spin angle drops out of everything but pictures. All derivatives below
 are absolute ones resolved in D, which is why D need not be fixed to the body.
+
+A node carries the mass, mass center and inertia of its body along, because D depends on their
+symmetry and they are resolved in D; no pose, twist or row depends on them.
 
 Letters
 -------
@@ -150,7 +153,7 @@ def turning(tree: Tree, motion: list[Pair], k: int) -> ca.SX:
     return ca.mtimes(node.R_PD.T, motion[node.parent][0]) if node.parent >= 0 else _ZERO3
 
 
-def _point_acceleration(w: ca.SX, alpha: ca.SX, p: ca.SX, is_carrier: bool) -> ca.SX:
+def point_acceleration(w: ca.SX, alpha: ca.SX, p: ca.SX, is_carrier: bool) -> ca.SX:
     """α × p + ω × (ω × p): acceleration of a point of a body against its origin.
 
     Of a body that carries others several points are needed: (α̃ + ω̃ ω̃) p has its matrix in common.
@@ -199,32 +202,12 @@ def accelerations(
             alpha_P, a_P = result[node.parent]
             w_P_D = ca.mtimes(node.R_PD.T, w_P)
             alpha = alpha + ca.mtimes(node.R_PD.T, alpha_P) + cross(w_P_D, w_r)
-            carried = a_P + _point_acceleration(w_P, alpha_P, node.p_PB, True)
+            carried = a_P + point_acceleration(w_P, alpha_P, node.p_PB, True)
             acc = acc + ca.mtimes(node.R_PD.T, carried) + 2 * cross(w_P_D, v_r)
         else:
             acc = acc + ca.mtimes(node.R_PD.T, world)
         result.append((alpha, acc))
     return result
-
-
-def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
-    """Wrench that each body's motion needs, about its mass center in D axes (Newton and Euler).
-
-    f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω
-    """
-    result: list[Pair] = []
-    carriers = {node.parent for node in tree.nodes}
-    for k, (node, (w, _), (alpha, acc)) in enumerate(zip(tree.nodes, motion, rates, strict=True)):
-        c, inertia = node.center_D, node.inertia_D
-        f = node.mass * (acc + _point_acceleration(w, alpha, c, k in carriers))
-        result.append((ca.mtimes(inertia, alpha) + cross(w, ca.mtimes(inertia, w)), f))
-    return result
-
-
-def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
-    """The same about the bodies' origins: the moment is n + c × f."""
-    wrenches = center_wrenches(tree, motion, rates)
-    return [(n + cross(b.center_D, f), f) for b, (n, f) in zip(tree.nodes, wrenches, strict=True)]
 
 
 def generalized_forces(tree: Tree, wrenches: list[Pair], num_speeds: int) -> ca.SX:

@@ -42,7 +42,7 @@ class Reading:
 
 def model_from_table(table: Table) -> Reading:
     """The model that a table describes, and all faults of its keys and types."""
-    reader = _Reader()
+    reader = _TableReader()
     table = dict(table)
     reader.check_format(table.pop("format", None))
     renamed = reader.rename(table, [key.name for key in keys_of(Model)])
@@ -60,7 +60,7 @@ def nearest_word(word: str, words: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, words, n=1)), None)
 
 
-class _Reader:
+class _TableReader:
     """Reads parts from tables and notes what is wrong with them."""
 
     def __init__(self) -> None:
@@ -175,7 +175,8 @@ class _Reader:
                 listed = (self.part(key.parts, v, (*path, k)) for k, v in enumerate(value))
                 # the others keep their numbers
                 return tuple(
-                    _Reader().fields(key.parts[0], {}, path, {}) if p is None else p for p in listed
+                    _TableReader().fields(key.parts[0], {}, path, {}) if p is None else p
+                    for p in listed
                 )
             case Kind.SCALARS | Kind.TEXTS if isinstance(value, list):
                 return self.array(key, value, path)

@@ -17,7 +17,7 @@ import numpy as np
 from noslip.engines.system import Array
 from noslip.sensitivities.gradient_code import GradientCode
 from noslip.sensitivities.objective import Measurements
-from noslip.sensitivities.segments import Jump, Piece, Settings
+from noslip.sensitivities.segments import Jump, Piece, SegmentSettings
 from noslip.sensitivities.values import segment_at
 from noslip.simulation.plan import InputTable
 from noslip.simulation.recorded_run import Derivatives, RecordedRun
@@ -38,7 +38,7 @@ class Adjoint:
         self,
         pieces: Sequence[Piece],
         recorded: Sequence[RecordedRun],
-        settings: Settings,
+        settings: SegmentSettings,
         measurements: Measurements | None,
     ) -> None:
         self._pieces, self._recorded = pieces, recorded

@@ -10,7 +10,7 @@ from noslip.engines.system import Array
 from noslip.sensitivities.forward_code import TangentCode
 from noslip.sensitivities.request import SensitivityRequest
 from noslip.sensitivities.result import Sensitivities
-from noslip.sensitivities.segments import Piece, Settings
+from noslip.sensitivities.segments import Piece, SegmentSettings
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.starts.completion import Start
 
@@ -18,7 +18,7 @@ from noslip.simulation.starts.completion import Start
 def collect(
     request: SensitivityRequest,
     pieces: Sequence[Piece],
-    settings: Settings,
+    settings: SegmentSettings,
     started: Start,
     outputs: Mapping[str, str],
 ) -> Sensitivities:
@@ -58,7 +58,7 @@ def collect(
     )
 
 
-def _read(piece: Piece, settings: Settings) -> tuple[Segment, Array, Array]:
+def _read(piece: Piece, settings: SegmentSettings) -> tuple[Segment, Array, Array]:
     """The samples of a piece: as a trajectory takes them, derivatives of q, and outputs."""
     code, n, numbers = piece.code, piece.num_good, settings.numbers
     assert isinstance(code, TangentCode)

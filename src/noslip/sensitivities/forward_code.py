@@ -13,7 +13,7 @@ from noslip.engines.system import System
 from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
 from noslip.sensitivities.jumps import carried_over, looked_again
 from noslip.sensitivities.tangents import Seeds, forward
-from noslip.sensitivities.values import Numbers, input_plan, structure
+from noslip.sensitivities.values import LoopValues, input_plan, structure
 from noslip.sensitivities.variables import Variable
 from noslip.simulation.inputs import InputPlan
 
@@ -80,7 +80,7 @@ class TangentCode:
         values = ca.vertcat(self._speeds, *self._outputs)
         return self._compile("outputs", ca.vertcat(values, ca.vec(self._forward(values))))
 
-    def plan(self, numbers: Numbers) -> InputPlan:
+    def plan(self, numbers: LoopValues) -> InputPlan:
         """The inputs as a trajectory knows them."""
         return input_plan(self.loop, numbers, self.inputs)
 

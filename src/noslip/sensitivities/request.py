@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noslip.engines.system import Array
-from noslip.sensitivities.segments import Settings
-from noslip.sensitivities.values import Numbers, check_given
+from noslip.sensitivities.segments import SegmentSettings
+from noslip.sensitivities.values import LoopValues, check_given
 from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.plan import InputTable
 from noslip.simulation.request import RunRequest, read_run
@@ -30,16 +30,16 @@ class SensitivityRequest:
 
     def settings(
         self,
-        numbers: Numbers,
+        numbers: LoopValues,
         times: Array,
         *,
         rtol: float,
         absolute: Array,
         base: Array,
         tables: tuple[InputTable, ...],
-    ) -> Settings:
+    ) -> SegmentSettings:
         """What a run in pieces needs."""
-        return Settings(
+        return SegmentSettings(
             run=dataclasses.replace(self.run, times=times, rtol=rtol),
             absolute=absolute,
             base=base,

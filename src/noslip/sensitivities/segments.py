@@ -16,7 +16,7 @@ import numpy as np
 from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.sensitivities.closed_loop import ClosedLoop
-from noslip.sensitivities.values import Numbers, driven
+from noslip.sensitivities.values import LoopValues, driven
 from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest
@@ -49,7 +49,7 @@ class Code(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Settings:
+class SegmentSettings:
     """What a run is asked for.
 
     Parameters
@@ -64,7 +64,7 @@ class Settings:
     absolute: Array
     base: Array
     tables: tuple[InputTable, ...]
-    numbers: Numbers
+    numbers: LoopValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,7 +99,11 @@ Run = Callable[[IntegrationPlan, Code], NativeResult]
 
 
 def run_segments(
-    code_of: Callable[[System], Code], system: System, state: Array, settings: Settings, run: Run
+    code_of: Callable[[System], Code],
+    system: System,
+    state: Array,
+    settings: SegmentSettings,
+    run: Run,
 ) -> list[Piece]:
     """Pieces of a run, the last of which says how it ended.
 
@@ -124,7 +128,7 @@ class _Pieces:
         code_of: Callable[[System], Code],
         system: System,
         state: Array,
-        settings: Settings,
+        settings: SegmentSettings,
         run: Run,
     ) -> None:
         request = settings.run
@@ -181,7 +185,7 @@ class _Pieces:
 
 
 def _plan(
-    code: Code, settings: Settings, t: float, stop: float, state: Array, place: Place
+    code: Code, settings: SegmentSettings, t: float, stop: float, state: Array, place: Place
 ) -> IntegrationPlan:
     """What the native loop needs for one piece; a sample at a look is taken after it."""
     numbers, request = settings.numbers, settings.run
@@ -209,7 +213,7 @@ def _plan(
     )
 
 
-def _jumped(jump: Jump, settings: Settings) -> Array:
+def _jumped(jump: Jump, settings: SegmentSettings) -> Array:
     """The state after a change at once."""
     code = jump.code
     function = code.update if jump.there is None else code.carry(jump.there)

@@ -11,7 +11,7 @@ import numpy as np
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
 from noslip.sensitivities.closed_loop import ClosedLoop
-from noslip.sensitivities.values import Numbers, Same, driven, input_plan
+from noslip.sensitivities.values import LoopValues, Same, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.begin import begin as begin_run
 from noslip.simulation.begin import complete, state_at
@@ -22,7 +22,7 @@ from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 def begin(
     loop: ClosedLoop,
     inputs: NativeFunction,
-    numbers: Numbers,
+    numbers: LoopValues,
     variables: Sequence[Variable],
     start: Mapping[str, float] | Start | None,
     time: float,
@@ -61,7 +61,7 @@ def begin(
 
 def _changes(
     loop: ClosedLoop,
-    numbers: Numbers,
+    numbers: LoopValues,
     variables: Sequence[Variable],
     started: Start,
     time: float,
@@ -88,7 +88,7 @@ def _changes(
 
 def _speed_inputs(
     loop: ClosedLoop,
-    numbers: Numbers,
+    numbers: LoopValues,
     started: Start,
     time: float,
     base: Array,

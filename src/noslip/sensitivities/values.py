@@ -24,7 +24,7 @@ from noslip.simulation.plan import InputTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Numbers:
+class LoopValues:
     """The numbers of a closed loop.
 
     Parameters
@@ -44,7 +44,7 @@ class Numbers:
         """Base inputs at a time; at a jump those that hold from it on."""
         return driven(self.base, self.tables, t)
 
-    def with_knots(self, times: Array) -> Numbers:
+    def with_knots(self, times: Array) -> LoopValues:
         """The same with steps that end on more times."""
         return dataclasses.replace(self, knots=np.union1d(self.knots, times))
 
@@ -65,7 +65,7 @@ def segment_at(starts: Array, t: float) -> int:
 
 def numbers_of(
     loop: ClosedLoop, inputs: Inputs, definitions: Definitions, parameters: Array
-) -> Numbers:
+) -> LoopValues:
     """The numbers that go with a closed loop."""
     system, generator = loop.system, loop.generator
     named = [float(definitions[name]) for name in loop.numbers]
@@ -81,7 +81,7 @@ def numbers_of(
             elif not isinstance(spec, str | ca.Function):
                 base[k] = input_number(spec, name, system)
     knots = [table.starts for table in tables] + ([generator.knots] if generator else [])
-    return Numbers(
+    return LoopValues(
         base=base,
         tables=tuple(tables),
         p=np.concatenate([parameters, named, law]),
@@ -102,7 +102,7 @@ def place_of(system: System, name: str) -> tuple[int, int]:
     return k, num_w if k >= num_u else 0
 
 
-def input_plan(loop: ClosedLoop, numbers: Numbers, function: NativeFunction) -> InputPlan:
+def input_plan(loop: ClosedLoop, numbers: LoopValues, function: NativeFunction) -> InputPlan:
     """The inputs as :func:`noslip.simulate` knows them; `function` gives them from (t, [x; z])."""
     return InputPlan(
         base=numbers.base,

@@ -198,7 +198,7 @@ def _input(system: System, name: str, inputs: Inputs) -> Variable:
 
 
 def _check_rows(system: System, variables: Sequence[Variable], parameters: Array) -> None:
-    """A parameter that makes redundant rows independent has no derivative: a freedom is lost."""
+    """Refuse a parameter that makes redundant rows independent: it takes a degree of freedom."""
     kin = system.kinematics
     if not kin.redundant:
         return

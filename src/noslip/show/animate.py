@@ -86,8 +86,7 @@ def animate(
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
-    from noslip.show.scene.movie import write_gif, write_mp4
-    from noslip.show.scene.still import Film
+    from noslip.show.scene.film import Film, write_gif, write_mp4
 
     shown_rate = film_rate(trajectory, rate, speed, kind)
     look, motion = _motion(system, trajectory, shown_rate / speed, forces)
@@ -123,10 +122,16 @@ def check_file(target: Path) -> str:
         )
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'",
+            str(target),
+            "make it, or correct the path",
         )
+    if kind == ".html":
+        from noslip.show.scene.stage import check_viser
+
+        check_viser("an animation as a page", str(target), "animation")
     if kind == ".mp4":
-        from noslip.show.scene.movie import find_ffmpeg
+        from noslip.show.scene.film import find_ffmpeg
 
         find_ffmpeg(target)
     return kind
@@ -150,7 +155,7 @@ def animation_html(
     ----------
     dark : a dark page.
     """
-    from noslip.show.scene.recording import recording_html
+    from noslip.show.scene.stage import recording_html
 
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")
@@ -195,7 +200,7 @@ def picture(
     width, height : pixels.
     caption : in the corner, before the time; None for neither.
     """
-    from noslip.show.scene.still import Film
+    from noslip.show.scene.film import Film
 
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
@@ -245,7 +250,7 @@ def _trajectory(run: Trajectory) -> Trajectory:
 
 def _system(run: Trajectory) -> System:
     from noslip.engines.system import System
-    from noslip.formulations.base import derive
+    from noslip.formulations.derive import derive
 
     return System(equations=derive(run.model))
 

@@ -1,4 +1,4 @@
-"""What `noslip check` says of a model: bodies, coordinates, rows, freedoms, inputs, warnings."""
+"""What `noslip check` says of a model: bodies, coordinates, rows, degrees of freedom, inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.errors import Fault
-from noslip.formulations.base import derive
+from noslip.formulations.derive import derive
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model
@@ -165,7 +165,8 @@ def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]
                 "joint lets it come nearer",
                 f"contacts.{name}",
                 f"place it {far} {'lower' if off > 0 else 'higher'}, with the frames of "
-                "the joints that carry it, or mend its radius, its place on the body or its plane",
+                "the joints that carry it, or correct its radius, its place on the body or its "
+                "plane",
             )
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import casadi as ca
 import numpy as np
 
+from noslip.engines.system import System
+from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE
-from noslip.show.plots.units import axis_label
+from noslip.formulations.derive import derive
+from noslip.model import expressions
+from noslip.model.expressions import NUMBERS, ExpressionError
+from noslip.model.model import Model
 from noslip.show.report.elements import (
     Html,
     code,
@@ -18,16 +24,24 @@ from noslip.show.report.elements import (
     folded,
     heading,
     joined,
+    number,
     paragraph,
+    quantity,
     remark,
     table,
     text,
+    unit,
 )
-from noslip.show.report.values import number, quantity, unit
+from noslip.show.scene.frames import Frames
+from noslip.show.scene.geometry import quaternions_of
+from noslip.show.scene.scene import scene
+from noslip.show.units import axis_label
+from noslip.simulation.starts.completion import complete_start, start_names
 from noslip.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
     from noslip.analysis.audit import Audit
     from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
@@ -35,6 +49,82 @@ if TYPE_CHECKING:
     from noslip.model.model import Model
     from noslip.show.check import CheckReport
     from noslip.simulation.trajectory import Trajectory
+
+
+WIDTH, HEIGHT = 360, 240
+
+
+def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image | None:
+    """A picture of a model, as its scenario starts; None for a model that has no start.
+
+    Parameters
+    ----------
+    model : checked model.
+    width, height : pixels.
+    """
+    from noslip.show.scene.film import still
+
+    try:
+        frame = _frame(System(equations=derive(model)))
+    except NoslipError:
+        return None
+    options = {"width": width, "height": height, "traces": False, "caption": None}
+    return still(scene(model), frame, 0, **options)
+
+
+def _frame(system: System) -> Frames:
+    """All bodies at the start, as a film of one picture."""
+    kin = system.kinematics
+    params = system.parameters()
+    names = set(start_names(system))
+    given = {name: value for name, value in scenario_start(system.model) if name in names}
+    q = complete_start(system, given).q
+    columns = [
+        # a matrix by columns of its transpose is itself by rows
+        ca.vertcat(ca.vec(n.R_WB.T), n.p_WB, n.p_WB + ca.mtimes(n.R_WD, n.center_D))
+        for n in kin.tree.nodes
+    ]
+    s = kin.symbols
+    pose = ca.Function("pose", [s.q, s.params], [ca.densify(ca.horzcat(*columns))])
+    names_of = [n.body.name for n in kin.tree.nodes]
+    found = dict(zip(names_of, np.array(pose(q, params)).T, strict=True))
+    bodies = tuple(body.name for body in system.model.bodies)
+    table = np.array([found[name] for name in bodies])[None]
+    look = scene(system.model)
+    return Frames(
+        times=np.zeros(1),
+        bodies=bodies,
+        positions=table[..., 9:12],
+        quaternions=quaternions_of(table[..., :9].reshape(1, -1, 3, 3)),
+        centers=table[..., 12:],
+        velocities=np.zeros((1, len(bodies), 3)),
+        traces={},
+        rolled={roller.name: np.zeros(1) for roller in look.rollers},
+    )
+
+
+def scenario_start(model: Model) -> Iterator[tuple[str, float]]:
+    """Coordinates and angles that a scenario gives, by its start or its motion at t = 0."""
+    scenario = model.scenario
+    if scenario is None:
+        return
+    values = {"t": 0.0, **model.parameter_values()}
+    values |= {p.name: p.value for p in scenario.parameters}
+    for name, formula in scenario.definitions.items():
+        values[name] = _number(formula, values)
+    for name, scalar in {**scenario.motion, **scenario.start}.items():
+        value = float(scalar) if not isinstance(scalar, str) else _number(scalar, values)
+        if np.isfinite(value):
+            yield name, value
+
+
+def _number(text: str, values: dict[str, float]) -> float:
+    """An expression in numbers; NaN where it has none at the start."""
+    try:
+        return float(expressions.evaluate(expressions.parse(text), values, NUMBERS))
+    except (ExpressionError, ArithmeticError, KeyError, ValueError):
+        return float("nan")
+
 
 #: Only within what noslip shows, in the colors of the page around it.
 STYLE = """
@@ -67,8 +157,6 @@ STYLE = """
 
 def model_html(model: Model) -> str:
     """A model: a still of it, its parts, its parameters and its scenario."""
-    from noslip.show.portrait import portrait
-
     drawn = portrait(model)
     picture = _image(drawn, model.name) if drawn is not None else Html("")
     counts = [
@@ -152,7 +240,7 @@ def certificate_html(certificate: Certificate) -> str:
     compared = paragraph(text(", ".join(certificate.formulations)))
     other = paragraph(text("Vakonomic mechanics coincides: the constraints are integrable."))
     if not certificate.vakonomic <= TOLERANCE:
-        said = text("Vakonomic mechanics is another mechanics: its accelerations differ by ")
+        said = text("Vakonomic mechanics is a different theory: its accelerations differ by ")
         other = paragraph(said, number(certificate.vakonomic, 2))
     return _shown(f"{certificate.model}: certificate", "", verdict, compared, checks, other)
 
@@ -163,7 +251,7 @@ def audit_html(audit: Audit) -> str:
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
     if audit.loaded:
-        from noslip.show.plots.forces import friction_figure
+        from noslip.show.plots.histories import friction_figure
 
         parts.insert(0, _figure(friction_figure(audit), "friction", f"{audit.model}: friction"))
     return _shown(f"{audit.model}: no-slip audit", "", *parts)

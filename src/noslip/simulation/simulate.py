@@ -226,5 +226,5 @@ def _raise_callback_failure(segments: list[Segment], system: System) -> None:
             raise SimulationError(
                 f"a Python input raised {type(error).__name__}: {error}",
                 f"inputs of model '{system.model.name}'",
-                "mend the callable; it is called as f(t, q, v) and returns a number",
+                "correct the callable; it is called as f(t, q, v) and returns a number",
             ) from error

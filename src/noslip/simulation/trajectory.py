@@ -364,6 +364,6 @@ def check_file(path: str | Path, kind: str, other: str) -> Path:
     # a folder that does not exist is more often a typo than a wish
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
         )
     return target

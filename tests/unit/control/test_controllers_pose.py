@@ -196,7 +196,9 @@ def test_the_carried_reference_stays_on_the_path(agv):
 
 def test_pose_tracking_is_refused_where_it_cannot_work():
     tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
-    with pytest.raises(ns.SimulationError, match="needs two freedoms driven by forces") as caught:
+    with pytest.raises(
+        ns.SimulationError, match="needs two degrees of freedom driven by forces"
+    ) as caught:
         track(
             tractor,
             Line(start=(0.0, 0.0), end=(9.0, 0.0)),

@@ -242,7 +242,7 @@ def test_what_cannot_be_controlled_is_refused(refuses):
         with refuses(ns.SimulationError, "0 force inputs for 1 degrees", "'oscillator'", "motors"):
             law = tracking("oscillator", controller)
             ns.simulate(system("oscillator"), duration=1.0, inputs=law)
-    with refuses(ns.SimulationError, "needs two freedoms", "'cart'", "none"):
+    with refuses(ns.SimulationError, "needs two degrees of freedom", "'cart'", "none"):
         ns.simulate(system("cart"), duration=1.0, inputs=tracking("cart", ns.PoseTracking()))
     with refuses(ns.SimulationError, "no planar joint", "'cart'", "ExpressionMotion"):
         steered = ns.SteeredTracking(steering="cart.position", wheelbase=1.0)

@@ -132,7 +132,7 @@ def test_laws_of_another_path(refuses):
     schedule = SpeedSchedule(times=(0.0, 6.0), speeds=(1.0, 1.0))
     with refuses(
         SimulationError,
-        "these speeds bring one 6 m far, and the path is 6.28318531 m long",
+        "these speeds cover 6 m, and the path is 6.28318531 m long",
         "SpeedSchedule on Circle",
         "fastest(path, limits)",
     ):

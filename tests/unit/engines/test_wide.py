@@ -13,7 +13,7 @@ from wide_functions import EMPTY, SPECIAL, function_of
 import noslip as ns
 from noslip.engines import llvm
 from noslip.engines.interpreter import interpret_rows
-from noslip.engines.ir_writer import Writer
+from noslip.engines.ir_writer import IRWriter
 from noslip.engines.llvm import print_llvm
 from noslip.engines.native import WideFunction, compile_native, compile_wide, native_lanes, pack
 from noslip.engines.program import CASADI_KINDS, Operation, Program, trace_program
@@ -152,7 +152,7 @@ def test_repeated_names_are_refused_in_wide_code() -> None:
 
 
 def test_a_function_is_written_as_arithmetic() -> None:
-    writer = Writer(4)
+    writer = IRWriter(4)
     x = writer.argument("x")
     text = writer.function("f", [x], [2.0 * x / (1.0 - x)], is_inline=True)
     assert text.splitlines() == [

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -199,7 +200,7 @@ class TestIndependentSpeeds:
         ):
             trace(model)
 
-    def test_a_massless_freedom_is_refused_by_name(self, refuses):
+    def test_a_massless_degree_of_freedom_is_refused_by_name(self, refuses):
         b = ns.ModelBuilder(name="ghost", gravity=(0.0, 0.0, -9.81))
         b.body("slide", mass=0.0, inertia=(0.0, 0.0, 0.0))
         b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
@@ -207,7 +208,7 @@ class TestIndependentSpeeds:
         b.joint("slide", ns.Prismatic(axis=Y), parent="block", child="slide")
         with refuses(
             ns.FormulationError,
-            "the freedom +1 slide.speed has no inertia: nothing resists its acceleration",
+            "the degree of freedom +1 slide.speed has no inertia: nothing resists its acceleration",
             "model 'ghost'",
             "give mass or inertia to a body that moves with it",
         ):
@@ -218,3 +219,16 @@ class TestIndependentSpeeds:
             "Kinematics of 'four-bar': 3 coordinates, 3 tree speeds, 2 independent rows (2 "
             "holonomic), 3 redundant, 1 degree of freedom\nnext: noslip.derive(model)"
         )
+
+    @pytest.mark.parametrize("name", ["rolling-disk", "agv", "lhd", "whipple-bicycle"])
+    def test_no_expression_of_the_kinematics_depends_on_a_mass(self, name):
+        """The tree carries masses for the formulations; motions that are possible know none."""
+        model = ns.load(name)
+        kin = trace(model)
+        carried = ca.vertcat(*[node.mass for node in kin.tree.nodes])
+        masses = ca.vertcat(*ca.symvar(carried))
+        assert masses.shape[0]
+        poses = [ca.vec(x) for node in kin.tree.nodes for x in (node.R_WB, node.p_WB, node.H)]
+        rows = [kin.velocities, ca.vec(kin.A), *(m.value for m in kin.health)]
+        basis = [ca.vec(kin.N), ca.vec(kin.E), ca.vec(kin.S), kin.s, kin.v, kin.vdot0]
+        assert not ca.depends_on(ca.vertcat(*poses, *rows, *basis), masses)

@@ -200,7 +200,7 @@ def test_of_very_many_faults_the_first_are_shown_and_all_are_held():
         check_model(model)
     assert len(caught.value.faults) == 30
     assert "20. parameter 'p19'" in str(caught.value) and "21." not in str(caught.value)
-    assert str(caught.value).endswith("and 10 more, shown when these are mended")
+    assert str(caught.value).endswith("and 10 more, shown when these are corrected")
 
 
 @pytest.mark.parametrize("name", ["Шлитен 🛷", "two wheeler (v1.2)", "n" * 100])

@@ -17,10 +17,10 @@ import noslip as ns
 from noslip.cli import main
 from noslip.show.animate import animation_html, film_rate
 from noslip.show.scene.camera import Camera
+from noslip.show.scene.film import still
 from noslip.show.scene.frames import frames
-from noslip.show.scene.render import View, nearest_pixels, thrown, vertex_normals
+from noslip.show.scene.render import CameraView, nearest_pixels, thrown, vertex_normals
 from noslip.show.scene.scene import scene
-from noslip.show.scene.still import still
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_a_still_has_the_colors_of_the_bodies_where_they_are(carriage):
 
 def test_the_nearest_triangle_of_each_pixel_is_that_of_a_ray(rng):
     """Rays through the middles of the pixels, cut with every triangle (Möller and Trumbore)."""
-    view = View(
+    view = CameraView(
         camera=Camera(
             position=np.zeros(3), look_at=np.array([0.0, 5.0, 0.0]), up=np.array([0.0, 0.0, 1.0])
         ),
@@ -284,48 +284,6 @@ def test_speeds_and_rates_that_make_no_film_are_refused(carriage, tmp_path, refu
             ns.animate(carriage[1], tmp_path / "x.html", **option)
     with pytest.raises(TypeError, match="a run is a Trajectory"):
         ns.animate("carriage", tmp_path / "x.html")
-
-
-def test_a_run_is_read_back_as_it_was_written(system_of, tmp_path):
-    system = system_of("agv")
-    run = ns.run_scenario(system, duration=3.0)
-    run.to_csv(tmp_path / "before.csv")
-    ns.write_run(run, tmp_path / "run", plots=False)
-    back = ns.read_run(tmp_path / "run")
-    assert back.model == run.model and back.parameters == run.parameters
-    assert list(back.columns) == list(run.columns)
-    for name, (unit, values) in run.columns.items():
-        assert back.columns[name][0] == unit
-        assert np.array_equal(back[name], values), name
-    assert np.allclose(back.position_residuals, run.position_residuals, atol=1e-15)
-    assert (back.ending, back.message, back.steps) == (run.ending, run.message, run.steps)
-    back.to_csv(tmp_path / "after.csv")
-    assert (tmp_path / "after.csv").read_bytes() == (tmp_path / "before.csv").read_bytes()
-
-
-def test_runs_of_every_kind_are_written(system_of, tmp_path):
-    """What `simulate` and `track` return leaves the same folder as a scenario."""
-    system = system_of("carriage")
-    run = ns.simulate(system, duration=0.5, start={"carriage.vx": 1.0})
-    back = ns.read_run(ns.write_run(run, tmp_path / "simulated", plots=False))
-    assert np.array_equal(back["carriage.x"], run["carriage.x"]) and back["carriage.x"][-1] > 0.4
-    line = ns.Line(start=(0.0, 0.0), end=(2.0, 0.0))
-    tracked = ns.track(system, line, timing=ns.Quintic(3.0))
-    folder = ns.write_run(tracked, tmp_path / "tracked", plots=False)
-    assert "tracking error" in (folder / "summary.txt").read_text("utf-8")
-    with pytest.raises(TypeError, match="write_run takes a run, got int"):
-        ns.write_run(3, tmp_path / "nothing")
-    assert not (tmp_path / "nothing").exists()
-
-
-def test_folders_that_are_no_runs_are_refused(tmp_path, refuses, system_of):
-    with refuses(ns.SimulationError, "has no model.toml", str(tmp_path), "noslip run"):
-        ns.read_run(tmp_path)
-    result = ns.run_scenario(system_of("knife-edge"), duration=0.5)
-    folder = ns.write_run(result, tmp_path / "run", plots=False)
-    (folder / "trajectory.nc").write_bytes(b"no netcdf")
-    with refuses(ns.SimulationError, "damaged", "run", "simulate again"):
-        ns.read_run(folder)
 
 
 # the command

@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 import noslip as ns
 from noslip.show.plots.catalog import FIGURES, run_figures
 from noslip.show.plots.histories import by_magnitude
-from noslip.show.plots.units import QUANTITIES, axis_label, unit_text
+from noslip.show.units import QUANTITIES, axis_label, unit_text
 
 HISTORIES = ("histories", "coordinates", "speeds", "accelerations", "inputs", "reactions")
 #: A disk that rolls by itself has no inputs, an arm no rows.

@@ -79,7 +79,13 @@ def test_what_cannot_be_drawn(refuses, tmp_path):
         ([agv, agv], {"what": "friction", "audit": audited()}, "several", "'agv'", "one at a time"),
         ([], {}, "no run", "plot", "at least one"),
         (agv, {"save": tmp_path / "a.jpg"}, "as '.jpg'", "a.jpg", ".png, .svg or .pdf"),
-        (agv, {"save": tmp_path / "no" / "a.png"}, "no folder", "a.png", "make it first"),
+        (
+            agv,
+            {"save": tmp_path / "no" / "a.png"},
+            "no folder",
+            "a.png",
+            "correct the path",
+        ),
     ]
     for run, options, what, where, fix in cases:
         with refuses(ns.SimulationError, what, where, fix):

@@ -7,8 +7,7 @@ from scipy.spatial import ConvexHull
 
 import noslip as ns
 from noslip.analysis.reactions import sampled
-from noslip.show.plots.outlines import Outliner, hull, pose_function
-from noslip.show.plots.paths import ground_paths, ground_plane
+from noslip.show.plots.paths import Outliner, ground_paths, ground_plane, hull, pose_function
 
 
 def test_paths_are_the_columns_of_the_run():

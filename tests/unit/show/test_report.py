@@ -13,9 +13,9 @@ from html_page import HtmlPage
 import noslip as ns
 from noslip.cli import main
 from noslip.cli.progress import Progress
+from noslip.show.report.elements import number_text, quantity, words
 from noslip.show.report.pictures import LONGEST, pace
 from noslip.show.report.report import report_html
-from noslip.show.report.values import number_text, quantity, words
 
 SECTIONS = {
     "motion": "Motion",
@@ -26,8 +26,8 @@ SECTIONS = {
     "balance": "Energy and constraints",
     "ground": "No-slip audit",
     "certificate": "Verification certificate",
-    "means": "With what",
-    "again": "How to do it again",
+    "environment": "Environment",
+    "reproduce": "Reproduce",
 }
 NASTY = "<script>alert('1')</script> & \"quoted\" </title></style>"
 
@@ -107,7 +107,7 @@ def test_names_and_words_of_the_user_are_escaped(agv, system_of):
     source = report_html(ns.System(equations=equations), again, command=f"noslip run {NASTY}")
     page = HtmlPage(without_frames(source))
     assert "<script>alert" not in without_frames(source)
-    for key in ("simulated", "means", "again"):
+    for key in ("simulated", "environment", "reproduce"):
         assert NASTY in page.sections[key]
 
 
@@ -197,13 +197,15 @@ def test_the_certificate_is_of_the_mechanism_that_ran(agv):
         assert page.row("certificate", finding.check)[0] == "✓holds"
 
 
-def test_how_to_do_it_again(agv):
+def test_the_command_and_the_model_reproduce_it(agv):
     run, _, _, page = agv
-    assert "noslip run agv --set R=1.5" in page.sections["again"]
-    assert 'name = "agv"' in page.sections["again"]
-    assert close(page.numbers["means"], [run.rtol, run.atol, run.steps, run.rejections, run.nfev])
+    assert "noslip run agv --set R=1.5" in page.sections["reproduce"]
+    assert 'name = "agv"' in page.sections["reproduce"]
+    assert close(
+        page.numbers["environment"], [run.rtol, run.atol, run.steps, run.rejections, run.nfev]
+    )
     for word in ("natural orthogonal complement", "dop853", ns.__version__, "numpy"):
-        assert word in page.sections["means"]
+        assert word in page.sections["environment"]
 
 
 def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
@@ -211,7 +213,7 @@ def test_a_tracked_path_says_what_was_followed(system_of, tmp_path):
     path = ns.write_report(system_of("carriage"), result, tmp_path / "page.html")
     page = HtmlPage(without_frames(path.read_text()))
     assert words(result.summary().splitlines()[-1]) in page.sections["simulated"]
-    assert "made from Python" in page.sections["again"]
+    assert "made from Python" in page.sections["reproduce"]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -266,7 +268,7 @@ def test_a_run_without_samples_still_has_a_page(system_of):
 
 def test_a_folder_that_is_not_there_is_refused(system_of, refuses, tmp_path):
     run = ns.simulate(system_of("carriage"), duration=0.1, samples=3)
-    with refuses(ns.SimulationError, "there is no folder", "page.html", "make it first"):
+    with refuses(ns.SimulationError, "there is no folder", "page.html", "correct the path"):
         ns.write_report(system_of("carriage"), run, tmp_path / "nowhere" / "page.html")
 
 

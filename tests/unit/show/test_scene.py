@@ -12,7 +12,7 @@ import noslip as ns
 from mechanisms import MECHANISMS
 from noslip.model.bodies import WORLD
 from noslip.show.scene.camera import camera, extent, followed, is_far
-from noslip.show.scene.frames import frames
+from noslip.show.scene.frames import frames, part_poses
 from noslip.show.scene.geometry import (
     angles_of,
     number,
@@ -25,8 +25,7 @@ from noslip.show.scene.geometry import (
 )
 from noslip.show.scene.meshes import box, cone, cylinder, ring, shape_mesh, sphere
 from noslip.show.scene.overlays import grids, rounded, traces
-from noslip.show.scene.poses import part_poses
-from noslip.show.scene.render import View
+from noslip.show.scene.render import CameraView
 from noslip.show.scene.rollers import rollers, rolling_rate
 from noslip.show.scene.scene import scene
 from noslip.spatial import quaternion_from_angles, rotation_from_angles
@@ -267,7 +266,7 @@ def test_the_camera_has_all_of_the_motion_in_view(shown, name, follow):
     places = []
     for index in range(0, len(motion), max(1, len(motion) // 40)):
         moved = view.moved(path[index] - path[0]) if follow else view
-        lens = View(camera=moved, width=1600, height=1000)
+        lens = CameraView(camera=moved, width=1600, height=1000)
         for part in look.parts:
             if part.body == WORLD and follow:
                 continue

@@ -5,9 +5,8 @@ import pytest
 
 import noslip as ns
 from noslip.show.scene.frames import frames
-from noslip.show.scene.recording import quiet_server
 from noslip.show.scene.scene import scene
-from noslip.show.scene.stage import Stage
+from noslip.show.scene.stage import Stage, quiet_server
 
 
 @pytest.fixture(scope="module")

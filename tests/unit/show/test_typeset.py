@@ -7,7 +7,7 @@ import sympy
 
 from noslip.show.equations.documents import broken
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Arranger, Row, formula
+from noslip.show.equations.layout import Arranger, MathRow, formula
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 x, y, m, v = sympy.symbols("x y m v", real=True)
@@ -81,5 +81,5 @@ def test_long_sums_break_before_their_signs():
     rows = broken(whole, 60)
     assert len(rows) > 3
     assert all(len(to_text(r)) <= 70 for r in rows)
-    assert Row(tuple(i for r in rows for i in r.items)) == whole
-    assert broken(Glyph("x")) == [Row((Glyph("x"),))]
+    assert MathRow(tuple(i for r in rows for i in r.items)) == whole
+    assert broken(Glyph("x")) == [MathRow((Glyph("x"),))]

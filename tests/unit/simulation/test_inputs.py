@@ -134,7 +134,7 @@ class TestKinds:
             ns.SimulationError,
             "a Python input raised ZeroDivisionError: no force left",
             "inputs of model 'block'",
-            "mend the callable; it is called as f(t, q, v) and returns a number",
+            "correct the callable; it is called as f(t, q, v) and returns a number",
         ):
             moved(block, push=law)
 

@@ -36,7 +36,7 @@ ACCURACY = {"method": "DOP853", "rtol": 1e-9, "atol": 1e-11}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Linearization:
+class MotionLinearization:
     """(1) along a motion, places of planar bases in their own axes on the reference.
 
     Parameters
@@ -60,7 +60,7 @@ def linearize_along(
     duration: float,
     samples: int = 61,
     parameters: Mapping[str, float] | None = None,
-) -> Linearization:
+) -> MotionLinearization:
     """A(t) and B(t) of (1) along a motion, exact at each sample.
 
     Parameters
@@ -99,7 +99,7 @@ def linearize_along(
         pairs.append(_at_point(point))
     names = tuple(s.name for s in system.independent_speeds)
     A, B = (np.array(part) for part in zip(*pairs, strict=True))
-    return Linearization(speeds=names, times=times, A=A, B=B)
+    return MotionLinearization(speeds=names, times=times, A=A, B=B)
 
 
 def _on_motion(system: System, reference: Reference) -> ca.Function:

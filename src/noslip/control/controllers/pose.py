@@ -112,7 +112,7 @@ class PoseTracking(AbstractController):
         where = f"controller of model '{system.model.name}'"
         if kin.num_independent_speeds != 2 or system.model.speed_inputs:
             raise SimulationError(
-                f"pose tracking needs two freedoms driven by forces; there are "
+                f"pose tracking needs two degrees of freedom driven by forces; there are "
                 f"{kin.num_independent_speeds} and {len(system.model.speed_inputs)} speed inputs",
                 where,
                 "use a controller for steered vehicles, or none",

@@ -93,7 +93,7 @@ class SteeredTracking(AbstractSteeringLaw):
         delta_d = ca.atan(wheelbase * bend)
         delta_d = ca.fmin(ca.fmax(delta_d, -self.largest), self.largest)
         # (3), the rate of δ_d where the base moves at v_d with the steering it has
-        rate = self._at_speed(system, along_motion(system, reference, delta_d), v_d)
+        rate = self.at_speed(system, along_motion(system, reference, delta_d), v_d)
         return v_d, rate + self.kdelta * (delta_d - q[k])
 
     def _frame(self, system: System, q: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -65,7 +65,7 @@ class AbstractSteeringLaw(AbstractSteeringController):
             _, parts[k] = self._command(system, reference)
         return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
-    def _at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
+    def at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
         """An expression where the vehicle moves at the speed v, with the steering at rest."""
         kin = system.kinematics
         eta = independent(system, self._rows(system), (v, ca.SX(0)), self.steering)

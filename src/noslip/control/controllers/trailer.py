@@ -201,7 +201,7 @@ class TrailerTracking(AbstractSteeringLaw):
     def _rates(self, system: System, q: ca.SX, v: ca.SX) -> ca.SX:
         """q̇ at a speed of the base, with the steering at rest."""
         kin = system.kinematics
-        rates = self._at_speed(system, ca.mtimes(kin.N, kin.v), v)
+        rates = self.at_speed(system, ca.mtimes(kin.N, kin.v), v)
         return ca.substitute([rates], [kin.symbols.q], [q])[0]
 
     def _axle_speeds(self, system: System, q: ca.SX) -> tuple[ca.SX, ca.SX]:

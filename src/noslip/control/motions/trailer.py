@@ -163,7 +163,7 @@ class TrailerMotion(AbstractMotion):
             )
 
 
-class _Turn(NamedTuple):
+class _TrailerTurn(NamedTuple):
     steering: float  # |δ|, π where the base would have to go the other way
     arc_length: float
 
@@ -171,7 +171,7 @@ class _Turn(NamedTuple):
 @lru_cache(maxsize=64)
 def _sharpest_turn(
     path: AbstractPath, is_reverse: bool, wheelbase: float, hitch: float, length: float
-) -> _Turn:
+) -> _TrailerTurn:
     """The largest steering angle that the trailer's axle on a path asks for, and where."""
     table, sign = arc_table(path), -1.0 if is_reverse else 1.0
     s = np.linspace(0.0, table.s[-1], 1001)
@@ -189,4 +189,4 @@ def _sharpest_turn(
     ahead = np.cos(phi) - length * bend * np.sin(phi)
     angle = np.where(ahead > 0, np.abs(np.arctan(wheelbase * turning / ahead)), np.pi)  # (3)
     k = int(np.argmax(angle))
-    return _Turn(float(angle[k]), float(s[k]))
+    return _TrailerTurn(float(angle[k]), float(s[k]))

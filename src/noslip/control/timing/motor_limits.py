@@ -77,8 +77,8 @@ def motor_limits(
 
     Parameters
     ----------
-    system : compiled system with a planar base and at least as many force inputs as freedoms; of
-        more inputs the least ones are taken.
+    system : compiled system with a planar base and at least as many force inputs as degrees of
+        freedom; of more inputs the least ones are taken.
     path : where to go.
     limits : input name → largest magnitude, N or N·m.
     point, direction, reverse, steering, wheelbase, hinge, hitch, trailer : what follows the path,

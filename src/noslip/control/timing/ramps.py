@@ -180,7 +180,7 @@ class SpeedSchedule(AbstractTiming):
         driven, whole = float(np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2)), length(path)
         if abs(driven - whole) > 1e-6 * whole:
             raise SimulationError(
-                f"these speeds bring one {driven:.9g} m far, and the path is {whole:.9g} m long",
+                f"these speeds cover {driven:.9g} m, and the path is {whole:.9g} m long",
                 f"SpeedSchedule on {type(path).__name__}",
                 "make the schedule for this path, for instance by fastest(path, limits)",
             )

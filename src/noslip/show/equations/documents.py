@@ -8,15 +8,15 @@ from html import escape
 
 from noslip.show.equations.derivations.document import (
     Block,
-    Line,
+    CellTable,
+    EquationLine,
     Lines,
     MatrixBlock,
     Paragraph,
     Section,
-    Table,
 )
 from noslip.show.equations.glyphs import escape_latex
-from noslip.show.equations.layout import Node, Operator, Row
+from noslip.show.equations.layout import MathRow, Node, Operator
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 #: Text is wrapped at this width; lines of mathematics break where a sum allows it.
@@ -39,7 +39,7 @@ def _text_block(block: Block) -> list[str]:
     match block:
         case Paragraph(parts):
             return _wrapped("".join(p if isinstance(p, str) else to_text(p) for p in parts))
-        case Table(header, rows):
+        case CellTable(header, rows):
             return _columns([header, *[_cells(r, to_text) for r in rows]])
         case Lines(lines):
             return [x for line in lines for x in _text_line(line)]
@@ -74,7 +74,7 @@ def _padded(text: str, width: int, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def _text_line(line: Line) -> list[str]:
+def _text_line(line: EquationLine) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
     *before, left = broken(line.left, WIDTH - 8)
     found = [x for k, r in enumerate(before) for x in _wrapped(_row(r, k), _indent(k), _HANGING)]
@@ -91,12 +91,12 @@ def _text_line(line: Line) -> list[str]:
 _HANGING = "        "
 
 
-def _row(row: Row, number: int) -> str:
+def _row(row: MathRow, number: int) -> str:
     """A row of a broken line; the sign that it begins with belongs to the row before."""
     if number == 0:
         return to_text(row)
     sign, *rest = row.items
-    return f"{to_text(sign)} {to_text(Row(tuple(rest)))}"
+    return f"{to_text(sign)} {to_text(MathRow(tuple(rest)))}"
 
 
 def _indent(row: int) -> str:
@@ -138,10 +138,10 @@ def _text_matrix(block: MatrixBlock) -> list[str]:
     return lines
 
 
-def broken(node: Node, width: int = LINE) -> list[Row]:
+def broken(node: Node, width: int = LINE) -> list[MathRow]:
     """A long sum in pieces that fit a line each, broken before its signs."""
-    if not isinstance(node, Row):
-        return [Row((node,))]
+    if not isinstance(node, MathRow):
+        return [MathRow((node,))]
     pieces: list[list[Node]] = [[]]
     length = 0
     for k, item in enumerate(node.items):
@@ -152,7 +152,7 @@ def broken(node: Node, width: int = LINE) -> list[Row]:
             length = 0
         pieces[-1].append(item)
         length += len(to_text(item)) + 1
-    return [Row(tuple(p)) for p in pieces]
+    return [MathRow(tuple(p)) for p in pieces]
 
 
 def latex_document(title: str, sections: list[Section]) -> str:
@@ -176,7 +176,7 @@ def _latex_block(block: Block) -> str:
             return "".join(
                 escape_latex(p) if isinstance(p, str) else f"${to_latex(p)}$" for p in parts
             )
-        case Table(header, rows):
+        case CellTable(header, rows):
             body = [
                 " & ".join(escape_latex(c) if isinstance(c, str) else f"${to_latex(c)}$" for c in r)
                 + r" \\"
@@ -197,7 +197,7 @@ def _latex_block(block: Block) -> str:
     raise TypeError(block)
 
 
-def _latex_line(line: Line) -> str:
+def _latex_line(line: EquationLine) -> str:
     *before, left = [to_latex(r) for r in broken(line.left)]
     first, *rest = [to_latex(r) for r in broken(line.right)]
     note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
@@ -221,7 +221,7 @@ def _markdown_block(block: Block) -> str:
     match block:
         case Paragraph(parts):
             return "".join(p if isinstance(p, str) else f"${to_latex(p)}$" for p in parts)
-        case Table(header, rows):
+        case CellTable(header, rows):
             body = ["| " + " | ".join(_markdown_cell(c) for c in r) + " |" for r in (header, *rows)]
             return "\n".join([body[0], "|" + "---|" * len(header), *body[1:]])
         case Lines(lines):
@@ -320,7 +320,7 @@ def _html_block(block: Block) -> str:
     match block:
         case Paragraph(parts):
             return f"<p>{''.join(_html_cell(p) for p in parts)}</p>"
-        case Table(header, rows):
+        case CellTable(header, rows):
             head = "".join(f"<th>{escape(c)}</th>" for c in header)
             body = "\n".join(
                 f"<tr>{''.join(f'<td>{_html_cell(c)}</td>' for c in r)}</tr>" for r in rows
@@ -333,7 +333,7 @@ def _html_block(block: Block) -> str:
             body = "\n".join(_html_line(line) for line in lines)
             return _scrolled(f"<table>\n{body}\n</table>", _line_lengths(lines))
         case MatrixBlock(left, grid, row_names):
-            whole = _math(Row((left, Operator("="), grid)), display=True)
+            whole = _math(MathRow((left, Operator("="), grid)), display=True)
             names = ", ".join(_math(n) for n in row_names)
             beside = f' <span class="note">rows {names}</span>' if names else ""
             return _scrolled(f"{whole}{beside}", _matrix_lengths(block))
@@ -345,7 +345,7 @@ def _scrolled(inside: str, lengths: list[int]) -> str:
     return f'<div class="scroll" style="--letters: {sum(lengths)}">{inside}</div>'
 
 
-def _line_lengths(lines: tuple[Line, ...]) -> list[int]:
+def _line_lengths(lines: tuple[EquationLine, ...]) -> list[int]:
     """Letters of the longest left side, right side and note."""
     sides, whole = [0], [0]
     for line in lines:
@@ -368,7 +368,7 @@ def _html_cell(cell: str | Node) -> str:
     return escape(cell) if isinstance(cell, str) else _math(cell)
 
 
-def _html_line(line: Line) -> str:
+def _html_line(line: EquationLine) -> str:
     *before, left = broken(line.left)
     first, *rest = broken(line.right)
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
@@ -377,9 +377,9 @@ def _html_line(line: Line) -> str:
     rows = [f"<tr><td></td><td>{_math(r, True)}</td></tr>" for r in before[:1]]
     rows += [indented.format(_math(r, True), "") for r in before[1:]]
     if before:
-        rows.append(indented.format(_math(Row((*left.items, sign, *first.items)), True), note))
+        rows.append(indented.format(_math(MathRow((*left.items, sign, *first.items)), True), note))
     else:
         side = f'<td class="side">{_math(left, True)}</td>'
-        rows.append(f"<tr>{side}<td>{_math(Row((sign, *first.items)), True)}</td>{note}</tr>")
+        rows.append(f"<tr>{side}<td>{_math(MathRow((sign, *first.items)), True)}</td>{note}</tr>")
     rows += [indented.format(_math(r, True), "") for r in rest]
     return "\n".join(rows)

@@ -23,7 +23,7 @@ _NUMBERS = {"inf": sympy.oo, "-inf": -sympy.oo, "nan": sympy.nan}
 Pieces = list[tuple[dict[tuple[int, ...], int], int]]
 
 
-class Factors:
+class Factorizations:
     """Complete factorizations of small sums, each done once whatever its atoms are called."""
 
     def __init__(self) -> None:
@@ -71,13 +71,13 @@ class Writer:
         symbols: list[sympy.Symbol],
         value: Callable[[int], sympy.Symbol],
         leading: frozenset[int] = frozenset(),
-        factors: Factors | None = None,
+        factors: Factorizations | None = None,
     ) -> None:
         self.algebra = algebra
         self.symbols = symbols
         self.value = value
         self.leading = leading
-        self.factors = factors or Factors()
+        self.factors = factors or Factorizations()
         self._atoms: dict[int, sympy.Expr] = {}
 
     def expression(self, a: Sum) -> sympy.Expr:

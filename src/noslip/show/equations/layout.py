@@ -17,7 +17,7 @@ from noslip.show.equations.glyphs import Glyph, glyph_of_text
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class MathNumber:
     """Digits."""
 
     digits: str
@@ -38,7 +38,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MathRow:
     """Things beside each other."""
 
     items: tuple[Node, ...]
@@ -77,7 +77,7 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MathCall:
     """A function of a thing; `power` is written at its name, sin² x."""
 
     name: str
@@ -86,7 +86,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class MathGrid:
     """A matrix."""
 
     rows: tuple[tuple[Node, ...], ...]
@@ -100,7 +100,18 @@ class Cases:
 
 
 Node = (
-    Glyph | Number | Operator | Word | Row | Quotient | Power | Root | Fenced | Call | Grid | Cases
+    Glyph
+    | MathNumber
+    | Operator
+    | Word
+    | MathRow
+    | Quotient
+    | Power
+    | Root
+    | Fenced
+    | MathCall
+    | MathGrid
+    | Cases
 )
 
 #: Digits of numbers that are not simple fractions.
@@ -110,17 +121,17 @@ _RELATIONS = {"Gt": ">", "Lt": "<", "Ge": "≥", "Le": "≤", "Eq": "=", "Ne": "
 _NAMES = {"Abs": "abs", "ceiling": "ceil", "Min": "min", "Max": "max"}
 
 
-def row(*items: Node) -> Row:
+def row(*items: Node) -> MathRow:
     """Things beside each other."""
-    return Row(items)
+    return MathRow(items)
 
 
-def joined(items: list[Node], sign: Operator) -> Row:
+def joined(items: list[Node], sign: Operator) -> MathRow:
     """Things with an operator between them."""
     placed: list[Node] = []
     for k, item in enumerate(items):
         placed += [sign, item] if k else [item]
-    return Row(tuple(placed))
+    return MathRow(tuple(placed))
 
 
 class Arranger:
@@ -159,11 +170,13 @@ class Arranger:
         if isinstance(expression, sympy.And | sympy.Or):
             word = Word(" and " if isinstance(expression, sympy.And) else " or ")
             items: list[Node] = [self(a) for a in expression.args]
-            return Row(tuple(x for k, i in enumerate(items) for x in ([word, i] if k else [i])))
+            return MathRow(tuple(x for k, i in enumerate(items) for x in ([word, i] if k else [i])))
         name = type(expression).__name__
-        return Call(_NAMES.get(name, name), tuple(self(a) for a in expression.args))
+        return MathCall(_NAMES.get(name, name), tuple(self(a) for a in expression.args))
 
-    def sum_of(self, terms: tuple[sympy.Expr, ...] | list[sympy.Expr], keep: bool = False) -> Row:
+    def sum_of(
+        self, terms: tuple[sympy.Expr, ...] | list[sympy.Expr], keep: bool = False
+    ) -> MathRow:
         """Terms with their signs between them, positive ones first unless the order is to stay."""
         ordered = list(terms) if keep else sorted(terms, key=self._term_key)
         items: list[Node] = []
@@ -175,7 +188,7 @@ class Arranger:
                 items.append(PLUS)
             arranged = self(-term if negative else term)
             items.append(Fenced(arranged) if term.is_Add and k else arranged)
-        return Row(tuple(items))
+        return MathRow(tuple(items))
 
     def _term_key(self, term: sympy.Expr) -> tuple[object, ...]:
         negative = term.could_extract_minus_sign()
@@ -208,21 +221,21 @@ class Arranger:
         for k, factor in enumerate(factors):
             arranged = self(factor)
             is_sum = factor.is_Add or isinstance(factor, sympy.Piecewise)
-            if k and isinstance(arranged, Number) and isinstance(items[-1], Number):
+            if k and isinstance(arranged, MathNumber) and isinstance(items[-1], MathNumber):
                 items.append(Operator("·"))
             items.append(Fenced(arranged) if is_sum and len(factors) > 1 else arranged)
-        return items[0] if len(items) == 1 else Row(tuple(items))
+        return items[0] if len(items) == 1 else MathRow(tuple(items))
 
     def _power(self, expression: sympy.Pow) -> Node:
         base, exponent = expression.base, expression.exp
         if exponent.is_Rational and exponent < 0:
-            return Quotient(Number("1"), self(sympy.Pow(base, -exponent)))
+            return Quotient(MathNumber("1"), self(sympy.Pow(base, -exponent)))
         if exponent == sympy.Rational(1, 2):
             return Root(self(base))
         inside, above = self(base), self(exponent)
-        if isinstance(inside, Call) and inside.power is None and exponent.is_Integer:
-            return Call(inside.name, inside.arguments, above)
-        bare = isinstance(inside, Glyph | Number | Root)
+        if isinstance(inside, MathCall) and inside.power is None and exponent.is_Integer:
+            return MathCall(inside.name, inside.arguments, above)
+        bare = isinstance(inside, Glyph | MathNumber | Root)
         return Power(inside if bare else Fenced(inside), above)
 
     def _cases(self, expression: sympy.Piecewise) -> Node:
@@ -251,16 +264,20 @@ def _number(expression: sympy.Expr) -> Node:
         text = str(expression)
     if "e" in text:
         digits, _, exponent = text.partition("e")
-        power = Power(Number("10"), _signed(str(int(exponent))))
+        power = Power(MathNumber("10"), _signed(str(int(exponent))))
         return power if digits == "1" else row(_signed(digits), Operator("·"), power)
     return _signed(text)
 
 
 def _signed(text: str) -> Node:
-    return row(MINUS, Number(text[1:])) if text.startswith("-") else Number(text)
+    return row(MINUS, MathNumber(text[1:])) if text.startswith("-") else MathNumber(text)
 
 
-_RAISED: dict[str, Node] = {"ᵀ": Glyph("T"), "²": Number("2"), "⁻¹": row(MINUS, Number("1"))}
+_RAISED: dict[str, Node] = {
+    "ᵀ": Glyph("T"),
+    "²": MathNumber("2"),
+    "⁻¹": row(MINUS, MathNumber("1")),
+}
 _TOKEN = re.compile(
     r"(?P<word>\"[^\"]*\")|(?P<base>(?!½)[^\W\d_]|∂)(?P<dots>[\u0307\u0308]?)"
     r"(?:_(?:\{(?P<long>[^}]*)\}|(?P<short>\w)))?(?P<raised>(?:⁻¹|ᵀ|²)?)"
@@ -268,7 +285,7 @@ _TOKEN = re.compile(
 )
 
 
-def formula(line: str) -> Row:
+def formula(line: str) -> MathRow:
     """A line such as ``I η̇ = C η + τ`` as a node; each letter is a symbol, "words" are upright."""
     stack: list[list[Node]] = [[]]
     brackets: list[str] = []
@@ -283,20 +300,20 @@ def formula(line: str) -> Row:
             )
             stack[-1].append(_raised(letter, token["raised"]))
         elif token["number"]:
-            stack[-1].append(Number(token["number"]))
+            stack[-1].append(MathNumber(token["number"]))
         elif token["open"]:
             brackets.append(token["open"])
             stack.append([])
         elif token["close"]:
-            inside = Row(tuple(stack.pop()))
+            inside = MathRow(tuple(stack.pop()))
             stack[-1].append(
                 _raised(Fenced(inside, brackets.pop(), token["close"]), token["outer"])
             )
         elif token["sign"] == "½":
-            stack[-1].append(Quotient(Number("1"), Number("2")))
+            stack[-1].append(Quotient(MathNumber("1"), MathNumber("2")))
         else:
             stack[-1].append(Operator(token["sign"]))
-    return Row(tuple(stack[0]))
+    return MathRow(tuple(stack[0]))
 
 
 def _raised(node: Node, mark: str) -> Node:

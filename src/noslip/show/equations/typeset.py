@@ -11,17 +11,17 @@ from html import escape
 
 from noslip.show.equations.glyphs import ACCENTS, Glyph, escape_latex
 from noslip.show.equations.layout import (
-    Call,
     Cases,
     Fenced,
-    Grid,
+    MathCall,
+    MathGrid,
+    MathNumber,
+    MathRow,
     Node,
-    Number,
     Operator,
     Power,
     Quotient,
     Root,
-    Row,
     Word,
 )
 
@@ -40,13 +40,13 @@ def to_text(node: Node) -> str:
     match node:
         case Glyph():
             return node.text
-        case Number(digits):
+        case MathNumber(digits):
             return digits
         case Operator(sign):
             return sign
         case Word(text):
             return text
-        case Row(items):
+        case MathRow(items):
             return _text_row(items)
         case Quotient(top, bottom):
             return f"{_text_factor(top)}/{_text_factor(bottom, below=True)}"
@@ -61,10 +61,10 @@ def to_text(node: Node) -> str:
             return f"√({to_text(inside)})"
         case Fenced(inside, left, right):
             return f"{left}{to_text(inside)}{right}"
-        case Call(name, arguments, power):
+        case MathCall(name, arguments, power):
             raised = to_text(power).translate(_SUPERSCRIPTS) if power is not None else ""
             return f"{name}{raised}({', '.join(to_text(a) for a in arguments)})"
-        case Grid(rows):
+        case MathGrid(rows):
             return "[" + "; ".join(", ".join(to_text(e) for e in r) for r in rows) + "]"
         case Cases(cases):
             parts = [
@@ -97,13 +97,13 @@ def _text_row(items: tuple[Node, ...]) -> str:
 
 
 def _is_product(node: Node) -> bool:
-    return isinstance(node, Row) and not any(isinstance(i, Operator) for i in node.items)
+    return isinstance(node, MathRow) and not any(isinstance(i, Operator) for i in node.items)
 
 
 def _text_factor(node: Node, below: bool = False) -> str:
     """A piece that may stand beside a slash."""
     whole = to_text(node)
-    single = not isinstance(node, Row | Quotient | Cases)
+    single = not isinstance(node, MathRow | Quotient | Cases)
     return whole if single or (_is_product(node) and not below) else f"({whole})"
 
 
@@ -112,13 +112,13 @@ def to_latex(node: Node) -> str:
     match node:
         case Glyph():
             return node.latex
-        case Number(digits):
+        case MathNumber(digits):
             return digits
         case Operator(sign):
             return _LATEX_SIGNS.get(sign, sign)
         case Word(text):
             return rf"\text{{{escape_latex(text)}}}"
-        case Row(items):
+        case MathRow(items):
             return " ".join(to_latex(i) for i in items)
         case Quotient(top, bottom):
             return rf"\frac{{{to_latex(top)}}}{{{to_latex(bottom)}}}"
@@ -130,9 +130,9 @@ def to_latex(node: Node) -> str:
             return rf"\sqrt{{{to_latex(inside)}}}"
         case Fenced(inside, left, right):
             return rf"\left{left}{to_latex(inside)}\right{right}"
-        case Call(name, arguments, power):
+        case MathCall(name, arguments, power):
             return _latex_call(name, arguments, power)
-        case Grid(rows):
+        case MathGrid(rows):
             # an array may have any number of columns
             lines = r" \\ ".join(" & ".join(to_latex(e) for e in r) for r in rows)
             columns = "c" * max((len(r) for r in rows), default=1)
@@ -165,13 +165,13 @@ def to_mathml(node: Node) -> str:
     match node:
         case Glyph():
             return _mathml_glyph(node)
-        case Number(digits):
+        case MathNumber(digits):
             return f"<mn>{escape(digits)}</mn>"
         case Operator(sign):
             return f"<mo>{escape(sign)}</mo>"
         case Word(text):
             return f"<mtext>{escape(_hard_spaces(text))}</mtext>"
-        case Row(items):
+        case MathRow(items):
             return f"<mrow>{_mathml_items(items)}</mrow>"
         case Quotient(top, bottom):
             return f"<mfrac>{to_mathml(top)}{to_mathml(bottom)}</mfrac>"
@@ -181,14 +181,14 @@ def to_mathml(node: Node) -> str:
             return f"<msqrt>{to_mathml(inside)}</msqrt>"
         case Fenced(inside, left, right):
             return f"<mrow><mo>{left}</mo>{to_mathml(inside)}<mo>{right}</mo></mrow>"
-        case Call(name, arguments, power):
+        case MathCall(name, arguments, power):
             return _mathml_call(name, arguments, power)
-        case Grid(rows):
+        case MathGrid(rows):
             # a page may draw the brackets itself, where the font's cannot grow
             return f'<mrow class="matrix"><mo>[</mo>{_mathml_table(rows)}<mo>]</mo></mrow>'
         case Cases(cases):
             rows = tuple(
-                (value, Word("otherwise") if c is None else Row((Word("if "), c)))
+                (value, Word("otherwise") if c is None else MathRow((Word("if "), c)))
                 for value, c in cases
             )
             return f"<mrow><mo>{{</mo>{_mathml_table(rows)}</mrow>"
@@ -201,7 +201,7 @@ def _mathml_items(items: tuple[Node, ...]) -> str:
     for k, item in enumerate(items):
         quiet = (Operator, Word)
         if k and not isinstance(item, quiet) and not isinstance(items[k - 1], quiet):
-            is_function = isinstance(item, Call) or isinstance(items[k - 1], Call)
+            is_function = isinstance(item, MathCall) or isinstance(items[k - 1], MathCall)
             pieces.append(f"<mo{_THIN if is_function else ''}>&#x2062;</mo>")
         pieces.append(to_mathml(item))
     return "".join(pieces)

@@ -11,7 +11,7 @@ from noslip.engines.program import Program
 from noslip.engines.sympy import apply_kind
 from noslip.show.equations.closed_forms import Forms, forms_of, length, values_in
 from noslip.show.equations.confirming import Alphabet
-from noslip.show.equations.factoring import Factors, Writer
+from noslip.show.equations.factoring import Factorizations, Writer
 from noslip.show.equations.sums import Budget, Sum
 
 #: Factors in all terms of a sum beyond which it is not even tried.
@@ -26,7 +26,7 @@ class Way:
         program: Program,
         alphabet: Alphabet,
         budget: Budget,
-        factors: Factors,
+        factors: Factorizations,
         labeled: frozenset[int] = frozenset(),
         share: frozenset[int] = frozenset(),
     ) -> None:

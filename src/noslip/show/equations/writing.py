@@ -18,7 +18,7 @@ from noslip.engines.program import Program, trace_program
 from noslip.engines.sympy import to_sympy
 from noslip.show.equations.closed_forms import used_again
 from noslip.show.equations.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
-from noslip.show.equations.factoring import Factors, size
+from noslip.show.equations.factoring import Factorizations, size
 from noslip.show.equations.sums import Budget
 from noslip.show.equations.ways import Way, place_of, value_symbol, values_of
 
@@ -91,7 +91,7 @@ def simplified(
     labels = _labels(program, items, outputs)
     named = frozenset(labels)
     budget = Budget(OPERATIONS, seconds)
-    factors = Factors()
+    factors = Factorizations()
     closed = Way(program, alphabet, budget, factors)
     labeled = Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []

@@ -3,7 +3,7 @@
 from noslip.show.plots.catalog import plot, run_figures
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import png_bytes, save_figure, svg_text
-from noslip.show.plots.forces import friction_figure
+from noslip.show.plots.histories import friction_figure
 
 __all__ = [
     "friction_figure",

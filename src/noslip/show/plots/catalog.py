@@ -10,12 +10,11 @@ import numpy as np
 
 from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
 from noslip.errors import SimulationError, nearest
-from noslip.show.plots import energy, histories
-from noslip.show.plots.comparison import side_by_side
+from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import check_file, save_figure
-from noslip.show.plots.forces import friction_figure
+from noslip.show.plots.histories import friction_figure, side_by_side
 from noslip.show.plots.panels import draw
 from noslip.show.plots.paths import ground_joints, path_figure
 from noslip.simulation.trajectory import Trajectory
@@ -40,8 +39,8 @@ def _histories(run: Trajectory) -> list[str]:
 
 def _errors(run: Trajectory) -> list[Panel]:
     if run.path_errors is not None:
-        return energy.path_error_panels(run.t, run.path_errors)
-    return energy.error_panels(run)
+        return histories.path_error_panels(run.t, run.path_errors)
+    return histories.error_panels(run)
 
 
 #: What can be drawn of a run, in panels, by name.
@@ -52,8 +51,8 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "accelerations": _named(histories.acceleration_names),
     "inputs": _named(histories.input_names),
     "reactions": _named(histories.reaction_names),
-    "energy": energy.energy_panels,
-    "residuals": energy.residual_panels,
+    "energy": histories.energy_panels,
+    "residuals": histories.residual_panels,
     "errors": _errors,
     "phase": histories.phase_panels,
 }
@@ -269,9 +268,9 @@ def run_figures(
         )
         if panels and is_drawn:
             figures[what] = draw(panels, title=titles[what], size=size)
-    figures["energy"] = draw(energy.energy_panels(run), title=titles["energy"], size=size)
+    figures["energy"] = draw(histories.energy_panels(run), title=titles["energy"], size=size)
     if run.errors:
-        panels = energy.error_panels(run)
+        panels = histories.error_panels(run)
         figures["errors"] = draw(panels, title=titles["errors"], size=size)
     if audit is not None and audit.loaded:
         figures["friction"] = friction_figure(audit, title=titles["friction"], size=size)

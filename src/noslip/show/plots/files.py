@@ -39,7 +39,7 @@ def check_file(path: str | Path) -> Path:
         )
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
         )
     return target
 

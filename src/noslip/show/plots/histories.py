@@ -1,14 +1,20 @@
-"""Time histories of columns, those of one unit together; and phase plots."""
+"""Panels of a run: columns over time, phases, energies, errors, ground forces, several runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from noslip.analysis.audit import Audit
+from noslip.errors import SimulationError
 from noslip.model.joints import Joint
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
-from noslip.show.plots.units import quantity_of
+from noslip.show.plots.panels import draw
+from noslip.show.plots.style import DASHES, INK
+from noslip.show.units import quantity_of
+from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
 
 #: Curves smaller than this part of the largest one of their unit get a panel of their own.
@@ -158,3 +164,173 @@ def _angle_pairs(run: Trajectory) -> Iterable[tuple[str, tuple[str, Array]]]:
         names = [f"{joint.name}.{n}" for n in angle_names(joint)]
         if names and names[0] in run.columns:
             yield from ((name, (f"{name}_rate", run[f"{name}_rate"])) for name in names)
+
+
+def energy_panels(run: Trajectory) -> list[Panel]:
+    """Energies and work, the energy that is missing, and the largest residual of each unit."""
+    start = run.potential_energy[0]
+    curves = (
+        Curve(label="kinetic_energy", x=run.t, y=run.kinetic_energy),
+        Curve(label="Δ potential_energy", x=run.t, y=run.potential_energy - start),
+        Curve(label="work", x=run.t, y=run.work, dashes=(4.0, 1.6)),
+    )
+    missing = Curve(label="|energy_error|", x=run.t, y=run.energy_error)
+    panels = [
+        Panel(name="energy", unit="J", curves=curves),
+        Panel(name="missing energy", unit="J", curves=(missing,), log=True),
+    ]
+    for unit, members in _rows_by_unit(run).items():
+        largest = np.max(np.abs(run.row_residuals[:, members]), axis=1)
+        if np.any(largest):
+            curve = Curve(label="largest residual", x=run.t, y=largest)
+            panels.append(_residuals(unit, (curve,)))
+    return panels
+
+
+def residual_panels(run: Trajectory) -> list[Panel]:
+    """|A v + a| of every row."""
+    panels = []
+    for unit, members in _rows_by_unit(run).items():
+        curves = [
+            Curve(label=run.rows[k], x=run.t, y=run.row_residuals[:, k]) for k in members
+        ]  # fmt: skip
+        panels.append(_residuals(unit, tuple(curves)))
+    return panels
+
+
+def _residuals(unit: str, curves: tuple[Curve, ...]) -> Panel:
+    said = tuple(
+        Curve(label=f"{c.label} (zero)" if not np.any(c.y) else c.label, x=c.x, y=c.y)
+        for c in curves
+    )
+    return Panel(name="residual", unit=unit, curves=said, log=True)
+
+
+def _rows_by_unit(run: Trajectory) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    for k, unit in enumerate(run.row_units):
+        groups.setdefault(unit, []).append(k)
+    return groups
+
+
+def error_panels(run: Trajectory) -> list[Panel]:
+    """|simulated − reference| of coordinates, those of one unit together."""
+    groups: dict[str, list[str]] = {}
+    for name in run.errors:
+        groups.setdefault(unit_of(run, name), []).append(name)
+    if not groups:
+        raise SimulationError(
+            "the run has no reference to compare with",
+            f"plot of model '{run.model.name}'",
+            "plot errors of a run that followed a motion or a path",
+        )
+    return [
+        Panel(
+            name=f"{quantity_of(unit) or 'coordinate'} error",
+            unit=unit,
+            curves=tuple(Curve(label=name, x=run.t, y=run.errors[name]) for name in names),
+            log=True,
+        )
+        for unit, names in groups.items()
+    ]
+
+
+def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
+    """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
+    places = (
+        Curve(label="along", x=t, y=errors.along),
+        Curve(label="across", x=t, y=errors.across),
+    )
+    heading = Curve(label="heading", x=t, y=errors.heading)
+    return [
+        Panel(name="path error", unit="m", curves=places),
+        Panel(name="heading error", unit="rad", curves=(heading,)),
+    ]
+
+
+#: Ground that holds this many times what is drawn is not drawn.
+FAR = 6.0
+
+
+def friction_panels(audit: Audit) -> list[Panel]:
+    """Friction demand and load of each wheel whose load is known."""
+    demands, loads = [], []
+    top = 0.01
+    for wheel in audit.loaded:
+        demands.append(Curve(label=wheel.name, x=audit.t, y=wheel.demand, band=wheel.demand_range))
+        loads.append(Curve(label=wheel.name, x=audit.t, y=wheel.normal, band=wheel.normal_range))
+        steady, widest = _usual(wheel.demand), _usual(wheel.demand_range[:, 1])
+        top = max(top, 1.5 * steady, min(1.05 * widest, 3.0 * steady))
+    if any(wheel.is_shared for wheel in audit.loaded):
+        demands.append(
+            Curve(label="best split", x=audit.t, y=audit.required, color=INK, dashes=(1.2, 1.3))
+        )
+    if audit.friction is not None:
+        is_near = audit.friction < FAR * top
+        top = max(top, 1.2 * audit.friction) if is_near else top
+        label = "ground" if is_near else f"ground ({audit.friction:g}, above)"
+        ground = np.full(len(audit.t), audit.friction)
+        demands.append(Curve(label=label, x=audit.t, y=ground, color=INK, dashes=(4.0, 1.6)))
+    # a wheel that lifts asks for no end of friction; a load below zero would have to pull
+    known = [x[np.isfinite(x)] for w in audit.loaded for x in (w.normal, w.normal_range)]
+    lowest = min((float(x.min()) for x in known if x.size), default=0.0)
+    return [
+        Panel(name="friction demand", unit="1", curves=tuple(demands), bottom=0.0, top=top),
+        Panel(name="normal load", unit="N", curves=tuple(loads), bottom=min(0.0, 1.06 * lowest)),
+    ]
+
+
+def _usual(demand: Array) -> float:
+    """The largest demand but for a few moments."""
+    finite = demand[np.isfinite(demand)]
+    return float(np.quantile(finite, 0.99)) if finite.size else 0.0
+
+
+def friction_figure(audit: Audit, *, title: str = "", size: str = "page") -> Figure:
+    """Both, one above the other; shaded, what other splits of the forces would make them."""
+    return draw(friction_panels(audit), title=title, size=size)
+
+
+def side_by_side(
+    sets: Sequence[Sequence[Panel]], labels: Sequence[str], columns: Sequence[str]
+) -> list[Panel]:
+    """One panel for each curve that all runs have, with a curve for each run.
+
+    Parameters
+    ----------
+    sets : the panels of each run.
+    labels : of the runs.
+    columns : names in the order in which they are drawn.
+    """
+    tables = [{_key(p, c): (p, c) for p in panels for c in p.curves} for panels in sets]
+    common = [key for key in tables[0] if all(key in table for table in tables)]
+    order = {name: k for k, name in enumerate(columns)}
+    common.sort(key=lambda key: order.get(key[0], len(order)))
+    if not common:
+        raise SimulationError(
+            "the runs have no column in common", "plot([run1, run2], …)", "draw them one by one"
+        )
+    found = []
+    for key in common:
+        panel, _ = tables[0][key]
+        curves = [
+            Curve(label=label, x=table[key][1].x, y=table[key][1].y, dashes=DASHES[k % len(DASHES)])
+            for k, (label, table) in enumerate(zip(labels, tables, strict=True))
+        ]
+        found.append(
+            Panel(
+                name=key[0],
+                unit=panel.unit,
+                curves=tuple(curves),
+                x_name=panel.x_name,
+                x_unit=panel.x_unit,
+                log=panel.log,
+                marks_start=panel.marks_start,
+            )
+        )
+    return found
+
+
+def _key(panel: Panel, curve: Curve) -> tuple[str, str]:
+    """By which curves of several runs belong together: the column, or the name of a lone axis."""
+    return (curve.label if panel.has_names else panel.name, panel.x_name)

@@ -36,7 +36,7 @@ from noslip.show.plots.style import (
     width_of,
     write,
 )
-from noslip.show.plots.units import axis_label
+from noslip.show.units import axis_label
 
 #: Inches: around everything, below an abscissa with numbers and name, between panels.
 EDGE, BELOW, BETWEEN = 0.08, 0.40, 0.16

@@ -21,7 +21,7 @@ from matplotlib.textpath import TextToPath
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullLocator
 
 from noslip.errors import SimulationError, nearest
-from noslip.show.plots.units import raised
+from noslip.show.units import raised
 
 Corner = Literal["upper left", "lower left", "lower right"]
 

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from noslip.show.report.elements import Html, Part, figure, joined, paragraph, text
-from noslip.show.report.subject import Subject, Tell
-from noslip.show.report.values import number_text
+from noslip.show.report.elements import (
+    Html,
+    PageSection,
+    figure,
+    joined,
+    number_text,
+    paragraph,
+    text,
+)
+from noslip.show.report.subject import ReportSubject, Tell
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -43,7 +50,7 @@ class Pictures:
         return self.figures.get(name, Html(""))
 
 
-def draw(subject: Subject, tell: Tell) -> Pictures:
+def draw(subject: ReportSubject, tell: Tell) -> Pictures:
     """All pictures of a run."""
     if not subject.has_motion:
         return Pictures(animation=paragraph(text(NOTHING)), figures={})
@@ -53,16 +60,16 @@ def draw(subject: Subject, tell: Tell) -> Pictures:
     return Pictures(animation=animation, figures=_figures(subject))
 
 
-def motion(drawn: Pictures) -> Part:
+def motion(drawn: Pictures) -> PageSection:
     """The animation."""
-    return Part(key="motion", title="Motion", body=drawn.animation)
+    return PageSection(key="motion", title="Motion", body=drawn.animation)
 
 
-def plots(drawn: Pictures) -> Part:
+def plots(drawn: Pictures) -> PageSection:
     """All figures that no other section shows."""
     shown = [html for name, html in drawn.figures.items() if name not in ELSEWHERE]
     body = Html(f'<div class="figures">\n{joined(shown)}\n</div>')
-    return Part(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
+    return PageSection(key="plots", title="Plots", body=body if shown else paragraph(text(NOTHING)))
 
 
 def pace(duration: float) -> float:
@@ -70,20 +77,30 @@ def pace(duration: float) -> float:
     return next((speed for speed in SPEEDS if duration / speed <= LONGEST), SPEEDS[-1])
 
 
-def _animation(subject: Subject) -> Html:
-    """A frame with the animation over a still, which is seen until it plays and on paper."""
+def _animation(subject: ReportSubject) -> Html:
+    """A frame with the animation over a still, which is seen until it plays and on paper.
+
+    Without viser it is the still alone.
+    """
     from noslip.show.animate import animation_html, picture
+    from noslip.show.scene.stage import has_viser
 
     run = subject.run
-    speed = pace(float(run.t[-1] - run.t[0]))
-    page = animation_html(subject.system, run, rate=RATE, speed=speed)
     still = picture(run, system=subject.system, width=WIDTH, height=HEIGHT)
     end = f"{subject.model.name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
+    image = f'<img alt="{escape(end)}" src="{_png(still)}" width="{WIDTH}" height="{HEIGHT}">'
+    if not has_viser():
+        return Html(
+            f'<figure><div class="stage">{image}</div><figcaption>{escape(end)}. '
+            '<span class="onscreen">With <code>pip install "noslip[animation]"</code> the report '
+            "plays the motion.</span></figcaption></figure>"
+        )
+    speed = pace(float(run.t[-1] - run.t[0]))
+    page = animation_html(subject.system, run, rate=RATE, speed=speed)
     fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
     title = f"Animation of {subject.model.name}"
     return Html(
-        f'<figure><div class="stage"><img alt="{escape(end)}" src="{_png(still)}" '
-        f'width="{WIDTH}" height="{HEIGHT}">'
+        f'<figure><div class="stage">{image}'
         f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '
         f'srcdoc="{escape(page)}"></iframe></div>'
         f'<figcaption><span class="onscreen">The motion{fast}. Drag to turn it, scroll or pinch '
@@ -97,7 +114,7 @@ def _png(image: Image) -> str:
     return f"data:image/png;base64,{b64encode(data.getvalue()).decode('ascii')}"
 
 
-def _figures(subject: Subject) -> dict[str, Html]:
+def _figures(subject: ReportSubject) -> dict[str, Html]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
     from noslip.show.plots.catalog import TITLES, run_figures
     from noslip.show.plots.files import svg_text

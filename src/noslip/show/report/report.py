@@ -11,7 +11,7 @@ from noslip.atomic import write_atomically
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.show.equations.documents import PARTS_STYLE
-from noslip.show.report import again, mechanism, opening, pictures, task, trust
+from noslip.show.report import mechanism_sections, pictures, result_sections
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
 from noslip.show.report.subject import Tell, gather
@@ -32,14 +32,14 @@ def write_report(
 
     It holds what was simulated and with what, the animation and the figures, degrees of freedom and
     equations of motion, energy and residuals, the no-slip audit, the verification certificate, and
-    how to do it again.
+    the command that reproduces it.
 
     Parameters
     ----------
     system : compiled system that was simulated.
     run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     path : of the page; its folder must be there.
-    command : how to do it again on the command line.
+    command : that reproduces the run on the command line.
     facts : further words on what was simulated, such as ``{"path": "a circle of 2 m"}``.
     audit : of the run, such as one with a friction coefficient; made here if it is not given.
     tell : called with a word on what is being done.
@@ -51,7 +51,9 @@ def write_report(
     target = Path(path)
     if not target.parent.is_dir():
         raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it first, or mend the path"
+            f"there is no folder '{target.parent}'",
+            str(target),
+            "make it, or correct the path",
         )
     document = report_html(system, run, command=command, facts=facts, audit=audit, tell=tell)
     write_atomically(target, lambda temporary: temporary.write_text(document, encoding="utf-8"))
@@ -68,7 +70,7 @@ def report_html(
     tell: Tell | None = None,
 ) -> str:
     """The page of :func:`write_report` as text."""
-    say = tell or _nothing
+    say = tell or (lambda word: None)
     subject = gather(system, run, facts=facts or {}, command=command, audited=audit, tell=say)
     drawn = pictures.draw(subject, say)
     model = subject.model
@@ -79,23 +81,19 @@ def report_html(
         heading=model.name,
         lead=joined(lead),
         opening=Html(
-            f'<section aria-label="Summary">{verdicts(opening.answers(subject))}</section>'
+            f'<section aria-label="Summary">{verdicts(result_sections.answers(subject))}</section>'
         ),
         parts=[
             pictures.motion(drawn),
             pictures.plots(drawn),
-            task.simulated(subject),
-            mechanism.mechanism(subject),
-            mechanism.equations(subject),
-            trust.balance(subject, drawn.of("energy")),
-            trust.ground(subject, drawn.of("friction")),
-            trust.certificate(subject),
-            again.means(subject),
-            again.again(subject),
+            mechanism_sections.simulated(subject),
+            mechanism_sections.mechanism(subject),
+            mechanism_sections.equations(subject),
+            result_sections.balance(subject, drawn.of("energy")),
+            result_sections.ground(subject, drawn.of("friction")),
+            result_sections.certificate(subject),
+            mechanism_sections.environment(subject),
+            mechanism_sections.reproduction(subject),
         ],
         styles=PARTS_STYLE,
     )
-
-
-def _nothing(_: str) -> None:
-    """Nobody waits."""

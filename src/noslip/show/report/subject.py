@@ -1,4 +1,4 @@
-"""Everything a report tells, gathered before a line of it is written."""
+"""Everything a report contains, gathered before a line of it is written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from noslip.show.check import CheckReport, check
 from noslip.show.equations.text import Derivation, derivation
 from noslip.simulation.trajectory import Trajectory
 
-#: What is being done, for whoever waits.
+#: Called with a word on what is being done.
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subject:
+class ReportSubject:
     """A run and what is known about it.
 
     Parameters
@@ -68,7 +68,7 @@ def gather(
     command: str,
     audited: Audit | None,
     tell: Tell,
-) -> Subject:
+) -> ReportSubject:
     """Derive, check, verify and audit what was simulated."""
     known = dict(facts)
     if run.path_errors is not None and len(run.t):
@@ -79,7 +79,7 @@ def gather(
     tell("verifying")
     certificate, reason = _certificate(run)
     tell("writing equations")
-    return Subject(
+    return ReportSubject(
         system=system,
         run=run,
         facts=known,

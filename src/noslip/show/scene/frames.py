@@ -23,8 +23,16 @@ from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
-from noslip.show.scene.geometry import Array, quaternions_of, without_jumps
+from noslip.model.bodies import WORLD
+from noslip.show.scene.geometry import (
+    Array,
+    quaternions_of,
+    roller_quaternions,
+    rotations_of,
+    without_jumps,
+)
 from noslip.show.scene.rollers import rollers, rolling_rate
+from noslip.show.scene.scene import Part, Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import cross
 
@@ -95,7 +103,7 @@ def frames(
         )
     at = film_times(run.t, rate) if times is None else np.asarray(times, dtype=float)
     at = np.clip(at, run.t[0], run.t[-1])
-    motion = _Motion(system, run)
+    motion = _RunMotion(system, run)
     picture = motion(at)
     return Frames(
         times=at,
@@ -133,7 +141,7 @@ class _Picture:
     traces: dict[str, Array]
 
 
-class _Motion:
+class _RunMotion:
     """A run as a function of time."""
 
     def __init__(self, system: System, run: Trajectory) -> None:
@@ -185,7 +193,7 @@ class _Motion:
         return q, _cubic(s, h[:, None], *ends[3:])
 
 
-def _rolled(motion: _Motion, at: Array) -> dict[str, Array]:
+def _rolled(motion: _RunMotion, at: Array) -> dict[str, Array]:
     """Angles of drawn wheels: the integral of their rates by Gauss's rule between all times."""
     model = motion.system.model
     found = rollers(model, motion.run.parameters)
@@ -286,3 +294,19 @@ def _contact_axes(system: System, run: Trajectory) -> NDArray[np.float64]:
 
     table = sampled(system, run, "contact_axes")
     return table.reshape(len(run.t), -1, 4, 3)[:, :, 1:]
+
+
+def part_poses(
+    scene: Scene, frames: Frames, part: Part, index: slice | int = slice(None)
+) -> tuple[Array, Array]:
+    """Orientation (…, 3, 3) and position (…, 3) of a part's frame in the world."""
+    if part.body == WORLD:
+        shape = frames.times[index].shape
+        return np.broadcast_to(np.eye(3), (*shape, 3, 3)), np.zeros((*shape, 3))
+    k = frames.bodies.index(part.body)
+    R, p = rotations_of(frames.quaternions[index, k]), frames.positions[index, k]
+    if not part.roller:
+        return R, p
+    roller = next(r for r in scene.rollers if r.name == part.roller)
+    spin = rotations_of(roller_quaternions(roller.axis, frames.rolled[part.roller][index]))
+    return R @ spin, p + R @ roller.center

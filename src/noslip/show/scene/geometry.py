@@ -126,3 +126,9 @@ def rotations_of(q: Array) -> Array:
         [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
     ]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def roller_quaternions(axis: Array, angle: Array) -> Array:
+    """(…, 4) rotations by angles about a unit axis."""
+    half = np.asarray(angle)[..., None] / 2
+    return np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1)

@@ -24,7 +24,7 @@ NEAREST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class View:
+class CameraView:
     """A camera with a picture of `width` by `height` pixels."""
 
     camera: Camera
@@ -98,7 +98,7 @@ def vertex_normals(vertices: Array, faces: Ints) -> Array:
     return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
 
 
-def draw(picture: NDArray[np.uint8], view: View, triangles: Triangles, up: Array) -> None:
+def draw(picture: NDArray[np.uint8], view: CameraView, triangles: Triangles, up: Array) -> None:
     """Draw triangles over a picture (height, width, 3)."""
     seen = view.seen(triangles.corners)
     facing = np.einsum(
@@ -117,7 +117,7 @@ def draw(picture: NDArray[np.uint8], view: View, triangles: Triangles, up: Array
     picture.reshape(-1, 3)[place] = np.round(255 * np.clip(color, 0.0, 1.0)).astype(np.uint8)
 
 
-def nearest_pixels(view: View, seen: Array, values: Array) -> tuple[Ints, Ints, Array]:
+def nearest_pixels(view: CameraView, seen: Array, values: Array) -> tuple[Ints, Ints, Array]:
     """Of triangles (n, 3, 3) in the axes of the picture, the pixels that nothing hides.
 
     Returns the triangle of each pixel, its place (row · width + column), and `values` (n, 3, k) of
@@ -138,7 +138,7 @@ def thrown(corners: Array, normal: Array, origin: Array, light: Array) -> Array:
     return result
 
 
-def light_direction(view: View, up: Array) -> Array:
+def light_direction(view: CameraView, up: Array) -> Array:
     """Towards the light: from the left behind the camera and from above."""
     right, _, forward = view.axes
     level = -0.45 * right - 0.75 * (forward - (forward @ up) * up)
@@ -146,7 +146,7 @@ def light_direction(view: View, up: Array) -> Array:
     return direction / np.linalg.norm(direction)
 
 
-def _light(view: View, normals: Array, points: Array, up: Array) -> Array:
+def _light(view: CameraView, normals: Array, points: Array, up: Array) -> Array:
     """(n, 3, 2) how much of its own color a corner shows, and the gloss added to it."""
     to_light = light_direction(view, up)
     to_eye = view.camera.position - points
@@ -161,7 +161,7 @@ def _light(view: View, normals: Array, points: Array, up: Array) -> Array:
     return np.stack([diffuse, 0.12 * gloss], axis=-1)
 
 
-def _fragments(view: View, corners: Array, values: Array) -> tuple[Ints, Ints, Array]:
+def _fragments(view: CameraView, corners: Array, values: Array) -> tuple[Ints, Ints, Array]:
     """Pixels of triangles with corners (n, 3, 2): owner, place on the picture, and values there.
 
     The rows of a triangle run from its first to its last corner in height; in a row the pixels run

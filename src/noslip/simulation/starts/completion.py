@@ -630,7 +630,7 @@ def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
         )
     return SimulationError(
         f"the start breaks row '{rows[worst]}' by {g[worst]:.3g}, and the coordinates that are not "
-        "given cannot mend it",
+        "given cannot correct it",
         f"start of model '{system.model.name}' (given: {names})",
         "leave out a coordinate that the constraints determine, or give values that fit together",
     )

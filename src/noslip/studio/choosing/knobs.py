@@ -16,7 +16,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Parameter, Quantity
-from noslip.show.report.values import unit_text
+from noslip.show.report.elements import unit_text
 from noslip.simulation.trajectory import Trajectory
 
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

@@ -1,4 +1,4 @@
-"""`Film`: the pictures of a drive, which grows while it is driven."""
+"""`DriveFilm`: the pictures of a drive, which grows while it is driven."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noslip.simulation.trajectory import Trajectory
 MOST = 9000
 
 
-class Film:
+class DriveFilm:
     """Pictures of a motion that goes on.
 
     Parameters

@@ -19,7 +19,7 @@ import numpy as np
 from noslip.engines.system import Array
 from noslip.model.contacts import Rolling
 from noslip.model.joints import Revolute
-from noslip.show.report.values import unit_text
+from noslip.show.report.elements import unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.knobs import power_text
 

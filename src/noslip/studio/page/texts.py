@@ -11,9 +11,8 @@ from noslip.analysis.audit import Audit
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
-from noslip.show.report.elements import MARKS, Html, Verdict, code, text
-from noslip.show.report.trust import GROUND
-from noslip.show.report.values import number_text, unit_text
+from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text, unit_text
+from noslip.show.report.result_sections import GROUND
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, SCENARIO
 from noslip.studio.running.runs import is_vakonomic
@@ -170,7 +169,7 @@ def _of_ground(shown: Shown, audit: Audit | None) -> Verdict:
             mark="open",
             label="No slip",
             answer=text("no forces of the ground"),
-            comment=text("vakonomic mechanics is another mechanics"),
+            comment=text("vakonomic mechanics is a different theory"),
             link="",
         )
     if audit is None:

@@ -18,12 +18,12 @@ from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_co
 from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.report.values import unit_text
+from noslip.show.report.elements import unit_text
 from noslip.show.scene.scene import Scene
 from noslip.simulation.starts.completion import Start
 from noslip.studio.choosing.changes import split_changes
 from noslip.studio.choosing.choice import Choice
-from noslip.studio.driving.film import Film
+from noslip.studio.driving.film import DriveFilm
 from noslip.studio.driving.starts import beginning, standing
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Wheel:
         self._commands: list[Any] = []
         self._sliders: list[Any] = []
         self._driver: Driver | None = None
-        self._film: Film | None = None
+        self._film: DriveFilm | None = None
         self._scene: Scene | None = None
         self._signs = (1.0, 1.0)
         self._taken: tuple[System, Choice, Scene] | None = None
@@ -84,7 +84,7 @@ class Wheel:
             else:
                 driver = Driver(system, controls, values, standing(system, old, values))
                 driver.commands[:] = old.commands
-            self._driver, self._film, self._scene = driver, Film(system), look
+            self._driver, self._film, self._scene = driver, DriveFilm(system), look
             self._taken, self._has_ended = (system, choice, look), False
             self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
             if is_new:

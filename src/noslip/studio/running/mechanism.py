@@ -12,8 +12,8 @@ from noslip.control.motions.follower import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import SimulationError
-from noslip.formulations.base import derive
 from noslip.formulations.certificate import Certificate
+from noslip.formulations.derive import derive
 from noslip.formulations.verify import verify
 from noslip.model.model import Model
 from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS

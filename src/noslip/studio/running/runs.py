@@ -83,7 +83,7 @@ def check_mechanics(system: System, choice: Choice) -> None:
 
 
 def is_vakonomic(choice: Choice) -> bool:
-    """Whether the equations are those of another mechanics, without forces of the ground."""
+    """Whether the equations are those of a different theory, without forces of the ground."""
     return choice.formulation == Vakonomic.word
 
 

@@ -8,11 +8,11 @@ from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.document import (
+    CellTable,
     Draft,
     ItemTable,
     Matrix,
     Scalars,
-    Table,
     words,
 )
 from noslip.show.equations.derivations.subject import Subject
@@ -84,7 +84,7 @@ def symbols(subject: Subject) -> Drafted:
     rows = tuple((e.glyph, e.name, e.unit, e.meaning) for e in subject.notation.legend)
     return "Symbols", [
         words("A dot is a rate in time."),
-        Table(("symbol", "name", "unit", "meaning"), rows),
+        CellTable(("symbol", "name", "unit", "meaning"), rows),
     ]
 
 

@@ -15,7 +15,15 @@ import sympy
 
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Arranger, Fenced, Grid, Node, Number, Operator, joined
+from noslip.show.equations.layout import (
+    Arranger,
+    Fenced,
+    MathGrid,
+    MathNumber,
+    Node,
+    Operator,
+    joined,
+)
 from noslip.show.equations.notation import symbol
 from noslip.show.equations.writing import Written
 
@@ -35,7 +43,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CellTable:
     """Rows of cells under a header."""
 
     header: tuple[str, ...]
@@ -43,7 +51,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EquationLine:
     """An equation: left and right of a sign, and a word on what it is."""
 
     left: Node
@@ -56,7 +64,7 @@ class Line:
 class Lines:
     """Equations below each other."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[EquationLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +72,11 @@ class MatrixBlock:
     """A matrix with a name, and what its rows belong to."""
 
     left: Node
-    grid: Grid
+    grid: MathGrid
     row_names: tuple[Node, ...]
 
 
-Block = Paragraph | Table | Lines | MatrixBlock
+Block = Paragraph | CellTable | Lines | MatrixBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +221,9 @@ class Finisher:
         before: list[Block] = []
         if parts:
             before.append(words("with"))
-            before.append(Lines(tuple(Line(self.arrange(s), self.arrange(e)) for s, e in parts)))
+            before.append(
+                Lines(tuple(EquationLine(self.arrange(s), self.arrange(e)) for s, e in parts))
+            )
         match block:
             case Scalars(lines):
                 done = [self._line(left, next(expressions), n) for left, _, n in lines]
@@ -226,16 +236,18 @@ class Finisher:
                 return [*before, self._motion(rows, expressions)]
         return [block]
 
-    def _line(self, left: Node | None, expression: sympy.Expr, note: str) -> Line:
-        arranged, zero = self.arrange(expression), Number("0")
+    def _line(self, left: Node | None, expression: sympy.Expr, note: str) -> EquationLine:
+        arranged, zero = self.arrange(expression), MathNumber("0")
         if left is not None:
-            return Line(left, arranged, note)
+            return EquationLine(left, arranged, note)
         is_short = measure(expression) <= SHORT_ROW
-        return Line(arranged, zero, note) if is_short else Line(zero, arranged, note)
+        return (
+            EquationLine(arranged, zero, note) if is_short else EquationLine(zero, arranged, note)
+        )
 
     def _matrix(self, block: Matrix, expressions: Iterator[sympy.Expr]) -> list[Block]:
         grid: list[tuple[Node, ...]] = []
-        long: list[Line] = []
+        long: list[EquationLine] = []
         m, n = block.shown.shape
         for i in range(m):
             cells: list[Node] = []
@@ -248,11 +260,11 @@ class Finisher:
                     cells.append(label)
                     if block.is_symmetric and i > j:
                         continue
-                    long.append(Line(label, self.arrange(expression)))
+                    long.append(EquationLine(label, self.arrange(expression)))
             grid.append(tuple(cells))
-        if all(cell == Number("0") for cells in grid for cell in cells):
-            return [Lines((Line(block.name, Number("0")),))]
-        whole = MatrixBlock(block.name, Grid(tuple(grid)), block.row_names)
+        if all(cell == MathNumber("0") for cells in grid for cell in cells):
+            return [Lines((EquationLine(block.name, MathNumber("0")),))]
+        whole = MatrixBlock(block.name, MathGrid(tuple(grid)), block.row_names)
         return [whole, Lines(tuple(long))] if long else [whole]
 
     def _table(
@@ -260,7 +272,7 @@ class Finisher:
         header: tuple[str, ...],
         rows: tuple[tuple[str | Node | tuple[Item, ...], ...], ...],
         expressions: Iterator[sympy.Expr],
-    ) -> Table:
+    ) -> CellTable:
         done = []
         for row in rows:
             cells: list[str | Node] = []
@@ -272,7 +284,7 @@ class Finisher:
                 else:
                     cells.append(cell)
             done.append(tuple(cells))
-        return Table(header, tuple(done))
+        return CellTable(header, tuple(done))
 
     def _motion(
         self,
@@ -286,10 +298,11 @@ class Finisher:
             is_short = whole <= ROW_SIZE and not self._has_parts(e for s in sides for _, e in s)
             written = [self._side(side, is_short) for side in sides]
             arranged = [
-                self.arrange.sum_of(terms, keep=True) if terms else Number("0") for terms in written
+                self.arrange.sum_of(terms, keep=True) if terms else MathNumber("0")
+                for terms in written
             ]
             self.motion.append((sympy.Add(*written[0]), sympy.Add(*written[1])))
-            lines.append(Line(arranged[0], arranged[1], note))
+            lines.append(EquationLine(arranged[0], arranged[1], note))
         return Lines(tuple(lines))
 
     def _has_parts(self, expressions: Iterator[sympy.Expr] | Sequence[sympy.Expr]) -> bool:

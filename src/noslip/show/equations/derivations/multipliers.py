@@ -91,7 +91,7 @@ def vakonomic(subject: Subject) -> list[Drafted]:
     notation = subject.notation
     drafts: list[Draft] = [
         words(
-            "This is another mechanics. The motions below make the action of ",
+            "This is a different theory. The motions below make the action of ",
             formula("L + μ·(A v + a)"),
             " stationary; real bodies follow d'Alembert's principle instead, and move differently "
             "unless the constraints are integrable. Do not use these equations to predict how a "

@@ -1,4 +1,4 @@
-"""Sections on how far the numbers can be trusted: energy, constraints, ground, formulations."""
+"""Sections on results and their checks: verdicts, energy, constraints, ground, formulations."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from noslip.analysis.audit import Audit
 from noslip.formulations.certificate import TOLERANCE
 from noslip.show.report.elements import (
     Html,
-    Part,
+    PageSection,
+    Verdict,
     code,
     facts,
     heading,
     joined,
+    number,
     paragraph,
+    quantity,
     remark,
     table,
     text,
+    words,
 )
-from noslip.show.report.subject import Subject
-from noslip.show.report.values import number, quantity, words
+from noslip.show.report.subject import ReportSubject
+from noslip.simulation.trajectory import largest_errors
 
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
@@ -34,11 +38,11 @@ GROUND = {
 }
 
 
-def balance(subject: Subject, figure: Html) -> Part:
+def balance(subject: ReportSubject, figure: Html) -> PageSection:
     """Energy and constraint residuals, as curves and numbers."""
     run = subject.run
     if not len(run.t):
-        return Part(
+        return PageSection(
             key="balance",
             title="Energy and constraints",
             body=paragraph(text("The run has no samples.")),
@@ -68,10 +72,10 @@ def balance(subject: Subject, figure: Html) -> Part:
     ]  # fmt: skip
     if run.rows:
         parts += [heading("Residuals of the constraints"), _residuals(subject)]
-    return Part(key="balance", title="Energy and constraints", body=joined(parts))
+    return PageSection(key="balance", title="Energy and constraints", body=joined(parts))
 
 
-def _residuals(subject: Subject) -> Html:
+def _residuals(subject: ReportSubject) -> Html:
     run, kin = subject.run, subject.system.kinematics
     holonomic = [row.name for row in kin.rows if row.is_holonomic]
     rows = []
@@ -88,7 +92,7 @@ def _residuals(subject: Subject) -> Html:
     return table("Largest over all samples", header, rows, numbers={1, 2})
 
 
-def ground(subject: Subject, figure: Html) -> Part:
+def ground(subject: ReportSubject, figure: Html) -> PageSection:
     """What the motion asks of the ground, and whether it can give it."""
     audit = subject.audit
     key, title = "ground", "No-slip audit"
@@ -96,7 +100,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         why = "Nothing rolls or skates: the model has no contacts."
         if subject.model.contacts:
             why = "The run has no samples."
-        return Part(key=key, title=title, body=paragraph(text(why)))
+        return PageSection(key=key, title=title, body=paragraph(text(why)))
     mark, verdict = GROUND[audit.verdict]
     said = [(line[:21].strip(), line[21:].strip()) for line in audit.text().splitlines()]
     parts = [
@@ -105,7 +109,7 @@ def ground(subject: Subject, figure: Html) -> Part:
         figure,
         _wheels(audit.to_json()),
     ]
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _why(audit: Audit) -> Html:
@@ -158,13 +162,13 @@ def _wheels(data: Mapping[str, Any]) -> Html:
     )
 
 
-def certificate(subject: Subject) -> Part:
+def certificate(subject: ReportSubject) -> PageSection:
     """Whether independent ways to the equations agree."""
     found = subject.certificate
     key, title = "certificate", "Verification certificate"
     if found is None:
         body = remark("open", text(f"No certificate: {subject.without_certificate}."))
-        return Part(key=key, title=title, body=body)
+        return PageSection(key=key, title=title, body=body)
     verb = "agree" if found.holds else "do not agree"
     parts = [
         remark(
@@ -194,7 +198,7 @@ def certificate(subject: Subject) -> Part:
         ),
         paragraph(*_vakonomic(found.vakonomic)),
     ]  # fmt: skip
-    return Part(key=key, title=title, body=joined(parts))
+    return PageSection(key=key, title=title, body=joined(parts))
 
 
 def _vakonomic(difference: float) -> tuple[Html, ...]:
@@ -203,7 +207,100 @@ def _vakonomic(difference: float) -> tuple[Html, ...]:
     if difference <= TOLERANCE:
         return (text("Vakonomic mechanics coincides: the constraints are integrable."),)
     return (
-        text("Vakonomic mechanics is another mechanics; its accelerations differ by a relative "),
+        text("Vakonomic mechanics is a different theory; its accelerations differ by a relative "),
         number(difference, 2),
         text("."),
+    )
+
+
+def answers(subject: ReportSubject) -> list[Verdict]:
+    """How it ended, energy, constraints, tracking, ground, formulations."""
+    run = subject.run
+    time = quantity(float(run.t[-1]), "s") if len(run.t) else text("0 s")
+    found = [
+        Verdict(
+            mark="good" if run.success else "bad",
+            label="How it ended",
+            answer=Html(f"at {time}"),
+            comment=text(run.message),
+            link="simulated",
+        ),
+        Verdict(
+            mark="",
+            label="Energy drift",
+            answer=number(run.energy_drift, 3),
+            comment=text("of the energy that moved"),
+            link="balance",
+        ),
+        Verdict(
+            mark="",
+            label="Constraint residual",
+            answer=number(run.slip, 3),
+            comment=Html(f"m/s or rad/s at most; in positions {number(run.gap, 3)} m or rad"),
+            link="balance",
+        ),
+    ]
+    if subject.run.errors and len(run.t):
+        found.append(_tracking(subject))
+    if subject.audit is not None and subject.audit.wheels:
+        found.append(_ground(subject.audit))
+    return [*found, _agreement(subject)]
+
+
+def _tracking(subject: ReportSubject) -> Verdict:
+    first, *others = largest_errors(subject.run)
+    more = (f"; {quantity(e.size, e.unit, 3)} in {code(e.name)}" for e in others)
+    return Verdict(
+        mark="",
+        label="Tracking error",
+        answer=quantity(first.size, first.unit, 3),
+        comment=Html(f"at most, in {code(first.name)}{''.join(more)}"),
+        link="plots",
+    )
+
+
+def _ground(audit: Audit) -> Verdict:
+    """The verdict on slip; without wheels, the largest force that a blade holds."""
+    if all(wheel.kind == "blade" for wheel in audit.wheels):
+        forces = {wheel.name: float(np.nanmax(np.abs(wheel.lateral))) for wheel in audit.wheels}
+        worst = max(forces, key=lambda name: forces[name])
+        return Verdict(
+            mark="",
+            label="Side force",
+            answer=quantity(forces[worst], "N", 4),
+            comment=Html(f"at most, on {code(worst)}; blades hold without friction"),
+            link="ground",
+        )
+    mark, verdict = GROUND[audit.verdict]
+    return Verdict(
+        mark=mark, label="No slip", answer=text(verdict), comment=_demand(audit), link="ground"
+    )
+
+
+def _demand(audit: Audit) -> Html:
+    finite = audit.required[np.isfinite(audit.required)]
+    if not finite.size:
+        return text("the loads of the wheels are not known")
+    needed = Html(f"needs a friction coefficient of {number(float(np.max(finite)), 3)}")
+    if audit.friction is None:
+        return Html(f"{needed}; none was given to compare with")
+    return Html(f"{needed}; the ground has {number(audit.friction, 3)}")
+
+
+def _agreement(subject: ReportSubject) -> Verdict:
+    certificate = subject.certificate
+    if certificate is None:
+        return Verdict(
+            mark="open",
+            label="Formulations",
+            answer=text("not compared"),
+            comment=text(subject.without_certificate),
+            link="certificate",
+        )
+    return Verdict(
+        mark="good" if certificate.holds else "bad",
+        label=f"{len(certificate.formulations)} formulations",
+        answer=text("agree" if certificate.holds else "disagree"),
+        comment=Html(f"worst relative difference {number(certificate.worst, 2)}"),
+        link="certificate",
     )

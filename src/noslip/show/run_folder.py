@@ -1,7 +1,13 @@
-"""A run as a folder: trajectory, plots, report and a summary, written whole or not at all."""
+"""Run folders: write a run as a folder of files, and read it back.
+
+A folder is written whole or not at all. Writer and reader share one list of file names, and one of
+the entries of ``summary.json`` that a run is read back from.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import shutil
 import tempfile
@@ -9,23 +15,48 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from noslip import __version__
+from noslip.analysis.reactions import sampled_states
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.model.files import save_model
+from noslip.formulations.derive import derive
+from noslip.model.files import load_model, save_model
 from noslip.show.json_text import json_text
-from noslip.simulation.trajectory import Trajectory, largest_errors
+from noslip.simulation.path_errors import COLUMNS, PathErrors
+from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
 from noslip.words import counted
 
 if TYPE_CHECKING:
+    import xarray
+
     from noslip.analysis.audit import Audit
     from noslip.engines.system import System
 
-#: The page for people.
-REPORT = "report.html"
-#: The file by which a folder is known to be a run of ours.
-SUMMARY = "summary.json"
-#: What was simulated, and what happened.
-MODEL, TRAJECTORY = "model.toml", "trajectory.nc"
+
+#: Files that a run is read back from; a folder with a summary is taken for a run.
+MODEL, TRAJECTORY, SUMMARY = "model.toml", "trajectory.nc", "summary.json"
+#: The same for people and spreadsheets.
+REPORT, SUMMARY_TEXT, TABLE = "report.html", "summary.txt", "trajectory.csv"
+
+#: Entries of the summary that are fields of the trajectory → name of the field.
+FIELDS = {
+    "ended_by": "ended_by",
+    "message": "message",
+    "steps": "steps",
+    "rejections": "rejections",
+    "evaluations": "nfev",
+    "method": "method",
+    "rtol": "rtol",
+    "atol": "atol",
+    "notes": "notes",
+    "admissibility_residual": "admissibility",
+}
+#: Those of them that folders of earlier versions may lack.
+NEW = ("ended_by", "admissibility_residual")
+#: Entries that are read back in another form.
+ENDING, PARAMETERS, PATH_LENGTH = "ending", "parameters", "path_length"
 
 
 def write_run(
@@ -46,7 +77,7 @@ def write_run(
     ----------
     run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     folder : to be made; its parents too.
-    command : how to do it again, for the summary and the report.
+    command : that reproduces the run, for the summary and the report.
     plots : also draw the figures.
     force : replace an earlier run in that folder (never a folder with anything else in it).
     audit : of the run, for the summary, the figures and the report.
@@ -141,28 +172,19 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
         "noslip": __version__,
         "model": run.model.name,
         "command": command,
-        "ending": run.ending.name.lower(),
-        "ended_by": run.ended_by,
-        "message": run.message,
+        ENDING: run.ending.name.lower(),
         "duration": float(run.t[-1] - run.t[0]) if len(run.t) else 0.0,
         "samples": len(run.t),
-        "steps": run.steps,
-        "rejections": run.rejections,
-        "evaluations": run.nfev,
-        "method": run.method,
-        "rtol": run.rtol,
-        "atol": run.atol,
+        **{key: getattr(run, field) for key, field in FIELDS.items()},
         "energy_drift": run.energy_drift,
         "constraint_residual_speeds": run.slip,
         "constraint_residual_positions": run.gap,
-        "parameters": run.parameters,
+        PARAMETERS: run.parameters,
         "final_state": _final(run),
-        "notes": list(run.notes),
     }
     if run.errors:
         data["tracking_error"] = run.tracking_error
         data["tracking_error_final"] = {n: float(e[-1]) for n, e in run.errors.items()}
-        data["admissibility_residual"] = run.admissibility
     if run.path_errors is not None and len(run.t):
         data |= run.path_errors.to_json()
     if audit is not None:
@@ -188,7 +210,7 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
         ]
     lines += [f"  note                 {note}" for note in run.notes]
     if command:
-        lines.append(f"  again                {command}")
+        lines.append(f"  reproduce            {command}")
     if audit is not None:
         lines += audit.text().splitlines()
     return "\n".join(lines)
@@ -205,9 +227,9 @@ def _fill(folder: Path, run: Trajectory, command: str, audit: Audit | None) -> N
     """Everything but pictures."""
     save_model(run.model, folder / MODEL)
     run.to_netcdf(folder / TRAJECTORY)
-    run.to_csv(folder / "trajectory.csv")
+    run.to_csv(folder / TABLE)
     (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
-    (folder / "summary.txt").write_text(summary_text(run, command, audit) + "\n", "utf-8")
+    (folder / SUMMARY_TEXT).write_text(summary_text(run, command, audit) + "\n", "utf-8")
 
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
@@ -216,3 +238,114 @@ def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
 
     for name, figure in run_figures(run, audit).items():
         save_figure(figure, folder / f"{name}.png")
+
+
+def read_run(folder: str | Path) -> Trajectory:
+    """The trajectory in a folder that `noslip run`, `noslip track` or :func:`write_run` made.
+
+    Parameters
+    ----------
+    folder : with ``model.toml``, ``trajectory.nc`` and ``summary.json``.
+
+    Raises
+    ------
+    SimulationError : if the folder is no run, or its files do not belong together.
+    """
+    place = Path(folder)
+    for name in (MODEL, TRAJECTORY, SUMMARY):
+        if not (place / name).is_file():
+            raise SimulationError(
+                f"the folder has no {name}, so it is not a run that can be read",
+                str(place),
+                "give a folder that `noslip run` or `noslip track` made, or simulate again",
+            )
+    import xarray
+
+    try:
+        entries: dict[str, Any] = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
+        system = System(equations=derive(load_model(place / MODEL)))
+        with xarray.open_dataset(place / TRAJECTORY, engine="h5netcdf") as dataset:
+            return _trajectory(system, dataset, entries)
+    except (KeyError, OSError, ValueError) as error:
+        raise SimulationError(
+            f"the files of the run do not belong together or are damaged: {error}",
+            str(place),
+            "simulate again",
+        ) from None
+
+
+def _trajectory(system: System, dataset: xarray.Dataset, entries: dict[str, Any]) -> Trajectory:
+    kin = system.kinematics
+    t = np.asarray(dataset["time"].values, dtype=float)
+    taken: set[str] = set()
+
+    def table(names: list[str]) -> Array:
+        taken.update(names)
+        columns = [np.asarray(dataset[name].values, dtype=float) for name in names]
+        return np.column_stack(columns) if columns else np.empty((len(t), 0))
+
+    rows = [row.name for row in kin.rows]
+    has_forces = bool(rows) and f"reaction.{rows[0]}" in dataset
+    q, v = (table([x.name for x in xs]) for xs in (system.coordinates, system.speeds))
+    vdot = table([f"acceleration.{s.name}" for s in system.speeds])
+    inputs = table([i.name for i in system.inputs])
+    residuals = table([f"residual.{name}" for name in rows])
+    multipliers = table([f"reaction.{name}" for name in rows]) if has_forces else None
+    path_errors = None
+    if PATH_LENGTH in entries:
+        along, across, _, heading = table([*COLUMNS]).T
+        path_errors = PathErrors(
+            along=along, across=across, heading=heading, length=entries[PATH_LENGTH]
+        )
+    energies = table(["kinetic_energy", "potential_energy", "work"])
+    fields = {f: entries[key] for key, f in FIELDS.items() if key in entries or key not in NEW}
+    fields["notes"] = tuple(entries["notes"])
+    run = Trajectory(
+        model=system.model,
+        parameters={p.name: float(entries[PARAMETERS][p.name]) for p in system.model.parameters},
+        coordinates=system.coordinates,
+        speeds=system.speeds,
+        input_quantities=system.inputs,
+        rows=tuple(rows),
+        row_units=tuple(row.unit for row in kin.rows),
+        multiplier_units=tuple(row.multiplier_unit for row in kin.rows),
+        t=t,
+        q=q,
+        v=v,
+        vdot=vdot,
+        inputs=inputs,
+        kinetic_energy=energies[:, 0],
+        potential_energy=energies[:, 1],
+        work=energies[:, 2],
+        row_residuals=residuals,
+        position_residuals=np.empty((len(t), 0)),
+        multipliers=multipliers,
+        extra=_extra(system, dataset, taken),
+        ending=Ending[entries[ENDING].upper()],
+        path_errors=path_errors,
+        **fields,
+    )
+    return _with_gaps(system, run)
+
+
+def _extra(
+    system: System, dataset: xarray.Dataset, taken: set[str]
+) -> dict[str, tuple[str, Array]]:
+    """Columns that are neither states nor follow from them."""
+    follows = {"energy_error"}
+    for joint in system.model.joints:
+        angles = getattr(joint.type, "angles", None)
+        names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
+        follows |= {*names, *(f"{name}_rate" for name in names)}
+    follows |= {s.name for s in system.model.independent_speeds if s.expression}
+    return {
+        str(name): (str(column.attrs["units"]), np.asarray(column.values, dtype=float))
+        for name, column in dataset.data_vars.items()
+        if name not in taken | follows
+    }
+
+
+def _with_gaps(system: System, run: Trajectory) -> Trajectory:
+    """The residuals of position, which the file does not hold, computed again."""
+    table = system.residuals.map(*sampled_states(system, run))
+    return dataclasses.replace(run, position_residuals=table[:, len(run.rows) :])

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
 from noslip.show.scene.camera import Camera, camera, extent, followed
-from noslip.show.scene.frames import Frames
+from noslip.show.scene.frames import Frames, part_poses
 from noslip.show.scene.geometry import Array, rotation_to, rotations_of
 from noslip.show.scene.meshes import Color, cone, cylinder
 from noslip.show.scene.meshes import Triangles as Mesh
 from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
-from noslip.show.scene.poses import part_poses
 from noslip.show.scene.render import (
+    CameraView,
     Triangles,
-    View,
     draw,
     light_direction,
     thrown,
@@ -31,6 +34,7 @@ from noslip.show.scene.scene import Scene
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
+
 
 #: Pixels drawn for each pixel of the picture, in each direction.
 FINER = 2
@@ -75,7 +79,7 @@ class Film:
         from PIL import ImageDraw
 
         at = self._camera_at(index)
-        view = View(camera=at, width=self.width * FINER, height=self.height * FINER)
+        view = CameraView(camera=at, width=self.width * FINER, height=self.height * FINER)
         now = self._triangles(index)
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
@@ -91,7 +95,7 @@ class Film:
             self._write(ImageDraw.Draw(image), index)
         return image
 
-    def _ground(self, view: View, index: int) -> Image:
+    def _ground(self, view: CameraView, index: int) -> Image:
         """The empty stage; kept as long as neither it nor the camera moves."""
         from PIL import Image as images
         from PIL import ImageDraw
@@ -147,7 +151,7 @@ class Film:
                 parts += _arrow(start, end, SHAFT * self.scene.length, kind.color)
         return Triangles.joined(parts)
 
-    def _shadowed(self, image: Image, view: View, triangles: Triangles) -> Image:
+    def _shadowed(self, image: Image, view: CameraView, triangles: Triangles) -> Image:
         """Shadows of all that is above the ground, drawn coarsely, since they are soft."""
         from PIL import Image as images
         from PIL import ImageDraw, ImageFilter
@@ -168,7 +172,7 @@ class Film:
         dark = images.new("RGB", image.size, DARK)
         return images.composite(dark, image, mask.resize(image.size))
 
-    def _draw_grid(self, pen: ImageDraw, view: View, grid: Grid, index: int) -> None:
+    def _draw_grid(self, pen: ImageDraw, view: CameraView, grid: Grid, index: int) -> None:
         half = grid.width / 2
         R, p = grid.rotation, grid.position
         if grid.body != WORLD:
@@ -186,7 +190,7 @@ class Film:
                 for pair in (ends, ends[:, [1, 0, 2]]):
                     _line(pen, view, pair @ R.T + p, color, width)
 
-    def _draw_traces(self, pen: ImageDraw, view: View, index: int) -> None:
+    def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
         found = traces(self.scene, self.frames)
         for trace in found:
             _line(pen, view, rounded(trace.points), pale(trace.color), FINER)
@@ -231,7 +235,7 @@ def _arrow(start: Array, end: Array, radius: float, color: Color) -> list[Triang
     return found
 
 
-def _line(pen: ImageDraw, view: View, points: Array, color: Color, width: float) -> None:
+def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: float) -> None:
     """A line through points, cut where it passes the camera."""
     seen = view.seen(points)
     ahead = seen[:, 2] > view.near
@@ -250,3 +254,69 @@ def _line(pen: ImageDraw, view: View, points: Array, color: Color, width: float)
         if b[2] < view.near:
             b = a + (b - a) * (a[2] - view.near) / (a[2] - b[2])
         pen.line([tuple(p) for p in view.pixels(np.stack([a, b]))], fill=color, width=round(width))
+
+
+#: Colors of a GIF.
+COLORS = 96
+
+
+def write_gif(
+    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+) -> None:
+    """An endless GIF of all frames, `rate` pictures a second; all of them share one palette."""
+    from PIL.Image import Dither
+
+    count = len(film.frames)
+    palette = film.picture(count // 2).quantize(COLORS)
+    pictures = []
+    for index in range(count):
+        pictures.append(film.picture(index).quantize(palette=palette, dither=Dither.NONE))
+        if progress is not None:
+            progress((index + 1) / count)
+    pictures[0].save(
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=1000 / rate,
+        loop=0,
+        optimize=False,
+    )
+
+
+def write_mp4(
+    film: Film, path: Path, rate: float, progress: Callable[[float], None] | None = None
+) -> None:
+    """An MP4 of all frames, `rate` pictures a second."""
+    program = find_ffmpeg(path)
+    command = [program, "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{film.width}x{film.height}", "-r", f"{rate:g}", "-i", "-", "-an"]
+    command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stderr is not None
+        try:
+            for index in range(len(film.frames)):
+                process.stdin.write(film.picture(index).tobytes())
+                if progress is not None:
+                    progress((index + 1) / len(film.frames))
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # ffmpeg gave up, and says why
+        said = process.stderr.read().decode(errors="replace").strip()
+    if process.returncode:
+        last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+        raise SimulationError(
+            f"ffmpeg could not write the film: {last}", str(path), "write a .gif or .html instead"
+        )
+
+
+def find_ffmpeg(path: Path) -> str:
+    """The program, or what to do without it."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise SimulationError(
+            "a film in MP4 needs the program ffmpeg, which is not installed",
+            str(path),
+            "install ffmpeg, or write a .gif or .html instead",
+        )
+    return program

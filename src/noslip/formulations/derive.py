@@ -1,0 +1,72 @@
+"""`derive`: from a model to its equations of motion, by a formulation."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from noslip.errors import FormulationError
+from noslip.formulations.base import AbstractFormulation, Equations
+from noslip.formulations.complement import NaturalComplement
+from noslip.kinematics.kinematics import trace
+from noslip.model.model import Model
+
+
+def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equations:
+    """Minimal equations of motion of a model.
+
+    Parameters
+    ----------
+    model : a checked model.
+    formulation : how to derive them; the natural orthogonal complement by default.
+
+    Raises
+    ------
+    ModelError : if the constraints are inconsistent.
+    FormulationError : if a degree of freedom has no inertia.
+    """
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"derive takes a Model, got {type(model).__name__}: load one, or build() it"
+        )
+    if formulation is not None and not isinstance(formulation, AbstractFormulation):
+        raise TypeError(f"formulation is {formulation!r}: pass an object, NaturalComplement()")
+    equations = (formulation or NaturalComplement()).fill(trace(model))
+    check_inertia(equations)
+    return equations
+
+
+def check_inertia(equations: Equations) -> None:
+    """Refuse a degree of freedom without inertia, and name it."""
+    kin = equations.kinematics
+    if kin.num_independent_speeds == 0:
+        return
+    symbols, solution = kin.symbols, equations.solution
+    if solution.mass is None:
+        pivots = ca.Function("d", [symbols.q, symbols.params], [ca.vertcat(*solution.pivots)])
+        samples = kin.probe.configurations(1)
+        numbers = np.array([pivots(q, kin.probe.params) for _, q in samples]).ravel()
+        if numbers.min() > 1e-9 * numbers.max():
+            return
+    matrix = equations.reduced_mass if solution.mass is None else solution.mass
+    mass = ca.Function("m", [symbols.t, symbols.q, symbols.params], [matrix])
+    for t, q in kin.probe.configurations(3):
+        M = np.array(mass(t, q, kin.probe.params))
+        scale = np.array([kin.length if s.unit == "rad/s" else 1.0 for s in kin.independent_speeds])
+        M = M / np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(M)
+        if values[0] > 1e-12 * max(values[-1], 1e-300):
+            return
+        direction = vectors[:, 0] / np.max(np.abs(vectors[:, 0]))
+    involved = [
+        f"{c:+.3g} {s.name}"
+        for c, s in zip(direction, kin.independent_speeds, strict=True)
+        if abs(c) > 1e-6
+    ]
+    raise FormulationError(
+        f"the degree of freedom {' '.join(involved)} has no inertia: nothing resists its "
+        "acceleration",
+        f"model '{kin.model.name}'",
+        "give mass or inertia to a body that moves with it, prescribe its motion, or make it a "
+        "speed input",
+    )
