@@ -1,7 +1,7 @@
 # Two commands: make run, make test. Each sets up everything it needs in .venv.
 #
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
-#   make check    lint, types and the fast unit tests, in below 90 s
+#   make check    lint, types and the fast unit tests of the first stages, in below 90 s
 #   make test     lint, types and the whole test suite, the browser tests included
 #   make test-all the same with thousands of random mechanisms, and random trees by MuJoCo and Pinocchio;
 #                 its log is benchmarks/results/test-all.txt
@@ -13,7 +13,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # what make check runs, but for tests marked slow
-FAST := tests/unit tests/test_layers.py tests/test_public_api.py tests/test_errors.py
+FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py) \
+	tests/test_layers.py tests/test_public_api.py tests/test_errors.py
 LOG := benchmarks/results/test-all.txt
 # the first Python that is new enough
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \

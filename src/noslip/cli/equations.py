@@ -35,10 +35,9 @@ class Method(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The word itself, if there is such a formulation."""
-        if value not in formulations():
-            from noslip.errors import nearest
-
-            self.fail(f"there is no method '{value}'; {nearest(value, formulations())}", param, ctx)
+        words = formulations()
+        if value not in words:
+            self.fail(f"'{value}' is not one of {', '.join(words)}.", param, ctx)
         return value
 
 

@@ -108,6 +108,7 @@ def test_frames_are_the_products_of_the_table(convention, rng):
             assert pytest.approx(X[:3, 3], abs=1e-14) == p
 
 
+@pytest.mark.slow
 def test_both_conventions_describe_the_same_arm(rng):
     systems = [ns.compile(ns.derive(arm(c))) for c in ("standard", "modified")]
     for _ in range(4):
@@ -121,6 +122,7 @@ def test_both_conventions_describe_the_same_arm(rng):
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_a_table_of_parameters_is_the_table_of_their_values(convention, rng):
     b = ns.ModelBuilder(name="arm-of-parameters", gravity=(0.3, -0.4, -9.7))
