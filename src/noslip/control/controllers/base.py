@@ -21,7 +21,7 @@ import casadi as ca
 from noslip.analysis.inverse import Reference, solve_inputs
 from noslip.engines.system import System
 from noslip.errors import SimulationError
-from noslip.simulation.guards import Guard
+from noslip.simulation.input_laws import Guard
 
 
 class AbstractController(abc.ABC):
