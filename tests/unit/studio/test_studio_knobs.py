@@ -4,7 +4,7 @@ import pytest
 
 import noslip as ns
 from noslip.analysis.scenario import run_scenario
-from noslip.control.paths.path import length
+from noslip.control.paths.arc_length import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
 from noslip.studio.choosing.choice import PATH_KINDS, TIMING_KINDS, first_choice, scenario_start

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noslip.control.controllers.joints import independent_coordinates
+from noslip.control.controllers.computed_torque import independent_coordinates
 from noslip.control.motions.follower import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system

@@ -14,7 +14,7 @@ from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import start_on_motion
 from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractController
-from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.computed_torque import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
