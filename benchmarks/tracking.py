@@ -21,7 +21,7 @@ import numpy as np
 import noslip as ns
 from measuring import Measure, leave, shortest
 from noslip.analysis.reference_motion import start_on_motion
-from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.computed_torque import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion

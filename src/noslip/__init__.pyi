@@ -230,7 +230,9 @@ from .control.paths.curves import (
     Circle as Circle,
     Ellipse as Ellipse,
     FigureEight as FigureEight,
+    Graph as Graph,
     Line as Line,
+    Parametric as Parametric,
     Sine as Sine,
 )
 from .control.paths.clothoids import (
@@ -240,17 +242,11 @@ from .control.paths.clothoids import (
 from .control.paths.splines import (
     Nurbs as Nurbs,
     Spline as Spline,
-)
-from .control.paths.expressions import (
-    Graph as Graph,
-    Parametric as Parametric,
+    path_from_csv as path_from_csv,
 )
 from .control.paths.composite import (
     Composite as Composite,
     reversed_path as reversed_path,
-)
-from .control.paths.csv import (
-    path_from_csv as path_from_csv,
 )
 from .control.paths.text import (
     parse_path as parse_path,
@@ -263,22 +259,18 @@ from .control.timing.laws import (
     ConstantSpeed as ConstantSpeed,
     Quintic as Quintic,
 )
-from .control.timing.ramps import (
+from .control.timing.piecewise import (
     SCurve as SCurve,
+    SpeedProfile as SpeedProfile,
     SpeedSchedule as SpeedSchedule,
     Trapezoidal as Trapezoidal,
-)
-from .control.timing.profiles import (
-    SpeedProfile as SpeedProfile,
 )
 from .control.timing.limits import (
     Limits as Limits,
 )
-from .control.timing.fastest import (
-    fastest as fastest,
-)
-from .control.timing.hurry import (
-    Hurry as Hurry,
+from .control.timing.least_time import (
+    LeastTime as LeastTime,
+    least_time as least_time,
 )
 from .control.motions.path import (
     PathMotion as PathMotion,
@@ -293,7 +285,9 @@ from .control.controllers.base import (
     CustomController as CustomController,
     FeedForward as FeedForward,
 )
-from .control.controllers.joints import (
+from .control.controllers.computed_torque import (
+    AccelerationResolved as AccelerationResolved,
+    CartesianTracking as CartesianTracking,
     ComputedTorque as ComputedTorque,
     ProportionalDerivative as ProportionalDerivative,
 )
@@ -302,10 +296,6 @@ from .control.controllers.pose import (
 )
 from .control.controllers.tracking import (
     Tracking as Tracking,
-)
-from .control.controllers.arms import (
-    AccelerationResolved as AccelerationResolved,
-    CartesianTracking as CartesianTracking,
 )
 from .control.controllers.steered import (
     SteeredTracking as SteeredTracking,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--timing",
     "timing_text",
     required=True,
-    help="Such as quintic:60, or fastest:speed=1,friction=0.3,torque1=0.5.",
+    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5.",
 )
 @click.option("--point", default="0,0,0", show_default=True, help="Of the base, in its frame, m.")
 @click.option(

@@ -21,11 +21,10 @@ from noslip.control.controllers.regulator import Regulator
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.motions.trailer import TrailerMotion
+from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.panels import arc_table
-from noslip.control.paths.path import length
-from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming
+from noslip.control.timing.least_time import LeastTime
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
@@ -43,7 +42,7 @@ def track(
     system: System,
     path: AbstractPath,
     *,
-    timing: AbstractTiming | Hurry,
+    timing: AbstractTiming | LeastTime,
     point: Vector3 = ZERO,
     direction: Vector3 = (1.0, 0.0, 0.0),
     reverse: bool = False,
@@ -74,7 +73,7 @@ def track(
     Parameters
     ----------
     system : compiled system with a planar base.
-    path, timing : where and how fast; :class:`Hurry` finds the least time within limits.
+    path, timing : where and how fast; :class:`LeastTime` finds the least time within limits.
     point, direction, reverse, steering, wheelbase, largest_steering : what follows the path; see
         :class:`PathMotion`.
     hinge, hitch, trailer : let the axle of a trailer follow the path; see :class:`TrailerMotion`.
@@ -93,7 +92,7 @@ def track(
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
     _check_options(system, controller, inputs, dict(limits or {}), period)
-    if isinstance(timing, Hurry):
+    if isinstance(timing, LeastTime):
         timing = timing.on(
             system,
             path,
@@ -223,7 +222,7 @@ def _check_turning(system: System, motion: PathMotion) -> None:
     """Refuse, without feedback, a path on which the rate of turning jumps."""
     path, timing = motion.path, motion.timing
     places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
-    passed = dict(zip(places, timing.passing_times(path), strict=False))
+    passed = dict(zip(places, timing.break_times(path), strict=False))
     t, s = ca.SX.sym("t"), ca.SX.sym("s")
     speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
     for place, jump in motion.curvature_jumps():

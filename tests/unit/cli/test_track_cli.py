@@ -1,4 +1,4 @@
-"""`noslip track`: controllers by text, limits, references, the fastest timing, and exit codes."""
+"""`noslip track`: controllers by text, limits, references, least time, and exit codes."""
 
 import json
 import math
@@ -128,7 +128,7 @@ def test_a_trailer_that_is_pulled(track):
 
 
 def test_the_fastest_timing_and_chosen_inputs(track):
-    limits = "fastest:speed=1,friction=0.05,torque1=0.2,torque2=0.2"
+    limits = "least-time:speed=1,friction=0.05,torque1=0.2,torque2=0.2"
     found = numbers(track("agv", "--path", "circle:2", "--timing", limits, *AXLE))
     assert 15.0 < found["duration"] < 60.0
     assert found["path_error"] < 1e-6

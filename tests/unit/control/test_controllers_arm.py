@@ -7,8 +7,11 @@ import pytest
 
 import noslip as ns
 from noslip.analysis.motion import ExpressionMotion
-from noslip.control.controllers.arms import AccelerationResolved, CartesianTracking
-from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.computed_torque import (
+    AccelerationResolved,
+    CartesianTracking,
+    ComputedTorque,
+)
 from noslip.control.controllers.tracking import Tracking
 
 #: Roots −3 twice: e = (e₀ + (ė₀ + 3 e₀) t) exp(−3 t).

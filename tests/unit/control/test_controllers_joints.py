@@ -8,7 +8,7 @@ from scipy.integrate import simpson
 import noslip as ns
 from noslip.analysis.motion import ExpressionMotion
 from noslip.control.controllers.base import CustomController
-from noslip.control.controllers.joints import ComputedTorque, ProportionalDerivative
+from noslip.control.controllers.computed_torque import ComputedTorque, ProportionalDerivative
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.paths.curves import Circle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.computed_torque import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.paths.curves import Circle, Line, Sine
 from noslip.control.timing.laws import ConstantSpeed, Quintic

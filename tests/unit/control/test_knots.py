@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.control.paths.arc_length import arc_table, integrate
 from noslip.control.paths.base import curvature
-from noslip.control.paths.panels import arc_table, integrate
 from noslip.control.timing.laws import AbstractTiming
-from noslip.control.timing.ramps import SpeedSchedule
+from noslip.control.timing.piecewise import SpeedSchedule
 from noslip.simulation.input_plan import plan_inputs
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
@@ -51,7 +51,7 @@ class Blind(AbstractTiming):
     def duration(self, path):
         return self.timing.duration(path)
 
-    def passing_times(self, path):
+    def break_times(self, path):
         return ()
 
 
@@ -98,11 +98,11 @@ def test_breaks_are_passed_at_their_times(path):
     """By closed forms and by quadrature."""
     s = arc_table(path).arc_length(np.array(path.breaks))
     whole, inner = s[-1], s[1:-1]
-    assert TIMINGS["constant speed"].passing_times(path) == pytest.approx(inner / 0.4, abs=1e-10)
-    tau = np.array(TIMINGS["quintic"].passing_times(path)) / 20.0
+    assert TIMINGS["constant speed"].break_times(path) == pytest.approx(inner / 0.4, abs=1e-10)
+    tau = np.array(TIMINGS["quintic"].break_times(path)) / 20.0
     assert whole * tau**3 * (10 - 15 * tau + 6 * tau**2) == pytest.approx(inner, abs=1e-10)
     # the speed of constant energy depends on curvature: ∫ √(1 + b²κ²) ds as far as the break
-    times = TIMINGS["constant energy"].passing_times(path)
+    times = TIMINGS["constant energy"].break_times(path)
     for p, t in zip(path.breaks[1:-1], times, strict=True):
         until = integrate(
             path,
@@ -111,7 +111,7 @@ def test_breaks_are_passed_at_their_times(path):
             ),
         )
         assert t == pytest.approx(until / 0.4, abs=1e-9)
-    trapezoid = TIMINGS["trapezoid"].passing_times(path)
+    trapezoid = TIMINGS["trapezoid"].break_times(path)
     end = TIMINGS["trapezoid"].duration(path)
     ramp = 0.5 / 0.3
     for place, t in zip(inner, trapezoid, strict=True):
@@ -139,9 +139,7 @@ def test_steps_end_on_kinks(agv, path, name):
 def test_knots_reach_the_loop(agv):
     motion = ns.PathMotion(path=CORNER, timing=TIMINGS["trapezoid"], **AXLE)
     start = np.zeros(len(agv.coordinates))
-    expected = sorted(
-        TIMINGS["trapezoid"].knots(CORNER) + TIMINGS["trapezoid"].passing_times(CORNER)
-    )
+    expected = sorted(TIMINGS["trapezoid"].knots(CORNER) + TIMINGS["trapezoid"].break_times(CORNER))
     for law in (
         ns.FollowMotion(motion=motion, reference_start=start),
         ns.Tracking(
@@ -163,7 +161,7 @@ def test_a_curve_of_many_points_takes_no_time(agv):
     points = tuple((2 * math.cos(a), math.sin(a)) for a in angle)
     path = ns.Spline(points=points, closed=True)
     result = ns.track(agv, path, timing=ns.ConstantSpeed(0.4), **AXLE)
-    assert len(ns.ConstantSpeed(0.4).passing_times(path)) == 59
+    assert len(ns.ConstantSpeed(0.4).break_times(path)) == 59
     assert result.tracking_error < 1e-9
     blind = ns.track(agv, path, timing=Blind(ns.ConstantSpeed(0.4)), **AXLE)
     tries = [r.steps + r.rejections for r in (result, blind)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.linearization import linearize_along
+from noslip.control.controllers.regulator import linearize_along
 from noslip.control.motions.path import PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 

@@ -18,7 +18,7 @@ def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     path = ns.Circle(radius=1.5)
     limits = {"torque1": 0.3, "torque2": 0.3}
     rows = motor_limits(agv, path, limits, **AXLE)
-    timing = ns.fastest(path, ns.Limits(speed=2.0, rows=rows))
+    timing = ns.least_time(path, ns.Limits(speed=2.0, rows=rows))
     run = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
     most = max(np.max(np.abs(run[name])) for name in limits)
     assert most < 0.3 * 1.02
@@ -38,7 +38,7 @@ def test_on_a_line_it_is_bang_bang(agv):
     inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
     assert np.abs(rows.inertia) == pytest.approx(inertia, rel=1e-10)
     assert np.max(np.abs(rows.squared)) < 1e-9
-    timing = ns.fastest(path, ns.Limits(rows=rows))
+    timing = ns.least_time(path, ns.Limits(rows=rows))
     # half of it faster and faster, then slower and slower
     expected = 2 * np.sqrt(4.0 * inertia / limit)
     assert timing.duration(path) == pytest.approx(expected, rel=1e-10)

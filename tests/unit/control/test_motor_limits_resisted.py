@@ -1,4 +1,4 @@
-"""The promise of the fastest timing, |u| ≤ limit, where dampers, friction, tires or drag resist.
+"""The promise of least time, |u| ≤ limit, where dampers, friction, tires or drag resist.
 
 It is looked at in two ways: by inverse dynamics at instants along the motion, and in a forward
 simulation under the inputs.
@@ -19,7 +19,7 @@ EIGHT = ns.FigureEight(half_width=2.0, half_height=1.0)
 LINE = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
 LIMIT = 0.2
 MOTORS = {"torque1": LIMIT, "torque2": LIMIT}
-#: `Hurry` lets a limit be exceeded by this part of it at most, between the places it looks at.
+#: `LeastTime` lets a limit be exceeded by this part of it at most, between the places it looks at.
 PROMISED = 1e-3
 #: Some motor is used up to this part.
 USED = 0.99
@@ -88,26 +88,26 @@ def largest(system, path, timing, frame, names):
 @pytest.mark.parametrize("names", RESISTANCES)
 def test_motors_hold_what_is_promised_and_are_used(names, path):
     system = agv(names)
-    timing = ns.Hurry(inputs=MOTORS).on(system, path, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(system, path, **AXLE)
     for most in largest(system, path, timing, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
 
 
 def test_all_limits_at_once():
     """Speed, the ground and motors, as text; each holds."""
-    timing = ns.parse_timing("fastest:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
+    timing = ns.parse_timing("least-time:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
     found = timing.on(agv("both"), EIGHT, **AXLE)
     assert max(found.speeds) <= 0.4 + 1e-9
     for most in largest(agv("both"), EIGHT, found, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
-    free = ns.Hurry(speed=0.4, friction=0.05).on(agv("both"), EIGHT, **AXLE)
+    free = ns.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, **AXLE)
     assert free.duration(EIGHT) < found.duration(EIGHT)
 
 
 def test_rows_hold_for_the_fastest_timing_too():
     """On 400 places between which rows are linear: the second order of the step, 1/400 of a lap."""
     system, path = agv("both"), ns.Circle(radius=1.5)
-    timing = ns.fastest(
+    timing = ns.least_time(
         path, ns.Limits(speed=2.0, rows=ns.motor_limits(system, path, MOTORS, **AXLE))
     )
     for most in largest(system, path, timing, AXLE, MOTORS):
@@ -124,7 +124,7 @@ def test_a_steered_vehicle_with_dampers():
     path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     frame = {"steering": "steer.angle", "wheelbase": "l1"}
-    timing = ns.Hurry(speed=3.0, inputs=forces).on(tractor, path, **frame)
+    timing = ns.LeastTime(speed=3.0, inputs=forces).on(tractor, path, **frame)
     for most in largest(tractor, path, timing, frame, forces):
         assert USED * 500.0 < most < (1 + PROMISED) * 500.0
 
@@ -137,7 +137,7 @@ def test_the_trailer_that_follows_the_path_is_what_is_limited():
     result = ns.track(
         tractor,
         path,
-        timing=ns.Hurry(speed=3.0, inputs=forces),
+        timing=ns.LeastTime(speed=3.0, inputs=forces),
         steering="steer.angle",
         wheelbase="l1",
         hinge="hinge.angle",
@@ -154,7 +154,7 @@ def test_the_inputs_that_are_used_are_those_limited():
     """Two of three forces do it all, each harder than the least of three."""
     sleigh = with_forces("chaplygin-sleigh")
     path = ns.Sine(amplitude=-0.5, wave_number=1.0, extent=6.0)
-    timing = ns.Hurry(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
+    timing = ns.LeastTime(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
     result = ns.track(sleigh, path, timing=timing, inputs=("F_cs", "F_cphi"), samples=8001)
     most = max(np.max(np.abs(result[name])) for name in ("F_cs", "F_cphi"))
     assert USED * 0.5 < most < (1 + PROMISED) * 0.5
@@ -167,7 +167,7 @@ def test_coordinates_that_the_path_leaves_open_count():
         result = ns.track(
             system,
             LINE,
-            timing=ns.Hurry(inputs=MOTORS),
+            timing=ns.LeastTime(inputs=MOTORS),
             reference={"bracket.angle": angle},
             samples=8001,
             **AXLE,
@@ -181,7 +181,7 @@ def test_one_freedom_has_a_closed_form():
     F, way = 1.0, 3.0
     system = ns.compile(ns.derive(rail()))
     path = ns.Line(start=(0.0, 0.0), end=(way, 0.0))
-    result = ns.track(system, path, timing=ns.Hurry(inputs={"F": F}), samples=4001)
+    result = ns.track(system, path, timing=ns.LeastTime(inputs={"F": F}), samples=4001)
     run, top = result, F / DAMPING
 
     def rise(v):  # way to reach v from rest
@@ -208,7 +208,7 @@ def test_friction_on_a_line_is_bang_bang():
     p = system.model.parameter_values()
     mass = p["m_platform"] + 3 * p["m_wheel"]
     inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
-    timing = ns.Hurry(inputs=MOTORS).on(system, LINE, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(system, LINE, **AXLE)
     up, down = (LIMIT - 0.1) / inertia, (LIMIT + 0.1) / inertia
     top = math.sqrt(2 * 4.0 / (1 / up + 1 / down))
     assert max(timing.speeds) == pytest.approx(top, rel=1e-3)
@@ -229,9 +229,9 @@ def test_rows_without_resistance_are_as_they_were():
     assert (ahead - behind) / 2e-6 == pytest.approx(rate, rel=1e-6)
     assert r[0, :2] == pytest.approx(-r[0, 2:])
     # found by this code before it knew of dampers
-    timing = ns.Hurry(inputs=MOTORS).on(agv(), EIGHT, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(agv(), EIGHT, **AXLE)
     assert timing.duration(EIGHT) == pytest.approx(22.565468827534, rel=1e-11)
-    timing = ns.Hurry(inputs=MOTORS).on(agv(), LINE, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(agv(), LINE, **AXLE)
     assert timing.duration(LINE) == pytest.approx(7.615773105892, rel=1e-11)
 
 
@@ -239,13 +239,13 @@ def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):
     gust = ns.Wrench(name="gust", body="platform", force=("0.1*sin(t)", 0.0, 0.0))
     windy = with_forces("agv", gust)
     for find in (
-        lambda: ns.Hurry(inputs=MOTORS).on(windy, LINE, **AXLE),
+        lambda: ns.LeastTime(inputs=MOTORS).on(windy, LINE, **AXLE),
         lambda: ns.motor_limits(windy, LINE, MOTORS, **AXLE),
     ):
         with refuses(ns.SimulationError, "change with time", "motor limits of model 'agv'", "of t"):
             find()
     # what limits no motor is not concerned
-    assert ns.Hurry(acceleration=0.1).on(windy, LINE, **AXLE).duration(LINE) > 0
+    assert ns.LeastTime(acceleration=0.1).on(windy, LINE, **AXLE).duration(LINE) > 0
     model = ns.load("agv")
     faded = ns.Wrench(name="boost", body="platform", force=("boost*platform.vx", 0.0, 0.0))
     with_boost = dataclasses.replace(
@@ -265,4 +265,4 @@ def test_friction_that_no_motor_overcomes_is_refused(refuses):
         "agv", *(dataclasses.replace(f, level=1.0, smoothing=1e-9) for f in FRICTION)
     )
     with refuses(ns.SimulationError, "no motion satisfies the limits", "fastest motion", "limits"):
-        ns.Hurry(inputs=MOTORS).on(stuck, LINE, **AXLE)
+        ns.LeastTime(inputs=MOTORS).on(stuck, LINE, **AXLE)

@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 from path_values import values
 
+from noslip.control.paths.arc_length import curvature, integrate, length, parameter_at, sample
 from noslip.control.paths.composite import Composite, reversed_path
-from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths.expressions import Graph, Parametric
-from noslip.control.paths.panels import integrate
-from noslip.control.paths.path import curvature, length, parameter_at, sample
+from noslip.control.paths.curves import (
+    Arc,
+    Catenary,
+    Circle,
+    Ellipse,
+    FigureEight,
+    Graph,
+    Line,
+    Parametric,
+    Sine,
+)
 from noslip.control.paths.splines import Nurbs, Spline
 
 #: Catenary with x0 = 1: s, x, y and Ψ = arccot κ (b = 1) [AntunesSigaudMoraes2010].

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from noslip.control.paths.arc_length import curvature, length, sample, tangent
 from noslip.control.paths.clothoids import Clothoid, Polyline
 from noslip.control.paths.composite import Composite
-from noslip.control.paths.curves import Arc, Line
-from noslip.control.paths.expressions import Graph
-from noslip.control.paths.path import curvature, length, sample, tangent
+from noslip.control.paths.curves import Arc, Graph, Line
 from noslip.control.paths.splines import Spline
 from noslip.errors import SimulationError
 

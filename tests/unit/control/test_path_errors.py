@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from noslip.control.paths.arc_length import length, parameter_at, sample
 from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.curves import Arc, Circle, FigureEight, Line
-from noslip.control.paths.expressions import Graph, Parametric
-from noslip.control.paths.path import length, parameter_at, sample
+from noslip.control.paths.curves import Arc, Circle, FigureEight, Graph, Line, Parametric
 from noslip.control.paths.splines import Nurbs, Spline
 from noslip.errors import SimulationError
 

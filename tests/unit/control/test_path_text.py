@@ -4,12 +4,19 @@ import math
 
 import pytest
 
+from noslip.control.paths.arc_length import length
 from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.csv import path_from_csv
-from noslip.control.paths.curves import Arc, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths.expressions import Graph, Parametric
-from noslip.control.paths.path import length
-from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.paths.curves import (
+    Arc,
+    Circle,
+    Ellipse,
+    FigureEight,
+    Graph,
+    Line,
+    Parametric,
+    Sine,
+)
+from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
 from noslip.control.paths.text import parse_path
 from noslip.errors import SimulationError
 

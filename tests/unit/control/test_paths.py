@@ -6,11 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.composite import Composite, reversed_path
-from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths.expressions import Graph, Parametric
-from noslip.control.paths.path import (
+from noslip.control.paths.arc_length import (
     AbstractPath,
     curvature,
     curvature_rate,
@@ -20,6 +16,19 @@ from noslip.control.paths.path import (
     sample,
     stretch,
     tangent,
+)
+from noslip.control.paths.clothoids import Clothoid, Polyline
+from noslip.control.paths.composite import Composite, reversed_path
+from noslip.control.paths.curves import (
+    Arc,
+    Catenary,
+    Circle,
+    Ellipse,
+    FigureEight,
+    Graph,
+    Line,
+    Parametric,
+    Sine,
 )
 from noslip.control.paths.splines import Nurbs, Spline
 from noslip.control.paths.text import PATHS

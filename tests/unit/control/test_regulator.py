@@ -11,9 +11,8 @@ import noslip as ns
 from noslip.analysis.inverse import FollowMotion, trace_reference
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import start_on_motion
-from noslip.control.controllers.linearization import linearize_along
 from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.regulator import linear_quadratic
+from noslip.control.controllers.regulator import linear_quadratic, linearize_along
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.paths.curves import Circle, Line, Sine

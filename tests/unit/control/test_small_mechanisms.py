@@ -268,7 +268,7 @@ TIMINGS = (
     ns.ConstantEnergy(total_speed=0.7, radius_of_gyration=0.3),
     ns.SpeedSchedule(times=(0.0, 2.0, 4.0), speeds=(0.0, 1.5, 0.0)),
     ns.SpeedProfile(arc_lengths=(0.0, 1.0, 3.0), speeds=(0.0, 1.0, 0.0)),
-    ns.fastest(LINE, ns.Limits(speed=1.0, acceleration=0.9)),
+    ns.least_time(LINE, ns.Limits(speed=1.0, acceleration=0.9)),
 )
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from noslip.control.paths.arc_length import curvature, curvature_rate, length, stretch
 from noslip.control.paths.curves import Catenary, Circle, Ellipse, Line, Sine
-from noslip.control.paths.path import curvature, curvature_rate, length, stretch
 from noslip.control.timing.laws import (
     AbstractTiming,
     ConstantEnergy,
@@ -16,8 +16,7 @@ from noslip.control.timing.laws import (
     Quintic,
     acceleration,
 )
-from noslip.control.timing.profiles import SpeedProfile
-from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
 from noslip.control.timing.text import TIMINGS
 
 ELLIPSE = Ellipse(half_width=3.0, half_height=1.0)

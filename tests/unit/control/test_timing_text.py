@@ -4,8 +4,7 @@ import pytest
 
 from noslip.control.paths.curves import Circle
 from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed, Quintic
-from noslip.control.timing.profiles import SpeedProfile
-from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
 from noslip.control.timing.text import parse_timing
 from noslip.errors import SimulationError
 
@@ -134,6 +133,6 @@ def test_laws_of_another_path(refuses):
         SimulationError,
         "these speeds cover 6 m, and the path is 6.28318531 m long",
         "SpeedSchedule on Circle",
-        "fastest(path, limits)",
+        "least_time(path, limits)",
     ):
         schedule.duration(Circle(radius=1.0))

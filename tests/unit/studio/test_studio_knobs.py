@@ -4,20 +4,13 @@ import pytest
 
 import noslip as ns
 from noslip.analysis.scenario import run_scenario
-from noslip.control.paths.path import length
+from noslip.control.paths.arc_length import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.studio.choosing.changes import scenario_start
-from noslip.studio.choosing.choice import first_choice
-from noslip.studio.choosing.forms import (
-    PATH_KINDS,
-    TIMING_KINDS,
-    form_knobs,
-    form_text,
-    read_path,
-    read_timing,
-)
+from noslip.studio.choosing.choice import PATH_KINDS, TIMING_KINDS, first_choice, scenario_start
+from noslip.studio.choosing.controls import form_knobs
 from noslip.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
+from noslip.studio.running.runs import form_text, read_path, read_timing
 
 
 def parameter(value, unit="kg"):

@@ -8,8 +8,12 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import AbstractController, accelerate, check_gains
-from noslip.control.controllers.feedback_rates import along_motion
+from noslip.control.controllers.base import (
+    AbstractController,
+    accelerate,
+    along_motion,
+    check_gains,
+)
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
 from noslip.errors import SimulationError

@@ -1,31 +1,165 @@
-"""Tracking for vehicles that steer, forward and in reverse.
+"""Controllers of vehicles that steer: a kinematic law, and the inputs that carry it out.
 
-The errors give the speed of the base and the rate of the steering angle; how the vehicle comes to
-have them is in ``steering.py``. All gains but k_v and k_δ count by distance driven, so that errors
-decay over the same way at any speed.
+A law is kinematic: it gives the speed of the base and the rate of the steering angle from the place
+and the reference only. To add one: a final class of :class:`AbstractSteeringLaw`.
+
+A steering rate that is a speed input is given with its exact rate; one that a motor turns follows
+through inverse dynamics, as the speed does:
+
+    η̇ = η̇_d + k_v (η_d − η)
+
+:class:`SteeredTracking` is one of them, for driving forward and in reverse. All its gains but k_v
+and k_δ count by distance driven, so that errors decay over the same distance at any speed.
 """
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 
 import casadi as ca
 
 from noslip.analysis.inverse import Reference
-from noslip.control.controllers.base import check_gains
-from noslip.control.controllers.feedback_rates import along_motion
-from noslip.control.controllers.steering import (
-    AHEAD,
-    AbstractSteeringLaw,
-    at_reference,
-    in_axes,
-    moved,
-    speed_rows,
-    steering_coordinate,
+from noslip.control.controllers.base import (
+    AbstractSteeringController,
+    accelerate,
+    along_motion,
+    check_gains,
 )
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.kinematics.linear import orthogonal_solve
 from noslip.model.quantities import ZERO, Scalar, Vector3
+
+#: Along the x axis of the base.
+AHEAD: Vector3 = (1.0, 0.0, 0.0)
+
+
+class AbstractSteeringLaw(AbstractSteeringController):
+    """A law that gives the speed of the base and the rate of the steering angle.
+
+    Parameters
+    ----------
+    steering : name of the steering coordinate, driven by a motor or a speed input.
+    kv : 1/s, of the speeds.
+    """
+
+    __slots__ = ()
+
+    steering: str
+    kv: float
+
+    @abc.abstractmethod
+    def _rows(self, system: System) -> list[ca.SX]:
+        """The speed that the law gives and the rate of the steering angle, of the speeds."""
+
+    @abc.abstractmethod
+    def _command(self, system: System, reference: Reference) -> tuple[ca.SX, ca.SX]:
+        """What the two should be, both of the place alone."""
+
+    def forces(self, system: System, reference: Reference) -> ca.SX:
+        """u that makes the speeds those of the law."""
+        rows, wanted = self._rows(system), self._command(system, reference)
+        eta_d = independent(system, rows, wanted, self.steering)
+        rate = along_motion(system, reference, eta_d)
+        return accelerate(system, rate + self.kv * (eta_d - system.kinematics.eta))
+
+    def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
+        """The rate of the steering angle, if it is an input; the others as on the reference."""
+        parts = ca.vertsplit(reference.speed_inputs) if system.model.speed_inputs else []
+        k = _input_index(system, self.steering)
+        if k is not None:
+            _, parts[k] = self._command(system, reference)
+        return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+
+    def at_speed(self, system: System, expression: ca.SX, v: ca.SX) -> ca.SX:
+        """An expression where the vehicle moves at the speed v, with the steering at rest."""
+        kin = system.kinematics
+        eta = independent(system, self._rows(system), (v, ca.SX(0)), self.steering)
+        given = [ca.densify(eta), ca.SX.zeros(kin.symbols.w.shape)]
+        return ca.substitute([expression], [kin.eta, kin.symbols.w], given)[0]
+
+
+def speed_rows(
+    system: System, steering: str, point: Vector3 = ZERO, direction: Vector3 = AHEAD
+) -> list[ca.SX]:
+    """Speed of a frame of the base along its heading, and rate of the steering angle."""
+    kin = system.kinematics
+    at = planar_base(system).speeds.start
+    vx, vy, rate = (kin.v[at + k] for k in range(3))
+    x, y = (kin.reader.scalar(e) for e in point[:2])
+    ahead, across = (kin.reader.scalar(e) for e in direction[:2])
+    along = ahead * (vx - rate * y) + across * (vy + rate * x)
+    return [along / ca.sqrt(ahead**2 + across**2), kin.v[steering_speed(system, steering)]]
+
+
+def steering_coordinate(system: System, name: str) -> int:
+    """Index of an angle by name, which must exist."""
+    known = [c.name for c in system.coordinates]
+    if name not in known:
+        raise SimulationError(
+            f"there is no coordinate '{name}' to steer by",
+            f"controller of model '{system.model.name}'",
+            nearest(name, known),
+        )
+    return known.index(name)
+
+
+def steering_speed(system: System, name: str) -> int:
+    """Index of the tree speed that is the rate of an angle."""
+    k = steering_coordinate(system, name)
+    node = next(
+        n for n in system.kinematics.tree.nodes if n.coordinates.start <= k < n.coordinates.stop
+    )
+    return node.speeds.start + k - node.coordinates.start
+
+
+def at_reference(system: System, reference: Reference, expression: ca.SX) -> ca.SX:
+    """An expression of q, η and w where they are the reference's."""
+    kin = system.kinematics
+    given = [ca.densify(x) for x in (reference.q, reference.eta, reference.speed_inputs)]
+    return ca.substitute([expression], [kin.symbols.q, kin.eta, kin.symbols.w], given)[0]
+
+
+def moved(place: ca.SX, angle: ca.SX, x: ca.SX, y: ca.SX) -> ca.SX:
+    """A point given in axes turned by `angle` about `place`."""
+    cos, sin = ca.cos(angle), ca.sin(angle)
+    return place + ca.vertcat(cos * x - sin * y, sin * x + cos * y)
+
+
+def in_axes(angle: ca.SX, gap: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """A vector along and across a heading."""
+    cos, sin = ca.cos(angle), ca.sin(angle)
+    return cos * gap[0] + sin * gap[1], -sin * gap[0] + cos * gap[1]
+
+
+def _input_index(system: System, steering: str) -> int | None:
+    """Which speed input drives the steering, if one does."""
+    name = system.speeds[steering_speed(system, steering)].name
+    driven = [i.speed for i in system.model.speed_inputs]
+    return driven.index(name) if name in driven else None
+
+
+def independent(
+    system: System, rows: list[ca.SX], values: tuple[ca.SX, ca.SX], steering: str
+) -> ca.SX:
+    """η of a speed of the base and, where a motor steers, a rate of the steering angle."""
+    kin = system.kinematics
+    num = 1 if _input_index(system, steering) is not None else 2
+    if kin.num_independent_speeds != num:
+        raise SimulationError(
+            f"the vehicle has {kin.num_independent_speeds} degrees of freedom, but its speed and "
+            f"its steering are {num}",
+            f"controller of model '{system.model.name}'",
+            "use PoseTracking for a base that turns by its wheels, or another law",
+        )
+    speeds = ca.vertcat(*rows[:num])
+    J = ca.densify(ca.jacobian(speeds, kin.eta))
+    still = [ca.SX.zeros(kin.eta.shape), ca.SX.zeros(kin.symbols.w.shape)]
+    offset = ca.substitute([speeds], [kin.eta, kin.symbols.w], still)[0]
+    return orthogonal_solve(J, ca.vertcat(*values[:num]) - offset)[0]
+
 
 #: Least cosine of a heading error that is divided by: beyond, the vehicle is taken to be there.
 LEAST_COSINE = 0.2

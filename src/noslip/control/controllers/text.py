@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from noslip.control.controllers.arms import AccelerationResolved, CartesianTracking
 from noslip.control.controllers.base import AbstractController
-from noslip.control.controllers.joints import ComputedTorque, ProportionalDerivative
+from noslip.control.controllers.computed_torque import (
+    AccelerationResolved,
+    CartesianTracking,
+    ComputedTorque,
+    ProportionalDerivative,
+)
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.regulator import Regulator
 from noslip.control.controllers.steered import SteeredTracking

@@ -26,8 +26,8 @@ from noslip.control.controllers.base import (
     AbstractController,
     AbstractServo,
     AbstractSteeringController,
+    speed_input_rates,
 )
-from noslip.control.controllers.feedback_rates import speed_input_rates
 from noslip.engines.system import Array, System
 from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
 

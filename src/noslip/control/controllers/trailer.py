@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import solve_continuous_are
 
 from noslip.analysis.inverse import Reference
 from noslip.control.controllers.base import check_gains
-from noslip.control.controllers.steering import (
+from noslip.control.controllers.steered import (
     AbstractSteeringLaw,
     at_reference,
     in_axes,
@@ -31,6 +30,7 @@ from noslip.control.controllers.steering import (
     speed_rows,
     steering_coordinate,
 )
+from noslip.control.lqr import solve_lqr
 from noslip.control.motions.path import planar_base
 from noslip.control.paths.selection import clamp, polynomial
 from noslip.engines.system import Array, System
@@ -103,8 +103,14 @@ class TrailerTracking(AbstractSteeringLaw):
         """
         A, B = self.linearization(system, sign, curvature)
         Q = np.diag([0.0, *self.weights])
-        P = solve_continuous_are(A, B, Q, np.array([[self.effort]]))
-        return np.asarray(B.T @ P / self.effort).ravel()
+        found = solve_lqr(A, B, Q, np.array([self.effort]))
+        if found is None:
+            raise SimulationError(
+                "no gains stabilize the trailer with these weights",
+                f"TrailerTracking of model '{system.model.name}', curvature {curvature:.4g} 1/m",
+                "give the error across, the heading and the effort weights above 0",
+            )
+        return found.gains.ravel()
 
     def linearization(
         self, system: System, sign: float, curvature: float = 0.0

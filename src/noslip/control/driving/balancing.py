@@ -23,6 +23,7 @@ import numpy as np
 from noslip.analysis.linearize import Linearization, linearize
 from noslip.analysis.local_coordinates import angle_rates, angles_of, turn_axes_at
 from noslip.analysis.steady import SteadyMotion, steady
+from noslip.control.lqr import Regulation, solve_lqr
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
@@ -36,8 +37,6 @@ from noslip.spatial import traced_angles
 ANGLE, RATE, CHANGE = 0.1, 1.0, 10.0
 #: Slowest and fastest ride in √(g · length); below, steering hardly moves what it must catch.
 SLOWEST, FASTEST = 1 / 3, 10 / 3
-#: What decays by less than this, relative to the size of A, is not kept.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -212,39 +211,25 @@ def find_balance(
     )
 
 
-def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> tuple[Array, Array]:
+def regulate(line: Linearization, motors: tuple[str, ...], length: float) -> Regulation:
     """(m, n) K and (n, n) P of (1) about a steady motion.
 
     Raises
     ------
     SimulationError : if the motors cannot keep it.
     """
-    from scipy.linalg import solve_continuous_are
-
     B = _columns(line, motors)
     units = np.array([ANGLE] * len(line.coordinates) + [RATE] * len(line.speeds))
     units *= _lengths(line.states, length)
     forces = _force_units(line, motors, length)
-    try:
-        P = np.asarray(solve_continuous_are(line.A, B, np.diag(units**-2), np.diag(forces**-2)))
-    except (np.linalg.LinAlgError, ValueError):
-        P = np.full(line.A.shape, np.nan)
-    K = np.diag(forces**2) @ B.T @ P
-    # what no motor reaches may come out as large numbers instead of none
-    if not _is_kept(line.A - B @ K):
+    found = solve_lqr(line.A, B, np.diag(units**-2), forces**-2)
+    if found is None:
         raise SimulationError(
             "its motors cannot keep it in this steady motion",
             f"balance of model '{line.model}'",
             "ride it by hand, or give it a motor that steers",
         )
-    return K, P
-
-
-def _is_kept(A: Array) -> bool:
-    """Whether ẋ = A x is asymptotically stable, by more than rounding."""
-    if not np.all(np.isfinite(A)):
-        return False
-    return bool(np.max(np.linalg.eigvals(A).real) < -ROUNDING * np.linalg.norm(A))
+    return found
 
 
 def _columns(line: Linearization, motors: tuple[str, ...]) -> Array:

@@ -21,9 +21,8 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
+from noslip.control.paths.arc_length import arc_table, length, sample
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.panels import arc_table
-from noslip.control.paths.path import length, sample
 from noslip.control.paths.selection import inside, look_up
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import Array, System
@@ -102,7 +101,7 @@ class PathMotion(AbstractMotion):
             units=("1", "m", "rad"),
             parameters=ca.SX(0, 1),
             parameter_values=np.zeros(0),
-            knots=(*self.timing.knots(self.path), *self.timing.passing_times(self.path)),
+            knots=(*self.timing.knots(self.path), *self.timing.break_times(self.path)),
         )
 
     def errors(self, system: System, run: Trajectory) -> PathErrors:
@@ -149,7 +148,7 @@ class PathMotion(AbstractMotion):
         t, p : traced time and parameter of the path.
         """
         near = p
-        times, breaks = self.timing.passing_times(self.path), self.path.breaks
+        times, breaks = self.timing.break_times(self.path), self.path.breaks
         if times:
             edges = list(pairwise(breaks))[: len(times) + 1]
             near = inside(p, *look_up(t, [0.0, *times], edges))

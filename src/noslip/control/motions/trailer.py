@@ -25,8 +25,8 @@ from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
 from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.paths.arc_length import arc_table
 from noslip.control.paths.base import AbstractPath, Array
-from noslip.control.paths.panels import arc_table
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.system import System
 from noslip.errors import SimulationError

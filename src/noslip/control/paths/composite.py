@@ -10,9 +10,8 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 
+from noslip.control.paths.arc_length import evaluate, length
 from noslip.control.paths.base import AbstractPath, assign, curvature, heading, place
-from noslip.control.paths.panels import evaluate
-from noslip.control.paths.path import length
 from noslip.control.paths.selection import choose
 from noslip.errors import SimulationError
 

@@ -19,10 +19,18 @@ from typing import Any, TypeVar
 
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.clothoids import Clothoid, Polyline
-from noslip.control.paths.csv import path_from_csv
-from noslip.control.paths.curves import Arc, Catenary, Circle, Ellipse, FigureEight, Line, Sine
-from noslip.control.paths.expressions import Graph, Parametric
-from noslip.control.paths.splines import Nurbs, Spline
+from noslip.control.paths.curves import (
+    Arc,
+    Catenary,
+    Circle,
+    Ellipse,
+    FigureEight,
+    Graph,
+    Line,
+    Parametric,
+    Sine,
+)
+from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 

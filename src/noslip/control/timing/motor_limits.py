@@ -1,4 +1,4 @@
-"""Limits of motors along a path, for the fastest timing of a vehicle on it.
+"""Limits of motors along a path, for the least time of a vehicle on it.
 
 On a path the inputs of inverse dynamics are
 
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.inverse import Reference, solve_inputs, trace_reference
+from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array
-from noslip.control.paths.path import length
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows, Resistance
 from noslip.control.track import motion_along, track
@@ -50,7 +50,7 @@ class _Pace(AbstractTiming):
         """Not meant to be run."""
         raise NotImplementedError
 
-    def passing_times(self, path: AbstractPath) -> tuple[float, ...]:
+    def break_times(self, path: AbstractPath) -> tuple[float, ...]:
         """None: it stands for an instant anywhere on the path."""
         return ()
 

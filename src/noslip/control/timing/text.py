@@ -1,7 +1,7 @@
 """Timing laws as text, for the command line: ``quintic:60``, ``constant-speed:0.5``.
 
 The grammar is that of paths (``paths/text.py``): ``trapezoidal:speed=1;acceleration=0.5``. The
-keys of ``fastest`` are its limits, and names of force inputs: ``fastest:speed=1;torque1=0.3``.
+keys of ``least-time`` are its limits, and force inputs: ``least-time:speed=1;torque1=0.3``.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import inspect
 
 from noslip.control.paths.text import read_entries, read_form, read_number
-from noslip.control.timing.hurry import Hurry
 from noslip.control.timing.laws import AbstractTiming, ConstantEnergy, ConstantSpeed, Quintic
-from noslip.control.timing.profiles import SpeedProfile
-from noslip.control.timing.ramps import SCurve, SpeedSchedule, Trapezoidal
+from noslip.control.timing.least_time import LeastTime
+from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
 
 #: Timing laws by the name they have in text.
 TIMINGS: dict[str, type[AbstractTiming]] = {
@@ -26,22 +25,22 @@ TIMINGS: dict[str, type[AbstractTiming]] = {
 }
 
 
-def parse_timing(text: str) -> AbstractTiming | Hurry:
+def parse_timing(text: str) -> AbstractTiming | LeastTime:
     """The timing law that a `text` describes: ``name:key=value;key=value``, or ``name:value``.
 
     Raises
     ------
     SimulationError : a name or key is not known, or a value cannot be read.
     """
-    if text.partition(":")[0].strip() == "fastest":
+    if text.partition(":")[0].strip() == "least-time":
         return _fastest(text)
-    return read_form(text, "timing", TIMINGS, ("fastest",))
+    return read_form(text, "timing", TIMINGS, ("least-time",))
 
 
-def _fastest(text: str) -> Hurry:
+def _fastest(text: str) -> LeastTime:
     """Limits by their keys; all others are of force inputs."""
-    keys = [key for key in inspect.signature(Hurry).parameters if key != "inputs"]
+    keys = [key for key in inspect.signature(LeastTime).parameters if key != "inputs"]
     entries = read_entries(text, "timing", keys)
     values = {key: read_number(value, key, f"timing '{text}'") for key, value in entries}
     own = {key: value for key, value in values.items() if key in keys}
-    return Hurry(**own, inputs={key: x for key, x in values.items() if key not in keys})
+    return LeastTime(**own, inputs={key: x for key, x in values.items() if key not in keys})

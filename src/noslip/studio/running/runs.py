@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,15 @@ from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import start_on_motion
 from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractController
-from noslip.control.controllers.joints import ComputedTorque
+from noslip.control.controllers.computed_torque import ComputedTorque
 from noslip.control.controllers.pose import PoseTracking
 from noslip.control.controllers.steered import SteeredTracking
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.follower import Follower, find_follower
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.text import PATHS, read_form
+from noslip.control.timing.laws import AbstractTiming
+from noslip.control.timing.text import TIMINGS
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -26,9 +31,16 @@ from noslip.model.scenario import Scenario
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
-from noslip.studio.choosing.changes import scenario_start, split_changes
-from noslip.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
-from noslip.studio.choosing.forms import form_text, read_path, read_timing
+from noslip.studio.choosing.choice import (
+    DRIVE,
+    DURATION,
+    PATH,
+    SCENARIO,
+    TYPED,
+    Choice,
+    scenario_start,
+    split_changes,
+)
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -241,3 +253,21 @@ def _expression(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def form_text(family: str, kind: str, values: Mapping[str, float], typed: str) -> str:
+    """The text of a form, as a command has it."""
+    if kind == TYPED:
+        return typed
+    own = {n.removeprefix(f"{family}."): x for n, x in values.items() if n.startswith(f"{family}.")}
+    return f"{kind}:" + ";".join(f"{name}={value!r}" for name, value in own.items())
+
+
+def read_path(text: str) -> AbstractPath:
+    """The path of a text. A file cannot be named here, unlike on the command line."""
+    return read_form(text, "path", PATHS)
+
+
+def read_timing(text: str) -> AbstractTiming:
+    """The timing law of a text."""
+    return read_form(text, "timing", TIMINGS)

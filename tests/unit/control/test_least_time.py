@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.control.paths.panels import arc_table
-from noslip.control.timing.grip import grip_rows, joined_rows
+from noslip.control.paths.arc_length import arc_table
+from noslip.control.timing.limits import friction_limits, join_limits
 from noslip.errors import SimulationError
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
@@ -29,7 +29,7 @@ def driven(timing):
 def test_friction_on_a_circle_is_used_up(agv):
     """d(v²)/ds = 2 √(a² − (v²/R)²) from rest: v² = a R sin(2 s/R), until no more is held."""
     R, a = 2.0, 0.2 * 9.81
-    timing = ns.Hurry(friction=0.2).on(agv, ns.Circle(radius=R))
+    timing = ns.LeastTime(friction=0.2).on(agv, ns.Circle(radius=R))
     s, v, _ = driven(timing)
     rising = s < math.pi * R / 4
     expected = a * R * np.sin(2 * s[rising] / R)
@@ -41,7 +41,7 @@ def test_friction_on_a_circle_is_used_up(agv):
 
 @pytest.mark.parametrize("friction", [0.05, 0.4])
 def test_friction_is_never_exceeded(agv, friction):
-    timing = ns.Hurry(speed=1.5, friction=friction).on(agv, EIGHT)
+    timing = ns.LeastTime(speed=1.5, friction=friction).on(agv, EIGHT)
     s, v, u = driven(timing)
     table = arc_table(EIGHT)
     used = []
@@ -58,14 +58,14 @@ def test_friction_is_never_exceeded(agv, friction):
 
 def test_motors_and_ground_together(agv):
     """The torques of the run under all limits stay within theirs, and are used up."""
-    timing = ns.parse_timing("fastest:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
-    assert isinstance(timing, ns.Hurry) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
+    timing = ns.parse_timing("least-time:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
+    assert isinstance(timing, ns.LeastTime) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
     run = ns.track(agv, EIGHT, timing=timing, samples=2001, **AXLE)
     assert run.tracking_error < 1e-8
     for name in ("torque1", "torque2"):
         assert 0.199 < np.max(np.abs(run[name])) < 0.2001
     longer = [
-        ns.track(agv, EIGHT, timing=ns.Hurry(speed=1.0, friction=0.1, **more), **AXLE)
+        ns.track(agv, EIGHT, timing=ns.LeastTime(speed=1.0, friction=0.1, **more), **AXLE)
         for more in ({}, {"inputs": {"torque1": 0.1, "torque2": 0.1}})
     ]
     assert longer[0].t[-1] < run.t[-1] < longer[1].t[-1]
@@ -78,7 +78,7 @@ def test_motor_limits_of_a_steered_vehicle():
     result = ns.track(
         tractor,
         path,
-        timing=ns.Hurry(speed=3.0, inputs=forces),
+        timing=ns.LeastTime(speed=3.0, inputs=forces),
         steering="steer.angle",
         wheelbase="l1",
         samples=2001,
@@ -90,8 +90,8 @@ def test_motor_limits_of_a_steered_vehicle():
 
 def test_joined_rows_hold_both():
     path = ns.Circle(radius=2.0)
-    first, second = grip_rows(path, 1.0, 11), grip_rows(path, 2.0, 7)
-    both = joined_rows(first, second)
+    first, second = friction_limits(path, 1.0, 11), friction_limits(path, 2.0, 7)
+    both = join_limits(first, second)
     assert both.names == first.names + second.names
     s = np.linspace(0.0, both.arc_lengths[-1], 40)
     for column, parts in zip(both.at(s), zip(first.at(s), second.at(s), strict=True), strict=True):
@@ -101,12 +101,12 @@ def test_joined_rows_hold_both():
 
 def test_what_cannot_be_found_is_refused(agv, refuses):
     with refuses(SimulationError, "nothing limits the acceleration", "Limits", "acceleration"):
-        ns.Hurry(speed=1.0).on(agv, EIGHT)
-    with refuses(SimulationError, "friction is -1, expected more than 0", "Hurry", "positive"):
-        ns.Hurry(friction=-1.0).on(agv, EIGHT)
+        ns.LeastTime(speed=1.0).on(agv, EIGHT)
+    with refuses(SimulationError, "friction is -1, expected more than 0", "LeastTime", "positive"):
+        ns.LeastTime(friction=-1.0).on(agv, EIGHT)
     with refuses(SimulationError, "no force input 'accel'", "'agv'", "torque1"):
-        ns.parse_timing("fastest:speed=1,accel=2").on(agv, EIGHT)
-    with refuses(SimulationError, "speed is 'fast', which is not a number", "fastest", "1.5"):
-        ns.parse_timing("fastest:speed=fast")
+        ns.parse_timing("least-time:speed=1,accel=2").on(agv, EIGHT)
+    with refuses(SimulationError, "speed is 'fast', which is not a number", "least-time", "1.5"):
+        ns.parse_timing("least-time:speed=fast")
     with refuses(SimulationError, "has no gravity", "'agv'", "lateral_acceleration"):
-        ns.Hurry(friction=0.3).on(agv, EIGHT, parameters={"g": 0.0})
+        ns.LeastTime(friction=0.3).on(agv, EIGHT, parameters={"g": 0.0})

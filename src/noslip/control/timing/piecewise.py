@@ -1,7 +1,16 @@
-"""Timing laws made of pieces in time: trapezoids, S-curves, and given speeds at given times.
+"""Timing laws made of pieces: trapezoids, S-curves, given speeds at given times or places.
 
-The acceleration (trapezoid) or its rate (S-curve) is constant on each piece, so that the speed is a
-polynomial of time there. All start and end at rest and stay at rest before and after.
+Pieces in time: the acceleration (trapezoid, schedule) or its rate (S-curve) is constant on each, so
+that the speed is a polynomial of time there. Trapezoids and S-curves start and end at rest and stay
+at rest before and after.
+
+Pieces along the path (profile): the square of the speed, z = v², is interpolated, because s̈ =
+z'/2: between places at which v > 0 by a cubic with continuous slope that never overshoots (Fritsch
+and Carlson's), so that v(s) and s̈ are continuous. What moves with a speed that depends on s alone
+never leaves a rest. Where the first or the last speed is zero, z is linear from there to the next
+place and the acceleration constant, so the speed is a function of time there:
+
+    (1)  v = v₁ t/t₁,  t₁ = 2 s₁/v₁      until t₁, and likewise backwards from the end
 """
 
 from __future__ import annotations
@@ -9,13 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
+from numpy.polynomial import legendre
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
-from noslip.control.paths.base import AbstractPath, assign, numbers, positive
-from noslip.control.paths.path import length
-from noslip.control.paths.selection import look_up
+from noslip.control.paths.arc_length import length
+from noslip.control.paths.base import AbstractPath, Array, assign, numbers, positive
+from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
 
@@ -182,7 +194,7 @@ class SpeedSchedule(AbstractTiming):
             raise SimulationError(
                 f"these speeds cover {driven:.9g} m, and the path is {whole:.9g} m long",
                 f"SpeedSchedule on {type(path).__name__}",
-                "make the schedule for this path, for instance by fastest(path, limits)",
+                "make the schedule for this path, for instance by least_time(path, limits)",
             )
         return self.times[-1]
 
@@ -214,3 +226,139 @@ def _speed(t: ca.SX, first: float, pieces: Sequence[Piece]) -> ca.SX:
     start, v0, a0, j0 = look_up(t, [row[0] for row in rows], rows)
     u = t - start
     return v0 + u * (a0 + u * j0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedProfile(AbstractTiming):
+    """Given speeds at given places, with continuous acceleration in between.
+
+    Parameters
+    ----------
+    arc_lengths : (n,) rising from 0 to the length of the path, m.
+    speeds : (n,) m/s, positive; the first and the last may be zero. After the end the last holds.
+    """
+
+    arc_lengths: tuple[float, ...]
+    speeds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        where = "SpeedProfile"
+        places = numbers(self.arc_lengths, "arc_lengths", where)
+        speeds = numbers(self.speeds, "speeds", where)
+        if len(places) != len(speeds) or len(places) < 2:
+            raise SimulationError(
+                f"{len(speeds)} speeds are given for {len(places)} arc lengths",
+                where,
+                "give as many speeds as arc lengths, at least 2",
+            )
+        if places[0] != 0 or np.any(np.diff(places) <= 0):
+            raise SimulationError(
+                "the arc lengths do not rise from 0",
+                f"{where}(arc_lengths=…)",
+                "sort them, start with 0 and give none twice",
+            )
+        # only the ends may be at rest, and not both if there is nothing between them
+        inner = range(1, len(speeds) - 1) if len(speeds) > 2 or max(speeds) > 0 else (1,)
+        stops = [k for k, v in enumerate(speeds) if v < 0 or (v == 0 and k in inner)]
+        if stops:
+            k = stops[0]
+            raise SimulationError(
+                f"the speed at {places[k]:g} m is {speeds[k]:g} m/s, so the end is not reached",
+                f"{where}(speeds=…)",
+                "give positive speeds; only the first and the last may be zero",
+            )
+        assign(self, arc_lengths=places, speeds=speeds)
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """√z(s), and (1) next to a rest."""
+        profile = _interpolate(self.arc_lengths, self.speeds)
+        start, *c = look_up(s, profile.starts, profile.table)
+        first, last = profile.starts[0], profile.end
+        v = ca.sqrt(polynomial(clamp(s, first, last) - start, c))
+        if self.speeds[0] == 0:
+            t1 = profile.start_time
+            v = ca.if_else(t < t1, clamp(t, 0.0, t1) * (self.speeds[1] / t1), v)
+        if self.speeds[-1] == 0:
+            t1, total = profile.end_time, profile.total_time
+            rest = clamp(total - t, 0.0, t1)
+            v = ca.if_else(t < total - t1, v, rest * (self.speeds[-2] / t1))
+        return v
+
+    def duration(self, path: AbstractPath) -> float:
+        """∫ ds/v, after checking that the places span `path`."""
+        whole = length(path)
+        if abs(self.arc_lengths[-1] - whole) > 1e-6 * whole:
+            raise SimulationError(
+                f"the arc lengths go to {self.arc_lengths[-1]:.9g} m, and the path is "
+                f"{whole:.9g} m long",
+                f"SpeedProfile on {type(path).__name__}",
+                "give speeds from 0 to length(path)",
+            )
+        return _interpolate(self.arc_lengths, self.speeds).total_time
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """The times at which the given places are reached."""
+        return _interpolate(self.arc_lengths, self.speeds).times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Profile:
+    starts: tuple[float, ...]  # of the pieces of z(s) between the rests
+    end: float
+    table: Array  # start and cubic of each
+    start_time: float  # from rest to the first piece
+    end_time: float  # from the last piece to rest
+    times: tuple[float, ...]  # at which the pieces and the rests end
+
+    @property
+    def total_time(self) -> float:
+        return self.times[-1]
+
+
+@lru_cache(maxsize=64)
+def _interpolate(arc_lengths: tuple[float, ...], speeds: tuple[float, ...]) -> _Profile:
+    s, v = np.array(arc_lengths), np.array(speeds)
+    starts_at_rest, ends_at_rest = v[0] == 0, v[-1] == 0
+    z = v**2
+    slopes = PchipInterpolator(s, z).derivative()(s) if len(s) > 2 else np.diff(z) / np.diff(s)
+    slopes = np.broadcast_to(slopes, s.shape).copy()
+    # next to a rest z is linear; a steeper slope there cannot make the next cubic negative
+    if starts_at_rest:
+        slopes[:2] = z[1] / s[1]
+    if ends_at_rest:
+        slopes[-2:] = -z[-2] / (s[-1] - s[-2])
+    first, last = int(starts_at_rest), len(s) - int(ends_at_rest)
+    start_time = 2 * (s[1] - s[0]) / v[1] if starts_at_rest else 0.0
+    end_time = 2 * (s[-1] - s[-2]) / v[-2] if ends_at_rest else 0.0
+    if last - first < 2:
+        # nothing between the rests but one place, or one piece
+        table = np.array([[s[first], 0.0, 0.0, 0.0, z[first]]])
+        middle = [0.0]
+    else:
+        cubics = CubicHermiteSpline(s[first:last], z[first:last], slopes[first:last])
+        table = np.column_stack([s[first : last - 1], cubics.c.T])
+        middle = [_time(row, s[first + k + 1]) for k, row in enumerate(table)]
+    return _Profile(
+        starts=tuple(float(x) for x in table[:, 0]),
+        end=float(s[last - 1]),
+        table=table,
+        start_time=float(start_time),
+        end_time=float(end_time),
+        times=tuple(float(t) for t in np.cumsum([start_time, *middle, end_time])),
+    )
+
+
+def _time(row: Array, end: float) -> float:
+    """∫ ds/√z over one cubic, by Gauss's rule on halves until it no longer changes."""
+    x, w = legendre.leggauss(16)
+    start, c = row[0], row[1:]
+    before, num = np.inf, 1
+    while num <= 4096:
+        edges = np.linspace(0.0, end - start, num + 1)
+        half = np.diff(edges)[:, None] / 2
+        u = edges[:-1, None] + half * (1 + x)
+        now = float(np.sum(half * w / np.sqrt(np.polyval(c, u))))
+        if abs(now - before) <= 1e-14 * now:
+            return now
+        before, num = now, 2 * num
+    return before

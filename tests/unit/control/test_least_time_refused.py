@@ -1,10 +1,10 @@
-"""What no motion can keep, or what cannot be asked for, is refused by `fastest`."""
+"""What no motion can keep, or what cannot be asked for, is refused by `least_time`."""
 
 import numpy as np
 import pytest
 
 from noslip.control.paths.curves import Circle, Line, Sine
-from noslip.control.timing.fastest import fastest
+from noslip.control.timing.least_time import least_time
 from noslip.control.timing.limits import LimitRows, Limits
 from noslip.errors import SimulationError
 
@@ -34,7 +34,7 @@ def test_limits_that_contradict_each_other(refuses):
         "fastest motion, Line at parameter 2.994, 2.994 m from the start",
         "loosen the limits there",
     ):
-        fastest(LINE, Limits(rows=rows))
+        least_time(LINE, Limits(rows=rows))
 
 
 def test_start_speed_that_cannot_be_braked(refuses):
@@ -44,7 +44,7 @@ def test_start_speed_that_cannot_be_braked(refuses):
         "Line at parameter 0, 0 m from the start, (0, 0) m",
         "start and end more slowly",
     ):
-        fastest(LINE, Limits(acceleration=0.8), start_speed=3.0)
+        least_time(LINE, Limits(acceleration=0.8), start_speed=3.0)
 
 
 def test_end_speed_above_the_limit(refuses):
@@ -54,7 +54,7 @@ def test_end_speed_above_the_limit(refuses):
         "Line at parameter 3, 3 m from the start, (3, 0) m",
         "start and end more slowly",
     ):
-        fastest(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
+        least_time(LINE, Limits(acceleration=8.0, speed=2.0), end_speed=3.0)
 
 
 def test_nothing_limits_the_acceleration(refuses):
@@ -66,7 +66,7 @@ def test_nothing_limits_the_acceleration(refuses):
     with refuses(
         SimulationError, "nothing limits the acceleration", "Line at parameter 0", "loosen"
     ):
-        fastest(LINE, Limits(rows=rows))
+        least_time(LINE, Limits(rows=rows))
 
 
 def test_no_way_out_of_rest(refuses):
@@ -74,7 +74,7 @@ def test_no_way_out_of_rest(refuses):
     with refuses(
         SimulationError, "the limits allow no motion away from rest", "Line at parameter 0", "loose"
     ):
-        fastest(LINE, Limits(acceleration=1.0, rows=rows))
+        least_time(LINE, Limits(acceleration=1.0, rows=rows))
 
 
 def test_rows_of_another_path(refuses):
@@ -85,7 +85,7 @@ def test_rows_of_another_path(refuses):
         "fastest motion on Circle",
         "from 0 to length(path)",
     ):
-        fastest(Circle(radius=1.0), Limits(rows=rows))
+        least_time(Circle(radius=1.0), Limits(rows=rows))
 
 
 def test_rows_of_other_sizes(refuses):
@@ -114,8 +114,8 @@ def test_rows_that_do_not_rise(refuses):
 
 @pytest.mark.parametrize("options", [{"start_speed": -1.0}, {"count": 1}])
 def test_options_that_make_no_sense(options, refuses):
-    with refuses(SimulationError, "start_speed is", "fastest(path, limits, …)", "0 or more"):
-        fastest(LINE, Limits(acceleration=1.0), **options)
+    with refuses(SimulationError, "start_speed is", "least_time(path, limits, …)", "0 or more"):
+        least_time(LINE, Limits(acceleration=1.0), **options)
 
 
 def test_limits_that_are_not_positive(refuses):
@@ -124,11 +124,11 @@ def test_limits_that_are_not_positive(refuses):
 
 
 def test_excess_that_stays(refuses, monkeypatch):
-    monkeypatch.setattr("noslip.control.timing.fastest.TIGHTENING_ROUNDS", 0)
+    monkeypatch.setattr("noslip.control.timing.least_time.TIGHTENING_ROUNDS", 0)
     with refuses(
         SimulationError,
         "limits are still exceeded between ",
         "fastest motion on Sine",
-        "fastest(path, limits, count=80)",
+        "least_time(path, limits, count=80)",
     ):
-        fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)
+        least_time(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5), count=20)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noslip.control.paths.arc_length import curvature, length, parameter_at, sample, samples_at
 from noslip.control.paths.clothoids import Polyline
 from noslip.control.paths.curves import Circle, Ellipse, Line, Sine
-from noslip.control.paths.path import curvature, length, parameter_at, sample, samples_at
 from noslip.control.paths.splines import Spline
-from noslip.control.timing.fastest import fastest
+from noslip.control.timing.least_time import least_time
 from noslip.control.timing.limits import LimitRows, Limits
-from noslip.control.timing.ramps import Trapezoidal
+from noslip.control.timing.piecewise import Trapezoidal
 from noslip.errors import SimulationError
 
 TOLERANCE = 1e-6  # relative, by which no limit may be exceeded anywhere
@@ -65,21 +65,21 @@ def assert_limits_hold(timing, path, limits):
 
 @pytest.mark.parametrize("speed", [0.3, 1.0, 1.5, 1.6, 4.0])
 def test_straight_line_is_driven_as_a_trapezoid_or_triangle(speed):
-    timing = fastest(LINE, Limits(speed=speed, acceleration=0.8))
+    timing = least_time(LINE, Limits(speed=speed, acceleration=0.8))
     exact = Trapezoidal(speed=speed, acceleration=0.8).duration(LINE)
     assert timing.duration(LINE) == pytest.approx(exact, rel=1e-12)
     assert len(timing.times) <= 4
 
 
 def test_straight_line_without_a_speed_limit_is_bang_bang():
-    timing = fastest(LINE, Limits(acceleration=0.8))
+    timing = least_time(LINE, Limits(acceleration=0.8))
     assert timing.duration(LINE) == pytest.approx(2 * math.sqrt(3 / 0.8), rel=1e-12)
     assert timing.speeds == pytest.approx((0.0, math.sqrt(3 * 0.8), 0.0), rel=1e-9)
 
 
 def test_straight_line_between_given_speeds():
     """v² rises by 2 a s from 1 and from 0.25 until they meet."""
-    timing = fastest(LINE, Limits(acceleration=0.8), start_speed=1.0, end_speed=0.5)
+    timing = least_time(LINE, Limits(acceleration=0.8), start_speed=1.0, end_speed=0.5)
     peak = math.sqrt((1 + 0.25 + 2 * 0.8 * 3) / 2)
     assert timing.speeds == pytest.approx((1.0, peak, 0.5), rel=1e-9)
     assert timing.times[-1] == pytest.approx((2 * peak - 1.5) / 0.8, rel=1e-10)
@@ -88,7 +88,7 @@ def test_straight_line_between_given_speeds():
 def test_circle_with_a_lateral_limit():
     path = Circle(radius=2.0, turns=1.3)
     limits = Limits(acceleration=0.8, lateral_acceleration=0.5)
-    timing = fastest(path, limits)
+    timing = least_time(path, limits)
     exact = Trapezoidal(speed=math.sqrt(0.5 * 2.0), acceleration=0.8).duration(path)
     assert timing.duration(path) == pytest.approx(exact, rel=1e-9)
 
@@ -105,7 +105,7 @@ def test_quadratic_drag():
         constant=np.hstack([-F * one, -F * one]),
         names=("driving force", "braking force"),
     )
-    timing = fastest(LINE, Limits(rows=rows))
+    timing = least_time(LINE, Limits(rows=rows))
     assert_limits_hold(timing, LINE, Limits(rows=rows))
     # (F/d)(1 − 1/w) = (F/d)(e^(2dL/m)/w − 1) at the switch, w = e^(2ds/m)
     w = (1 + math.exp(2 * d * whole / m)) / 2
@@ -114,7 +114,7 @@ def test_quadratic_drag():
     exact = (math.atanh(math.sqrt(z) / end) + math.atan(math.sqrt(z) / end)) / rate
     # constant acceleration on a segment must suit both its ends, which costs a part of its length:
     # half of it with segments half as long
-    finer = [fastest(LINE, Limits(rows=rows), count=count) for count in (1000, 2000, 4000)]
+    finer = [least_time(LINE, Limits(rows=rows), count=count) for count in (1000, 2000, 4000)]
     assert math.sqrt(z) * (1 - 2e-4) < max(finer[-1].speeds) <= math.sqrt(z)
     lost = np.array([one.duration(LINE) / exact - 1 for one in (timing, *finer)])
     assert np.all(lost > 0)
@@ -134,9 +134,9 @@ def test_lateral_limit_as_a_row_is_the_same():
     )
     by_rows = Limits(acceleration=0.8, rows=rows)
     plain = Limits(acceleration=0.8, lateral_acceleration=0.5)
-    assert_limits_hold(fastest(SINE, by_rows), SINE, by_rows)
+    assert_limits_hold(least_time(SINE, by_rows), SINE, by_rows)
     for count, off in ((500, 2e-4), (4000, 3e-6)):
-        one, other = (fastest(SINE, limits, count=count) for limits in (by_rows, plain))
+        one, other = (least_time(SINE, limits, count=count) for limits in (by_rows, plain))
         assert one.times[-1] == pytest.approx(other.times[-1], rel=off)
 
 
@@ -166,12 +166,12 @@ def forward_and_backward(path, limits, count=40_000):
 def test_limits_hold_and_no_time_is_lost(name):
     path = WINDING[name]
     limits = Limits(speed=2.0, acceleration=0.8, lateral_acceleration=0.5)
-    timing = fastest(path, limits)
+    timing = least_time(path, limits)
     assert_limits_hold(timing, path, limits)
     end = timing.duration(path)
     exact = forward_and_backward(path, limits)
     assert -1e-8 < end / exact - 1 < 2e-4
-    assert -1e-8 < fastest(path, limits, count=4000).duration(path) / exact - 1 < 5e-6
+    assert -1e-8 < least_time(path, limits, count=4000).duration(path) / exact - 1 < 5e-6
     # a trapezoid within the same limits is not faster
     sharpest = np.max(np.abs(sample(path, 5001).curvature))
     even = Trapezoidal(speed=min(2.0, math.sqrt(0.5 / sharpest)), acceleration=0.8)
@@ -194,7 +194,7 @@ def test_motors_of_a_vehicle_with_two_wheels():
         names=("left motor", "right motor", "left brake", "right brake"),
     )
     limits = Limits(speed=3.0, rows=rows)
-    timing = fastest(SINE, limits)
+    timing = least_time(SINE, limits)
     assert_limits_hold(timing, SINE, limits)
     # some motor is at its limit, or the speed is, nearly always
     s, _, speed, pull = dense(timing, SINE)
@@ -212,19 +212,19 @@ def test_limits_hold_for_any_numbers(speed, pull, lateral, entry):
     path = WINDING["circular corners"]
     limits = Limits(speed=speed, acceleration=pull, lateral_acceleration=lateral)
     try:
-        timing = fastest(path, limits, start_speed=entry * speed, count=40)
+        timing = least_time(path, limits, start_speed=entry * speed, count=40)
     except SimulationError as error:
         # too fast to brake for the first corner: it says so, and a start from rest is possible
         assert "start speed" in error.what and entry > 0
-        timing, entry = fastest(path, limits, count=40), 0.0
+        timing, entry = least_time(path, limits, count=40), 0.0
     assert timing.speeds[0] == pytest.approx(entry * speed, abs=1e-12)
     assert_limits_hold(timing, path, limits)
     gentler = Limits(speed=speed, acceleration=0.9 * pull, lateral_acceleration=lateral)
     if entry == 0:
-        assert timing.times[-1] <= fastest(path, gentler, count=40).times[-1] * (1 + 1e-9)
+        assert timing.times[-1] <= least_time(path, gentler, count=40).times[-1] * (1 + 1e-9)
 
 
 def test_length_of_the_schedule_is_that_of_the_path():
-    timing = fastest(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
+    timing = least_time(SINE, Limits(acceleration=0.8, lateral_acceleration=0.5))
     t, v = np.array(timing.times), np.array(timing.speeds)
     assert np.sum(np.diff(t) * (v[1:] + v[:-1]) / 2) == pytest.approx(length(SINE), rel=1e-12)

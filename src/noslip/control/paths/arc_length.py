@@ -5,6 +5,8 @@ so that arc length is a polynomial on each, integrated term by term and inverted
 A panel is kept only if the heading changes over it by ∫ κ ds, too, and the position by ∫ r' dp;
 where bisection does not get there, the path has a cusp, a corner, a gap or a curvature without
 bound, and the place is reported.
+
+From it follow the length of a path, the parameter at an arc length, and samples of equal distance.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from typing import NoReturn
 import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from noslip.control.paths.base import (
     AbstractPath,
     Array,
     curvature,
+    curvature_rate,
     heading,
     place,
     stretch,
@@ -293,3 +296,96 @@ def _refuse(path: AbstractPath, a: float, b: float, turn: float, gap: float) -> 
         what = "the curvature of the path grows without bound"
         fix = "start or end the path short of this place, or write it differently there"
     raise SimulationError(what, where(path, at), fix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PathSamples:
+    """A path at places of equal distance along it.
+
+    Parameters
+    ----------
+    parameter : (n,) the path's own.
+    arc_length : (n,) from the start, m.
+    x, y : (n,) m.
+    heading : (n,) rad, without jumps: it goes on beyond π.
+    curvature : (n,) 1/m, positive to the left.
+    curvature_rate : (n,) dκ/ds, 1/m².
+    """
+
+    parameter: Array
+    arc_length: Array
+    x: Array
+    y: Array
+    heading: Array
+    curvature: Array
+    curvature_rate: Array
+
+
+def length(path: AbstractPath) -> float:
+    """The length of `path` in m, to about 12 digits.
+
+    Raises
+    ------
+    SimulationError : the path has a cusp, a corner, or an unbounded curvature; it says where.
+    """
+    return float(arc_table(path).s[-1])
+
+
+def parameter_at(path: AbstractPath, arc_length: ArrayLike) -> Array:
+    """The parameter of `path` at each `arc_length` (m, from its start), in the same shape."""
+    table = arc_table(path)
+    s = np.asarray(arc_length, dtype=float)
+    whole = table.s[-1]
+    if np.any(~np.isfinite(s) | (s < -1e-9 * whole) | (s > (1 + 1e-9) * whole)):
+        worst = s.flat[int(np.argmax(np.where(np.isfinite(s), np.abs(s - whole / 2), np.inf)))]
+        raise SimulationError(
+            f"arc length {worst:g} m is not on the path, which is {whole:.9g} m long",
+            f"parameter_at({type(path).__name__}, …)",
+            "give arc lengths from 0 to length(path)",
+        )
+    return table.parameter(s.ravel()).reshape(s.shape)
+
+
+def sample(path: AbstractPath, count: int) -> PathSamples:
+    """`path` at `count` places of equal distance along it, both ends among them."""
+    if count < 2:
+        raise SimulationError(
+            f"the number of samples asked for is {count}, at least 2 are needed",
+            f"sample({type(path).__name__}, count=…)",
+            "give count=2 or more",
+        )
+    s = np.linspace(0.0, length(path), count)
+    return samples_at(path, parameter_at(path, s), s)
+
+
+def samples_at(path: AbstractPath, p: Array, s: Array) -> PathSamples:
+    """What is known of a path at parameters whose arc lengths are known."""
+    rows = evaluate(_everything(path), p)
+    for k, name in ((3, "curvature"), (4, "curvature rate")):
+        if not np.all(np.isfinite(rows[k])):
+            at = int(np.argmin(np.isfinite(rows[k])))
+            raise SimulationError(
+                f"the {name} of the path is not finite",
+                where(path, p[at], s[at]),
+                "start or end the path short of this place, or write it differently there",
+            )
+    return PathSamples(
+        parameter=p,
+        arc_length=s,
+        x=rows[0],
+        y=rows[1],
+        heading=_unwrapped(rows[2], arc_table(path).turned(p)),
+        curvature=rows[3],
+        curvature_rate=rows[4],
+    )
+
+
+@lru_cache(maxsize=64)
+def _everything(path: AbstractPath) -> ca.Function:
+    p = ca.SX.sym("p")
+    rows = (path.position(p), heading(path, p), curvature(path, p), curvature_rate(path, p))
+    return ca.Function("samples", [p], [ca.densify(ca.vertcat(*rows))])
+
+
+def _unwrapped(wrapped: Array, near: Array) -> Array:
+    return near + wrap(wrapped - near)
