@@ -16,7 +16,7 @@ from noslip.cli import main
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noslip"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Arguments of public functions that their docstrings do not name yet.
