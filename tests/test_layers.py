@@ -15,7 +15,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 
 #: Lower ranks never import higher ones. What shares a rank imports nothing of each other.
 RANKS = {
-    "errors": 0,
+    "errors": -1,
+    "families": 0,
     "atomic": 0,
     "spatial": 0,
     "words": 0,

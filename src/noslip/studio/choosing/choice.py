@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.formulations.base import AbstractFormulation
-from noslip.formulations.vakonomic import Vakonomic
-from noslip.formulations.verify import FORMULATIONS
+from noslip.formulations.catalog import known_formulations
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
@@ -28,9 +26,6 @@ TASKS = {
     PATH: "Follow a path",
     DRIVE: "Drive it yourself",
 }
-
-#: Word of a formulation → the formulation.
-WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
 
 #: The kind whose text is typed as it stands.
 TYPED = "typed"
@@ -120,9 +115,8 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-#: Options of a choice that are words → the words there are.
+#: Options of a choice that are words → the words there are; formulations may come from plugins.
 WORDS: dict[str, tuple[str, ...]] = {
-    "formulation": tuple(WAYS),
     "task": tuple(TASKS),
     "path": PATH_KINDS,
     "timing": TIMING_KINDS,
@@ -133,7 +127,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 def check_options(options: Mapping[str, object]) -> None:
     """Refuse words that no list of the page has; a browser can send anything."""
     for key, value in options.items():
-        known = WORDS.get(key)
+        known = tuple(known_formulations()) if key == "formulation" else WORDS.get(key)
         if known is not None and value not in known:
             raise SimulationError(f"there is no {key} '{value}'", key, nearest(str(value), known))
 
