@@ -18,14 +18,13 @@ from typing import Annotated
 import casadi as ca
 
 import noslip as ns
-from noslip.model.quantities import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screw(ns.AbstractJointType):
     """Turning about z, moving along it by `lead` (m) for each radian."""
 
-    lead: Annotated[Scalar, ns.Meaning(unit="m")]
+    lead: Annotated[float | str, ns.Meaning(unit="m")]
 
     word = "screw"
     coordinates = (ns.Quantity(name="turn", unit="rad"),)
