@@ -100,9 +100,7 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
-    from noslip.control.controllers.text import parse_controller
-    from noslip.control.paths.text import parse_path
-    from noslip.control.timing.text import parse_timing
+    from noslip.control.text import parse_controller, parse_path, parse_timing
     from noslip.control.track import track as track_path
     from noslip.engines.system import compile as compile_system
     from noslip.errors import SimulationError

@@ -17,7 +17,7 @@ from noslip.control.paths.curves import (
     Sine,
 )
 from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
-from noslip.control.paths.text import parse_path
+from noslip.control.text import parse_path
 from noslip.errors import SimulationError
 
 FORMS = {

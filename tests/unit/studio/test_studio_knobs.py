@@ -10,8 +10,7 @@ from noslip.model.quantities import Parameter
 from noslip.studio.choosing.changes import scenario_start
 from noslip.studio.choosing.choice import first_choice
 from noslip.studio.choosing.forms import (
-    PATH_KINDS,
-    TIMING_KINDS,
+    form_kinds,
     form_knobs,
     form_text,
     read_path,
@@ -91,7 +90,7 @@ def test_every_start_knob_holds_its_value_and_can_be_moved(name):
         assert found == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", [k for k in PATH_KINDS if k != "typed"])
+@pytest.mark.parametrize("kind", [k for k in form_kinds("path") if k != "typed"])
 @pytest.mark.parametrize("size", [0.1, 3.0])
 def test_paths_made_by_sliders_can_be_read(kind, size):
     values = {k.name: k.value for k in form_knobs("path", kind, size)}
@@ -99,8 +98,9 @@ def test_paths_made_by_sliders_can_be_read(kind, size):
     assert length(path) > size
 
 
-@pytest.mark.parametrize("kind", [k for k in TIMING_KINDS if k != "typed"])
+@pytest.mark.parametrize("kind", [k for k in form_kinds("timing") if k != "typed"])
 def test_timing_laws_made_by_sliders_can_be_read(kind):
     values = {k.name: k.value for k in form_knobs("timing", kind, 0.5)}
     timing = read_timing(form_text("timing", kind, values, ""))
-    assert timing.duration(ns.Circle(radius=2.0)) > 0
+    circle, system = ns.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
+    assert timing.on(system, circle).duration(circle) > 0

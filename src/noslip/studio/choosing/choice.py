@@ -23,14 +23,6 @@ TASKS = {
 #: Word of a formulation → the formulation.
 WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
 
-#: How a reference is followed → what the page calls it.
-CONTROLLERS = {
-    "none": "None: torques alone",
-    "computed-torque": "Computed torque",
-    "pose": "Pose tracking",
-    "steered": "Steered tracking",
-}
-
 #: Seconds of a run that has no length of its own.
 DURATION = 10.0
 
@@ -48,7 +40,7 @@ class Choice:
     duration : s; None for the task's own.
     path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
     reverse : drive the path backwards.
-    controller : one of `CONTROLLERS`.
+    controller : its word.
     friction : of the ground, for the audit's verdict; None for none.
     """
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.expressions import ExpressionError
-from noslip.studio.choosing.choice import CONTROLLERS, TASKS, WAYS
-from noslip.studio.choosing.forms import PATH_KINDS, TIMING_KINDS
+from noslip.studio.choosing.choice import TASKS, WAYS
+from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
 
 #: Options of a choice that are words → the words there are.
 WORDS: dict[str, tuple[str, ...]] = {
     "formulation": tuple(WAYS),
     "task": tuple(TASKS),
-    "path": PATH_KINDS,
-    "timing": TIMING_KINDS,
-    "controller": tuple(CONTROLLERS),
 }
 
 
 def check_options(options: Mapping[str, object]) -> None:
     """Refuse words that no list of the page has; a browser can send anything."""
+    members = {family: form_kinds(family) for family in FAMILIES if family in options}
+    if "controller" in options:
+        members["controller"] = tuple(controller_labels())
     for key, value in options.items():
-        known = WORDS.get(key)
+        known = (WORDS | members).get(key)
         if known is not None and value not in known:
             raise SimulationError(f"there is no {key} '{value}'", key, nearest(str(value), known))
 
