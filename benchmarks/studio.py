@@ -16,14 +16,14 @@ import noslip as ns
 from measuring import Measure, leave
 from noslip.analysis.scenario import run_scenario
 from noslip.library import MODELS
+from noslip.studio.running.models import ModelCatalog
 from noslip.studio.running.session import Session
-from noslip.studio.running.shelf import Shelf
 
 #: Values of the slider, and s of computing that a model may take.
 MOVES, TARGET = 15, 0.1
 
 
-class View:
+class SessionView:
     """Notes when a run was shown and what it took."""
 
     def __init__(self) -> None:
@@ -46,13 +46,13 @@ class View:
 
 
 def main() -> None:
-    shelf = Shelf()
+    catalog = ModelCatalog()
     seconds: dict[str, float] = {}
     checks: dict[str, float] = {}
     measures = []
     for name in MODELS:
-        view = View()
-        session = Session(shelf, name, view)
+        view = SessionView()
+        session = Session(catalog, name, view)
         session.start()
         session.join(120.0)
         knob = session.controls.groups["parameters"][0]

@@ -28,8 +28,8 @@ from noslip.control.motions.path import PathMotion
 from noslip.control.paths.curves import Circle
 from noslip.control.timing.laws import Quintic
 from noslip.control.track import track
-from noslip.simulation.input_kinds import AbstractInputLaw
-from noslip.simulation.inputs import InputPlan, plan_inputs
+from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.input_plan import InputPlan, plan_inputs
 from noslip.simulation.runner import IntegrationPlan, run_native
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 

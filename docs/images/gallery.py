@@ -17,10 +17,9 @@ from PIL import Image
 import noslip as ns
 from noslip.atomic import write_atomically
 from noslip.show.scene.camera import camera
+from noslip.show.scene.film import Film, write_gif
 from noslip.show.scene.frames import frames
-from noslip.show.scene.film import write_gif
 from noslip.show.scene.scene import scene
-from noslip.show.scene.film import Film
 
 HERE = Path(__file__).parent
 #: Of the pictures: pixels, and colors.

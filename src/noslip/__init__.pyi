@@ -122,7 +122,7 @@ from .engines.system import (
 )
 
 # 5 simulate
-from .simulation.inputs import (
+from .simulation.input_laws import (
     Table as Table,
 )
 from .simulation.starts.completion import (

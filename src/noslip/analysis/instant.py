@@ -15,7 +15,7 @@ from noslip.formulations.reactions import unknown_notes
 from noslip.kinematics.basis import independent_columns
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
-from noslip.simulation.inputs import plan_inputs
+from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named, check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 

@@ -29,8 +29,7 @@ from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.simulation.guards import Guard, conditioning
-from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator, conditioning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +320,8 @@ def reference_generator(
             ),
             *motion.guards,
         ),
+        # a motion with states of its own begins at t = 0
+        start_time=0.0 if motion.states.shape[0] else None,
     )
 
 

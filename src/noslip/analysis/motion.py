@@ -19,7 +19,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.symbols import parameter_reader
 from noslip.model.quantities import Parameter, Scalar
-from noslip.simulation.guards import Guard
+from noslip.simulation.input_laws import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,7 +21,7 @@ from noslip.model.expressions import NUMBERS
 from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
 from noslip.numeric import is_truth
-from noslip.simulation.input_kinds import InputSpec
+from noslip.simulation.input_laws import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import start_names
 from noslip.simulation.trajectory import Trajectory

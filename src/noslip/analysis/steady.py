@@ -40,7 +40,7 @@ from noslip.analysis.local_coordinates import (
 )
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.simulation.named_values import units_by_name
+from noslip.simulation.expressions import units_by_name
 from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles

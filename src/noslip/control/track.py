@@ -27,7 +27,7 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.numeric import is_truth
-from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory

@@ -47,7 +47,7 @@ LINE = 8  # words in a cache line
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the text depends on.
+    """Target of the text: number of lanes, block size and where arrays lie.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Array:
         return self.f.load(self.at(block.start), self.kind, self.f.lanes * block.width)
 
     def fresh(self, i: Block) -> Value:
-        """The same of numbers that were just written one by one.
+        """Numbers of a block that were just written one by one, loaded one by one.
 
         Until they have left the processor they cannot be read together without waiting.
         """
@@ -127,13 +127,13 @@ class Array:
         f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
 
     def part(self, k: int | Value) -> Array:
-        """What begins at number k."""
+        """The array from number k on."""
         if isinstance(k, int):
             return Array(self.f, self.origin, self.kind, self.depth, self.first + k)
         return Array(self.f, self.at(k), self.kind, self.depth)
 
     def blended(self) -> Array:
-        """The same, where lanes that are not in a branch keep what they have."""
+        """The same array, blended: a branch changes only the lanes that are in it."""
         return Array(self.f, self.origin, self.kind, 0, self.first)
 
 
@@ -168,7 +168,7 @@ class Variables:
         return value
 
     def place(self, name: str) -> Array:
-        """Where a variable is kept."""
+        """Array that holds a variable."""
         return self._known[name][0]
 
 
@@ -196,7 +196,7 @@ class Loop:
         self.active = f.local(TRUTH) if f.lanes > 1 else None
 
     def leave(self, condition: Value) -> None:
-        """Let lanes go where a condition holds; the loop ends with the last of them."""
+        """Leave the loop in lanes where a condition holds; it ends with the last lane."""
         f, on = self.f, self.f.label("on")
         if self.active is not None:
             assert f.mask is not None
@@ -455,7 +455,7 @@ class Flow(IRWriter):
 
     # trajectories
     def take(self, counter: Value) -> Value:
-        """The next count for each lane that is in this branch, raised for whoever asks next."""
+        """Take the next count of a shared counter for each lane in this branch (atomic add)."""
         if self.lanes == 1:
             return self.emit(f"atomicrmw add {counter.typed}, i64 1 monotonic", WHOLE, 1)
         mask = self.mask if self.mask is not None else self.truth(True)
@@ -474,7 +474,7 @@ class Flow(IRWriter):
         return taken
 
     def body(self, name: str, arguments: Sequence[str]) -> str:
-        """The whole function, of addresses, and what it declares."""
+        """Text of the function, whose arguments are addresses."""
         listed = ", ".join(f"ptr %{argument}" for argument in arguments)
         frame = ' "frame-pointer"="all"' if self.lanes > 1 else ""
         head = f"define void @{name}({listed}) nounwind{frame} {{"

@@ -41,7 +41,7 @@ def intrinsic(word: str, lanes: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """A vector in a function that is being written: its name, and what it holds in each lane."""
+    """A value in a function being written: its name, element type and number of lanes."""
 
     writer: IRWriter
     name: str
@@ -123,7 +123,7 @@ Operand = Value | float | int
 
 
 class IRWriter:
-    """The lines of one function on vectors; its methods are the operations Python has no sign for.
+    """Writer of one function on vectors; its methods are the operations without a Python operator.
 
     Parameters
     ----------
@@ -231,10 +231,10 @@ class IRWriter:
         width = arguments[0].width
         return self.emit(f"call {vector_type(width)} @{name}({listed})", REAL, width)
 
-    def mend(
+    def replace_where(
         self, condition: Value, values: Sequence[Value], function: str, argument: Value
     ) -> list[Value]:
-        """Values, in lanes where a condition holds replaced by those of a function.
+        """Values, replaced by those of a function in lanes where a condition holds.
 
         The function returns as many vectors as there are values, and is called only if the
         condition holds in some lane.

@@ -136,7 +136,7 @@ class VectorTypes:
         return splat(self.lanes, literal(value))
 
     def words(self) -> dict[str, str]:
-        """What the texts of instructions leave open besides operands."""
+        """Types and constants that the templates of instructions take besides operands."""
         numbers = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
         return {name: self.number(value) for name, value in numbers.items()} | {
             "real": self.real,
@@ -144,9 +144,7 @@ class VectorTypes:
         }
 
     def call(self, kind: str, name: str, operands: list[str], known: dict[str, str]) -> str:
-        """A function of operands; sine and cosine of one angle are found together, and what is
-        known already, by angle, is not made again in the same part.
-        """
+        """Call of a function; sine and cosine of one angle share one call (`known`, by angle)."""
         arguments = ", ".join(f"{self.real} {operand}" for operand in operands)
         if kind in ("sin", "cos"):
             is_new = operands[0] not in known
@@ -164,7 +162,7 @@ class VectorTypes:
         return asked | {kind for kind in kinds if kind in LIBRARY and not self._own(kind)}
 
     def definitions(self, programs: list[Program], is_inline: bool) -> Iterator[str]:
-        """Bodies and declarations of what the calls of some programs need.
+        """Definitions and declarations of the functions that programs call.
 
         In long programs they had better not be inline: code that is fetched from afar is slower
         than a call.

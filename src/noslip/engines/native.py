@@ -210,13 +210,13 @@ def pack(rows: Array, lanes: int) -> Array:
 
 
 def place(table: Array) -> object:
-    """Where a contiguous table keeps its numbers, as ctypes passes it on."""
+    """Address of a contiguous table, as an argument of ctypes."""
     # a quarter of the time of table.ctypes, but for read-only tables
     return _Place.from_buffer(table) if table.flags.writeable else table.ctypes
 
 
 def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:
-    """One input as the bytes of a vector; what comes as it should is not looked at twice."""
+    """One input as the bytes of a vector, by a short path for arrays of the right type and size."""
     if type(given) is ndarray and given.dtype is _DOUBLE and given.ndim == 1 and len(given) == size:
         return given.tobytes()
     if isinstance(given, float) and size == 1:
@@ -225,7 +225,7 @@ def _input_bytes(name: str, letter: str, size: int, given: ArrayLike) -> bytes:
 
 
 def _are_few(sizes: tuple[int, int, int, int], t: Any, x: Any, u: Any, p: Any) -> bool:
-    """Whether the inputs come as they should, p as one vector, and have few rows."""
+    """Whether the inputs are arrays of the right types and shapes with one p and few rows."""
     for table in (t, x, u, p):
         if type(table) is not ndarray or table.dtype is not _DOUBLE:
             return False

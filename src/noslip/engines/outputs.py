@@ -1,4 +1,4 @@
-"""What the functions of a `System` give, as expressions of t, x, inputs and parameters.
+"""Outputs of the functions of a `System`, as expressions of t, x, inputs and parameters.
 
 To add a function: give its expression here, and a property of its name to `System`.
 """

@@ -236,5 +236,5 @@ class _CheckedTerms:
             self.positive += [m - CLOSE * size ** (k + 1) for k, m in enumerate(minors)]
 
     def _values_of(self, scalars: Iterable[Any]) -> list[ca.SX]:
-        """Those of some scalars that depend on parameters alone."""
+        """Values of the scalars that depend on parameters alone."""
         return [value for value in map(self.value, scalars) if value is not None]

@@ -36,7 +36,7 @@ LISTED_OPERATIONS = 60  # programs up to this length are printed in full
 
 
 class Operation(NamedTuple):
-    """One step of a program: what is done, and to which values."""
+    """One operation of a program: its kind and its operands."""
 
     kind: str
     operands: tuple[int, ...]

@@ -28,7 +28,7 @@ def _choice(condition: Any, a: Any, b: Any) -> sympy.Expr:
 
 
 def _truth(a: sympy.Expr) -> Any:
-    """The condition that a number stands for: what made it 1 or 0, or that it is not zero."""
+    """Condition of a number used as a truth value: its comparison, or that it is not zero."""
     if isinstance(a, sympy.Piecewise) and [e for e, _ in a.args] == [1, 0]:
         return a.args[0][1]
     return sympy.Ne(a, 0)

@@ -139,7 +139,7 @@ class System:
 
     @cached_property
     def health(self) -> tuple[SingularityMeasure, ...]:
-        """What must stay away from zero while the mechanism moves."""
+        """Singularity measures of the basis, the contacts and the mass matrix."""
         return self.kinematics.health + outputs.mass_health(self.equations)
 
     @cached_property
@@ -201,7 +201,7 @@ class System:
 
     @cached_property
     def samples(self) -> NativeFunction:
-        """[v; K; U; A v + a; g; contact points]: what is kept of every sample of a run."""
+        """[v; K; U; A v + a; g; contact points]: stored at every sample of a run."""
         return self.compile_expression("samples", outputs.samples(self.equations))
 
     @cached_property
@@ -256,7 +256,7 @@ class System:
         return evaluated
 
     def in_speeds(self, names: tuple[str, ...]) -> System:
-        """The same mechanism written in other independent tree speeds; compiled once and kept."""
+        """The same mechanism in other independent tree speeds; cached."""
         # all relatives share one table, so that a run that goes back and forth compiles each once
         self._relatives.setdefault(tuple(s.name for s in self.independent_speeds), self)
         if names not in self._relatives:

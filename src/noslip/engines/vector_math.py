@@ -67,7 +67,7 @@ def _reduce(w: IRWriter, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _is_far(w: IRWriter, x: Value) -> Value:
-    """Whether an angle is so large that the C library is asked."""
+    """Whether an angle is so large that the C library reduces it."""
     size = w.abs(x)
     return (size > FAR) & (size < math.inf)
 
@@ -93,7 +93,7 @@ def sincos(w: IRWriter, x: Value) -> list[Value]:
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 2) << 62)
     sin = w.from_bits(w.bits(w.where(is_odd, c, s)) ^ sign)
     cos = w.from_bits(w.bits(w.where(is_odd, s, c)) ^ (((n + 1) & 2) << 62))
-    return w.mend(_is_far(w, x), [sin, cos], "far_sincos", x)
+    return w.replace_where(_is_far(w, x), [sin, cos], "far_sincos", x)
 
 
 def tan(w: IRWriter, x: Value) -> list[Value]:
@@ -110,7 +110,7 @@ def tan(w: IRWriter, x: Value) -> list[Value]:
     quotient, low = divide(w, a, a_low, b, b_low)
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 1) << 63)
     near = w.from_bits(w.bits(quotient + low) ^ sign)
-    return w.mend(_is_far(w, x), [near], "far_tan", x)
+    return w.replace_where(_is_far(w, x), [near], "far_tan", x)
 
 
 # arctangent, and with it arcsine and arccosine: angles of points
@@ -334,7 +334,7 @@ def vector_functions(
     is_inline: bool,
     declared: Iterable[str] = (),
 ) -> list[str]:
-    """LLVM text of vector functions and of what they need.
+    """LLVM text of vector functions with their declarations.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def vector_functions(
 
 
 def _far(name: str, asked: tuple[str, ...], lanes: int) -> str:
-    """What a function of far angles returns, by the C library."""
+    """Text of the fallback for far angles, which calls the C library."""
     vector = vector_type(lanes)
     returned = f"{{ {', '.join([vector] * len(asked))} }}"
     lines = [f"define internal {returned} @far_{name}({vector} %a) nounwind noinline cold {{"]

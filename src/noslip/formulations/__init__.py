@@ -1,1 +1,1 @@
-"""Why it moves: `derive` fills `Equations`, one file for each route to them; `verify` compares."""
+"""Equations of motion: `derive` fills `Equations` by a formulation; `verify` compares them."""

@@ -134,7 +134,7 @@ class Equations:
 
     @cached_property
     def block_solution(self) -> ReducedSolution:
-        """The same from the blocks."""
+        """Solution of the reduced equations from their blocks."""
         u = self.kinematics.symbols.u
         right = self.reduced_forces + ca.mtimes(self.reduced_inputs, u) - self.reduced_bias
         return solution_of(self.reduced_mass, right)
@@ -186,7 +186,7 @@ class Equations:
 
 
 class AbstractFormulation(abc.ABC):
-    """A way to derive the equations of motion."""
+    """A formulation of the equations of motion."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""`Certificate`: what `verify` found, as a small table."""
+"""`Certificate`: the result of `verify`, as a small table."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _UNKNOWN = vector([float("nan")] * 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointWrench:
-    """What a joint does to its child, traced, in world axes.
+    """Wrench of a joint on its child, traced, in world axes.
 
     Parameters
     ----------

@@ -313,7 +313,7 @@ def _material_gaps(kin: Kinematics) -> list[ca.SX]:
 
 
 def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[CheckResult]:
-    """What the solved motion must obey, whoever solved it."""
+    """Laws that the solved motion must obey by any formulation."""
     s = kin.symbols
     v, vdot = kin.v, eq.speed_rates
     # A v̇ + Ȧ v + ȧ = 0 with every entry of A differentiated by itself

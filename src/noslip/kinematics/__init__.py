@@ -1,1 +1,1 @@
-"""What moves: `trace` gives poses, constraint rows and the speeds that the rows leave free."""
+"""Kinematics: `trace` gives poses, constraint rows and a basis of the speeds they leave free."""

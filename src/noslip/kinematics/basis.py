@@ -1,4 +1,4 @@
-"""Which rows are independent and which speeds to write the equations in.
+"""Numeric choice of independent rows and independent speeds.
 
 Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop
 loses rank only there), after scaling angular speeds by a length of the model so that metres and
@@ -199,7 +199,7 @@ def make_probe(
     velocities: ca.SX,
     term_sizes: TermSizes,
 ) -> Probe:
-    """Numeric access to what was traced."""
+    """Numeric functions of the traced rows."""
     values = np.array([p.value for p in model.parameters], dtype=float)
     t, q, params = symbols.t, symbols.q, symbols.params
     holonomic = tuple(k for k, row in enumerate(rows) if row.is_holonomic)
@@ -310,7 +310,7 @@ def independent_rows(
 
 
 def _extend(basis: list[Array], row: Array, floor: float) -> bool:
-    """Add what a row has across an orthonormal basis, unless that is rounding."""
+    """Extend an orthonormal basis by the part of a row across it, unless that is rounding."""
     rest = row.copy()
     for _ in range(2):
         for b in basis:

@@ -46,7 +46,7 @@ ZERO = 1e-10
 
 @dataclass(slots=True)
 class _Row:
-    """A row on its way to the base: a·V of a node, and what it knows of joints it has passed."""
+    """A row carried towards the base: a·V of a node, and its entries of the joints passed."""
 
     index: int
     node: int

@@ -49,7 +49,7 @@ class Literals:
 
     @property
     def symbols(self) -> ca.SX:
-        """All of them."""
+        """Column of all symbols made so far."""
         return ca.vertcat(ca.SX(0, 1), *self._symbols)
 
 

@@ -126,7 +126,7 @@ def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int
 
 
 def carried_bodies(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[int, CarriedBody]:
-    """What hangs on B along a path, in the axes of B."""
+    """Bodies along a path from B, in the axes of B."""
     found: dict[int, CarriedBody] = {}
     for k in path[1:]:
         node = tree.nodes[k]

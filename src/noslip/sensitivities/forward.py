@@ -23,14 +23,12 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.sensitivities.closed_loop import Definitions, Inputs
-from noslip.sensitivities.collect import collect
+from noslip.sensitivities.closed_loop import Definitions, Inputs, numbers_of
 from noslip.sensitivities.forward_code import TangentCode, tangent_code
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
-from noslip.sensitivities.result import Sensitivities
+from noslip.sensitivities.result import Sensitivities, collect
 from noslip.sensitivities.segments import run_segments
 from noslip.sensitivities.start import begin
-from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import TABLE
 from noslip.simulation.plan import InputTable, IntegrationPlan
 from noslip.simulation.request import RunRequest, check_named

@@ -10,12 +10,20 @@ import casadi as ca
 
 from noslip.engines.native import NativeFunction
 from noslip.engines.system import System
-from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
-from noslip.sensitivities.jumps import carried_over, looked_again
+from noslip.sensitivities.closed_loop import (
+    ClosedLoop,
+    Definitions,
+    Inputs,
+    LoopValues,
+    carried_over,
+    close_loop,
+    input_plan,
+    looked_again,
+    structure,
+)
 from noslip.sensitivities.tangents import Seeds, forward
-from noslip.sensitivities.values import LoopValues, input_plan, structure
 from noslip.sensitivities.variables import Variable
-from noslip.simulation.inputs import InputPlan
+from noslip.simulation.input_plan import InputPlan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

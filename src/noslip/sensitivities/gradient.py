@@ -22,15 +22,13 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.sensitivities.adjoint import Adjoint
-from noslip.sensitivities.closed_loop import Definitions, Inputs
+from noslip.sensitivities.adjoint import Adjoint, by_values, inputs_instead
+from noslip.sensitivities.closed_loop import Definitions, Inputs, numbers_of
 from noslip.sensitivities.gradient_code import GradientCode, gradient_code
 from noslip.sensitivities.objective import Measurements, check_objective
 from noslip.sensitivities.request import SensitivityRequest, read_sensitivities
 from noslip.sensitivities.segments import Piece, run_segments
 from noslip.sensitivities.start import begin
-from noslip.sensitivities.table_gradient import by_values, inputs_instead
-from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import INPUT, START, TABLE
 from noslip.simulation import rules
 from noslip.simulation.plan import IntegrationPlan

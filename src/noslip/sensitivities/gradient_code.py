@@ -10,10 +10,16 @@ import casadi as ca
 
 from noslip.engines.native import NativeFunction
 from noslip.engines.system import System
-from noslip.sensitivities.closed_loop import ClosedLoop, Definitions, Inputs, close_loop
-from noslip.sensitivities.jumps import carried_over, looked_again
+from noslip.sensitivities.closed_loop import (
+    ClosedLoop,
+    Definitions,
+    Inputs,
+    carried_over,
+    close_loop,
+    looked_again,
+    structure,
+)
 from noslip.sensitivities.tangents import reverse
-from noslip.sensitivities.values import structure
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, TABLE, Variable
 
 _BY_PARAMETER = (PARAMETER, NUMBER)

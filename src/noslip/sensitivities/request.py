@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noslip.engines.system import Array
+from noslip.sensitivities.closed_loop import LoopValues, check_given
 from noslip.sensitivities.segments import SegmentSettings
-from noslip.sensitivities.values import LoopValues, check_given
 from noslip.sensitivities.variables import Variable, read_variables
 from noslip.simulation.plan import InputTable
 from noslip.simulation.request import RunRequest, read_run

@@ -15,8 +15,7 @@ import numpy as np
 
 from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
-from noslip.sensitivities.closed_loop import ClosedLoop
-from noslip.sensitivities.values import LoopValues, driven
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, driven
 from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest

@@ -10,11 +10,10 @@ import numpy as np
 
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
-from noslip.sensitivities.closed_loop import ClosedLoop
-from noslip.sensitivities.values import LoopValues, Same, driven, input_plan
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, Same, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
-from noslip.simulation.begin import begin as begin_run
-from noslip.simulation.begin import complete, state_at
+from noslip.simulation.start import begin as begin_run
+from noslip.simulation.start import complete, state_at
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 

@@ -20,11 +20,10 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.sensitivities.closed_loop import Definitions, Inputs
-from noslip.sensitivities.values import place_of, settable_inputs
-from noslip.simulation.input_expressions import table_entries
-from noslip.simulation.input_kinds import AbstractInputLaw, Table
-from noslip.simulation.named_values import units_by_name
+from noslip.sensitivities.closed_loop import Definitions, Inputs, place_of, settable_inputs
+from noslip.simulation.expressions import units_by_name
+from noslip.simulation.input_laws import AbstractInputLaw, Table
+from noslip.simulation.input_plan import table_entries
 from noslip.simulation.plan import InputTable
 from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start

@@ -19,7 +19,7 @@ from noslip.simulation.batches.lanes import Array
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchInput, read_batch
 from noslip.simulation.batches.result import Batch, collect
-from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.segments import Place, drive
 
 

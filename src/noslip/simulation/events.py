@@ -17,9 +17,8 @@ from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.input_expressions import read_expression
-from noslip.simulation.inputs import texts_key
-from noslip.simulation.named_values import going_on, jumping_angles
+from noslip.simulation.expressions import going_on, jumping_angles, read_expression
+from noslip.simulation.input_plan import texts_key
 
 
 class EventValues(NamedTuple):

@@ -27,7 +27,7 @@ MOST_NUMBERS = 2**23  # of recorded steps that are kept, 64 MiB
 
 
 @dataclass(slots=True)
-class Derivatives:
+class AdjointDerivatives:
     """Derivatives that are collected on the way back.
 
     Parameters
@@ -95,7 +95,7 @@ class RecordedRun:
 
     def back(
         self,
-        found: Derivatives,
+        found: AdjointDerivatives,
         pull: NativeFunction,
         pull_project: NativeFunction | None,
         added: Sequence[tuple[float, Array]] = (),
@@ -134,7 +134,7 @@ class RecordedRun:
         found.base += vectors["by_base"]
         found.parameters += vectors["by_parameters"]
 
-    def _pull_vectors(self, found: Derivatives) -> dict[str, Array]:
+    def _pull_vectors(self, found: AdjointDerivatives) -> dict[str, Array]:
         num_segments = sum(len(c) for c in found.coefficients)
         return {
             "weights": np.array(found.weights),

@@ -26,8 +26,8 @@ from noslip.errors import SimulationError
 from noslip.kinematics.basis import independent_rows
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
-from noslip.simulation.input_expressions import check_definitions
-from noslip.simulation.input_kinds import AbstractInputLaw
+from noslip.simulation.expressions import check_definitions
+from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
 
 #: Methods by their names.

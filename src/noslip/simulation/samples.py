@@ -11,10 +11,9 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
-from noslip.simulation.input_kinds import InputGenerator
-from noslip.simulation.inputs import InputPlan, inputs_at
-from noslip.simulation.later import Later
-from noslip.simulation.named_tables import NO_EVENTS, Named
+from noslip.simulation.input_laws import InputGenerator
+from noslip.simulation.input_plan import InputPlan, inputs_at
+from noslip.simulation.lazy_columns import NO_EVENTS, LazyArray, Named
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.starts.completion import Start
@@ -110,7 +109,7 @@ def assemble(
         "t": t,
         "q": states[:, layout.q],
         "v": outputs[:, layout.v],
-        "vdot": Later(partial(_accelerations, segments, values)),
+        "vdot": LazyArray(partial(_accelerations, segments, values)),
         "inputs": inputs,
         "kinetic_energy": outputs[:, layout.kinetic],
         "potential_energy": outputs[:, layout.potential],

@@ -21,20 +21,19 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.begin import begin, state_at
 from noslip.simulation.events import Watched, compile_events
-from noslip.simulation.guards import broken_guard
-from noslip.simulation.input_kinds import AbstractInputLaw, InputSpec
-from noslip.simulation.inputs import inputs_at, plan_inputs
-from noslip.simulation.molds import mold_of
+from noslip.simulation.failures import broken_guard, undefined_input
+from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
+from noslip.simulation.input_plan import inputs_at, plan_inputs
+from noslip.simulation.memory import mold_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
 from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one, tree_speeds
+from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
-from noslip.simulation.undefined import undefined_input
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
 #: Endings for which an input without a finite value may be the cause.
@@ -101,7 +100,7 @@ def simulate(
         ``"return"``.
     """
     request = read_run("simulate", locals())
-    motion = _Motion(request)
+    motion = _SingleRun(request)
     drive(motion, Place(system))
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
@@ -130,7 +129,7 @@ def simulate(
     return trajectory
 
 
-class _Motion:
+class _SingleRun:
     """A single run as the driver of segments moves it on.
 
     Attributes

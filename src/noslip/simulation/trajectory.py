@@ -18,8 +18,14 @@ from noslip.errors import MissingNameError, SimulationError, nearest
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.model.scenario import Scenario
-from noslip.simulation.later import Columns, Given, MaybeLater, Sources, column
-from noslip.simulation.named_columns import named_columns
+from noslip.simulation.lazy_columns import (
+    Columns,
+    Given,
+    LazyField,
+    Sources,
+    column,
+    named_columns,
+)
 from noslip.simulation.path_errors import PathErrors
 from noslip.words import counted
 
@@ -94,7 +100,7 @@ class Trajectory:
     t: Array
     q: Array
     v: Array
-    vdot: MaybeLater = MaybeLater()
+    vdot: LazyField = LazyField()
     inputs: Array
     kinetic_energy: Array
     potential_energy: Array

@@ -5,9 +5,8 @@
 | folder | holds |
 |---|---|
 | `choosing` | the choice, and the knobs by which it is made |
-| `running` | models at hand, the worker, the run of a choice |
-| `driving` | the same in real time, by the commands of a driver |
-| `page` | panels, picture, plots, files: all that knows a browser, with `server` |
+| `running` | the models, the worker, the run of a choice, a drive in real time |
+| `page` | panels, scene, plots, files: all that knows a browser, with `server` |
 
 Each imports only from those above it.
 """

@@ -1,6 +1,6 @@
 """The studio's server: one page for each browser, on this machine only.
 
-Only 127.0.0.1 is listened on. A browser that comes from another site is sent away, and what viser
+Only 127.0.0.1 is listened on. A browser that comes from another site is refused, and what viser
 offers beyond this machine (a share link) is taken out.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from noslip.errors import SimulationError
 from noslip.studio.page.browser import is_own_page, remove_share_link
 from noslip.studio.page.page import Page
-from noslip.studio.running.shelf import Shelf
+from noslip.studio.running.models import ModelCatalog
 
 HOST = "127.0.0.1"
 
@@ -36,14 +36,14 @@ class Studio:
     """
 
     def __init__(self, name: str = "agv", *, file: Path | None = None, port: int = 0) -> None:
-        self.shelf = Shelf(file)
-        self.name = self.shelf.file_name if file is not None else name
-        self.shelf.mechanism(self.name)
+        self.catalog = ModelCatalog(file)
+        self.name = self.catalog.file_name if file is not None else name
+        self.catalog.mechanism(self.name)
         self._pages: dict[int, Page] = {}
         self._lock = threading.Lock()
         self._server = _serve(port)
-        self._server.on_client_connect(self._came)
-        self._server.on_client_disconnect(self._went)
+        self._server.on_client_connect(self._connected)
+        self._server.on_client_disconnect(self._disconnected)
 
     @property
     def address(self) -> str:
@@ -51,20 +51,20 @@ class Studio:
         return f"http://{HOST}:{self._server.get_port()}"
 
     def close(self) -> None:
-        """Send everybody away and stop."""
+        """Close all pages and stop."""
         with self._lock:
             pages = list(self._pages.values())
             self._pages.clear()
         for page in pages:
             page.close()
-        self.shelf.close()
+        self.catalog.close()
         self._server.stop()
 
-    def _came(self, client: Any) -> None:
+    def _connected(self, client: Any) -> None:
         if not is_own_page(self._server, client, (HOST, "localhost")):
             return
         try:
-            page = Page(client, self.shelf, self.name)
+            page = Page(client, self.catalog, self.name)
         except Exception as error:
             traceback.print_exc()
             client.add_notification("The page cannot be shown", str(error), color="red")
@@ -72,7 +72,7 @@ class Studio:
         with self._lock:
             self._pages[client.client_id] = page
 
-    def _went(self, client: Any) -> None:
+    def _disconnected(self, client: Any) -> None:
         with self._lock:
             page = self._pages.pop(client.client_id, None)
         if page is not None:

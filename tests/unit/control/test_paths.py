@@ -211,4 +211,5 @@ def test_equal_paths_are_one_key():
 
 
 def test_every_path_of_the_text_form_is_among_these():
-    assert set(members_of(AbstractPath)) <= {type(path) for path in ALL_PATHS.values()}
+    known = {m for m in members_of(AbstractPath) if m.__module__.startswith("noslip.")}
+    assert known <= {type(path) for path in ALL_PATHS.values()}

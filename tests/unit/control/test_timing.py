@@ -116,7 +116,9 @@ def test_laws_that_end_at_rest_stay_there(name):
 
 def test_every_law_of_the_text_form_is_among_these():
     own = {type(timing) for timing in ALL_TIMINGS.values()}
-    assert set(members_of(AbstractTimingPlan)) - {LeastTime} <= own
+    members = members_of(AbstractTimingPlan)
+    known = {m for m in members if m.__module__.startswith("noslip.")}
+    assert known - {LeastTime} <= own
 
 
 # closed forms

@@ -157,3 +157,20 @@ def test_a_followed_motion_has_errors_however_it_is_run(agv):
         np.testing.assert_array_equal(same.errors[name], run.errors[name])
     assert same.tracking_error == run.tracking_error
     assert same.scenario is None and same.path_errors is None
+
+
+@pytest.mark.parametrize("kind", ["simulate", "batch", "gradient"])
+def test_a_path_is_not_followed_from_a_later_time(agv, refuses, kind):
+    """The place on the path is a state of the law, which is known where the motion begins."""
+    motion = ns.PathMotion(path=ns.Circle(radius=2.0), timing=ns.Quintic(duration=10.0))
+    law = ns.FollowMotion(motion=motion, reference_start=np.zeros(len(agv.coordinates)))
+    given = {"duration": 1.0, "inputs": law, "start_time": 3.0}
+    runs = {
+        "simulate": lambda: ns.simulate(agv, **given),
+        "batch": lambda: ns.simulate_batch(agv, count=2, **given),
+        "gradient": lambda: ns.gradient(agv, with_respect_to=["r"], terminal="platform.x", **given),
+    }
+    with refuses(
+        ns.SimulationError, "starts at 3 s, but its input law", "model 'agv'", "start_time=0"
+    ):
+        runs[kind]()

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.sensitivities.closed_loop import close_loop
+from noslip.sensitivities.closed_loop import close_loop, numbers_of
 from noslip.sensitivities.start import begin
-from noslip.sensitivities.values import numbers_of
 from noslip.sensitivities.variables import read_variables
 
 #: Fourth-order differences of completions, which are good to rounding, with steps of 1e-3.

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from noslip.engines.interpreter import MEANINGS, interpret
 from noslip.engines.program import trace_program
 from noslip.engines.sympy import apply_kind, to_sympy
-from noslip.show.equations.algebra import MAX_TERMS, Algebra, Atom
+from noslip.show.equations.algebra import MAX_TERMS, ONE, Algebra, Atom, Budget, TooLarge, content
 from noslip.show.equations.closed_forms import forms_of
 from noslip.show.equations.factoring import Writer
-from noslip.show.equations.sums import ONE, Budget, TooLarge, content
 
 PLENTY = 10**6
 

@@ -33,8 +33,8 @@ class Record:
     def show_audit(self, shown, found):
         self.audits.append((shown, found))
 
-    def show_drive_start(self, system, choice, look):
-        self.drives.append((system, choice, look))
+    def show_drive_start(self, system, choice, scene):
+        self.drives.append((system, choice, scene))
 
     def show_faults(self, faults):
         self.faults = faults
@@ -43,10 +43,10 @@ class Record:
         self.file_faults = faults
 
 
-def show(shelf, name, *steps):
+def show(catalog, name, *steps):
     """What a session shows after some steps."""
     record = Record()
-    session = Session(shelf, name, record)
+    session = Session(catalog, name, record)
     try:
         session.start()
         for step in (lambda s: None, *steps):

@@ -11,12 +11,12 @@ from noslip.analysis.scenario import run_scenario
 from noslip.model.files import parse_model
 from noslip.studio.choosing.choice import INPUTS, PATH
 from noslip.studio.page.downloads import KINDS, file_stem, make_file
-from noslip.studio.running.shelf import Shelf
+from noslip.studio.running.models import ModelCatalog
 
 
 @pytest.fixture(scope="module")
-def shelf():
-    return Shelf()
+def catalog():
+    return ModelCatalog()
 
 
 def run_of(text):
@@ -24,9 +24,9 @@ def run_of(text):
     return model, run_scenario(ns.compile(ns.derive(model)))
 
 
-def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
+def test_a_model_with_the_values_shown_runs_as_it_is_shown(catalog):
     record = show(
-        shelf,
+        catalog,
         "chaplygin-sleigh",
         lambda s: s.set_value("m", 3.0),
         lambda s: s.set_value("sleigh.rate", 2.0),
@@ -41,15 +41,15 @@ def test_a_model_with_the_values_shown_runs_as_it_is_shown(shelf):
     assert np.allclose(run.q, shown.q, atol=1e-12)
 
 
-def test_numbers_of_the_task_are_in_the_model_too(shelf):
-    record = show(shelf, "agv", lambda s: s.set_value("R", 1.4))
+def test_numbers_of_the_task_are_in_the_model_too(catalog):
+    record = show(catalog, "agv", lambda s: s.set_value("R", 1.4))
     _, run = run_of(make_file("model", record.shown)[1].decode())
     assert np.allclose(run.q, record.shown.run.q, atol=1e-9)
 
 
-def test_inputs_of_ones_own_are_in_the_model_too(shelf):
+def test_inputs_of_ones_own_are_in_the_model_too(catalog):
     record = show(
-        shelf,
+        catalog,
         "agv",
         lambda s: s.choose(task=INPUTS),
         lambda s: s.set_input("torque1", "0.02*sin(t)"),
@@ -62,10 +62,10 @@ def test_inputs_of_ones_own_are_in_the_model_too(shelf):
     assert run.q[-1] == pytest.approx(shown.q[-1], abs=1e-8)
 
 
-def test_data_are_the_samples_shown(shelf):
+def test_data_are_the_samples_shown(catalog):
     import xarray
 
-    record = show(shelf, "knife-edge", lambda s: s.set_value("m", 2.0))
+    record = show(catalog, "knife-edge", lambda s: s.set_value("m", 2.0))
     name, content = make_file("data", record.shown)
     assert name == "knife-edge.nc"
     with xarray.open_dataset(io.BytesIO(content), engine="h5netcdf") as read:
@@ -74,8 +74,8 @@ def test_data_are_the_samples_shown(shelf):
         assert "m = 2" in read.attrs["parameters"]
 
 
-def test_report_and_animation_are_pages_that_need_nothing(shelf):
-    record = show(shelf, "knife-edge")
+def test_report_and_animation_are_pages_that_need_nothing(catalog):
+    record = show(catalog, "knife-edge")
     for kind in ("report", "animation"):
         name, content = make_file(kind, record.shown)
         text = content.decode()
@@ -87,8 +87,8 @@ def test_report_and_animation_are_pages_that_need_nothing(shelf):
 
 
 @pytest.mark.parametrize("task", [PATH])
-def test_every_kind_of_file_can_be_made_of_every_task(shelf, task):
-    record = show(shelf, "knife-edge", lambda s: s.choose(task=task))
+def test_every_kind_of_file_can_be_made_of_every_task(catalog, task):
+    record = show(catalog, "knife-edge", lambda s: s.choose(task=task))
     for kind in KINDS:
         name, content = make_file(kind, record.shown)
         assert content, name

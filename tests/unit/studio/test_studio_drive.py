@@ -13,7 +13,7 @@ from noslip.library import MODELS
 from noslip.show.scene.frames import frames as make_frames
 from noslip.show.scene.scene import scene
 from noslip.simulation.starts.completion import complete_start
-from noslip.studio.driving.film import DriveFilm
+from noslip.studio.running.drive import DriveFrames
 
 VEHICLES = ("agv", "tractor-trailer", "lhd", "lhd-noslip", "tricycle", "carriage", "vertical-disk")
 ARMS = ("manipulator-2r", "manipulator-6r")
@@ -156,7 +156,7 @@ def test_a_drive_is_a_trajectory_with_everything():
 def test_a_film_grows_and_drawn_wheels_roll_on():
     driver = driver_of("tractor-trailer")
     driver.command(0, 2.0)
-    film = DriveFilm(driver.system)
+    film = DriveFrames(driver.system)
     for _ in range(60):
         driver.advance(1 / 30)
         frames = film.add(driver.piece())

@@ -7,8 +7,8 @@ import pytest
 from studio_record import Record
 
 import noslip as ns
+from noslip.studio.running.models import ModelCatalog
 from noslip.studio.running.session import Session
-from noslip.studio.running.shelf import Shelf
 
 
 def save(path, text):
@@ -22,32 +22,32 @@ def save(path, text):
 def opened(tmp_path):
     path = tmp_path / "blade.toml"
     ns.save_model(ns.load("knife-edge"), path)
-    shelf = Shelf(path)
+    catalog = ModelCatalog(path)
     record = Record()
-    session = Session(shelf, "blade.toml", record)
+    session = Session(catalog, "blade.toml", record)
     session.start()
     assert session.join()
-    yield path, shelf, session, record
+    yield path, catalog, session, record
     session.close()
-    shelf.close()
+    catalog.close()
 
 
 def test_the_file_is_first_in_the_list(opened):
-    path, shelf, _, record = opened
-    assert shelf.names[0] == "blade.toml"
-    assert shelf.source("blade.toml") == str(path)
+    path, catalog, _, record = opened
+    assert catalog.names[0] == "blade.toml"
+    assert catalog.source("blade.toml") == str(path)
     assert record.shown.command == f"noslip run {path}"
 
 
 def test_a_saved_file_is_shown_and_sliders_keep_their_values(opened):
-    path, shelf, session, record = opened
+    path, catalog, session, record = opened
     session.set_value("m", 2.5)
     assert session.join()
     text = path.read_text()
     save(
         path, text.replace("duration = 8.0", "duration = 3.0").replace('rate" = 1.5', 'rate" = 0.5')
     )
-    shelf.look()
+    catalog.check_file()
     assert session.join()
     run = record.shown.run
     assert run.t[-1] == 3.0
@@ -57,10 +57,10 @@ def test_a_saved_file_is_shown_and_sliders_keep_their_values(opened):
 
 
 def test_a_faulty_file_is_told_and_the_last_good_model_stays(opened):
-    path, shelf, session, record = opened
+    path, catalog, session, record = opened
     good = path.read_text()
     save(path, good.replace("moment =", "momnet =", 1))
-    shelf.look()
+    catalog.check_file()
     assert session.join()
     assert any("momnet" in fault.what for fault in record.file_faults)
     assert "line" in record.file_faults[0].where
@@ -69,18 +69,18 @@ def test_a_faulty_file_is_told_and_the_last_good_model_stays(opened):
     assert session.join()
     assert record.shown.run.parameters["m"] == 3.0
     save(path, good)
-    shelf.look()
+    catalog.check_file()
     assert session.join()
     assert record.file_faults == ()
 
 
 def test_a_parameter_that_is_gone_is_left_out(opened):
-    path, shelf, session, record = opened
+    path, catalog, session, record = opened
     session.set_value("m", 3.0)
     assert session.join()
     text = path.read_text().replace("[parameters.m]", "[parameters.weight]")
     save(path, text.replace('mass = "m"', 'mass = "weight"'))
-    shelf.look()
+    catalog.check_file()
     assert session.join()
     assert record.file_faults == ()
     assert record.faults == ()
@@ -88,18 +88,18 @@ def test_a_parameter_that_is_gone_is_left_out(opened):
 
 
 def test_a_file_that_is_away_for_a_moment_is_no_fault(opened):
-    path, shelf, session, record = opened
+    path, catalog, session, record = opened
     text = path.read_text()
     path.unlink()
-    shelf.look()
+    catalog.check_file()
     assert record.file_faults == ()
     save(path, text)
-    shelf.look()
+    catalog.check_file()
     assert session.join()
     assert record.file_faults == ()
     path.unlink()
-    shelf.look()
-    shelf.look()
+    catalog.check_file()
+    catalog.check_file()
     assert record.file_faults
 
 

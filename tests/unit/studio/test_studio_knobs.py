@@ -7,8 +7,7 @@ from noslip.analysis.scenario import run_scenario
 from noslip.control.paths.arc_length import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.studio.choosing.changes import scenario_start
-from noslip.studio.choosing.choice import first_choice
+from noslip.studio.choosing.choice import first_choice, scenario_start
 from noslip.studio.choosing.forms import (
     form_kinds,
     form_knobs,

@@ -5,30 +5,37 @@ import pytest
 from studio_record import show
 
 from noslip.errors import Fault
-from noslip.studio.page.curves import column, data, pictures, same_columns, scale, series
+from noslip.studio.page.plots_panel import (
+    column,
+    plot_data,
+    plot_groups,
+    plot_scale,
+    plot_series,
+    same_columns,
+)
 from noslip.studio.page.texts import faults_html, verdicts_html
-from noslip.studio.running.shelf import Shelf
+from noslip.studio.running.models import ModelCatalog
 
 
 @pytest.fixture(scope="module")
-def shelf():
-    return Shelf()
+def catalog():
+    return ModelCatalog()
 
 
-def test_curves_are_the_columns_with_a_cursor(shelf):
-    record = show(shelf, "agv", lambda s: s.set_value("R", 1.2))
+def test_curves_are_the_columns_with_a_cursor(catalog):
+    record = show(catalog, "agv", lambda s: s.set_value("R", 1.2))
     run, before = record.runs[-1].run, record.runs[0].run
-    found = pictures(run)
+    found = plot_groups(run)
     assert list(found)[:2] == ["places [m]", "places [rad]"]
     assert "inputs [N·m]" in found and "errors [rad]" in found
     # wheels turn much further than anything else
     assert found["places [rad]"].columns == ("platform.angle", "bracket.angle")
     assert found["wheels [rad]"].columns == tuple(f"wheel{k}.angle" for k in (1, 2, 3))
-    picture = found["places [m]"]
-    assert picture.columns == ("platform.x", "platform.y")
+    group = found["places [m]"]
+    assert group.columns == ("platform.x", "platform.y")
     t = run.t
-    arrays = data(run, picture, 12.34, before)
-    assert len(arrays) == len(series(picture, True)) == 2 + 2 * len(picture.columns)
+    arrays = plot_data(run, group, 12.34, before)
+    assert len(arrays) == len(plot_series(group, True)) == 2 + 2 * len(group.columns)
     assert all(len(a) == len(t) + 4 for a in arrays)
     assert all(np.all(np.isfinite(a)) for a in arrays)
     times, cursor, x, _, x_before, _ = arrays
@@ -41,24 +48,24 @@ def test_curves_are_the_columns_with_a_cursor(shelf):
     # the cursor stands at the time, from the lowest to the highest value
     assert times[np.argmax(cursor)] == 12.34
     assert cursor.max() == max(a.max() for a in arrays[2:])
-    assert not same_columns(None, picture)
+    assert not same_columns(None, group)
     # the range of time changes from drawing to drawing, by less than can be seen
-    again = data(run, picture, 12.34, before, drawing=1)
+    again = plot_data(run, group, 12.34, before, drawing=1)
     assert 0 < again[0][-1] - times[-1] < 1e-6
 
 
-def test_very_small_values_are_counted_in_thousandths(shelf):
-    record = show(shelf, "agv")
+def test_very_small_values_are_counted_in_thousandths(catalog):
+    record = show(catalog, "agv")
     run = record.shown.run
-    picture = pictures(run)["energy error [J]"]
-    size = scale(run, picture)
+    group = plot_groups(run)["energy error [J]"]
+    size = plot_scale(run, group)
     assert size < 1e-9
     values = run.energy_error
-    drawn = data(run, picture, 0.0)[2]
+    drawn = plot_data(run, group, 0.0)[2]
     assert 1.0 <= np.max(np.abs(drawn)) < 1000.0
     assert np.max(np.abs(drawn)) * size == pytest.approx(np.max(np.abs(values)))
-    assert series(picture, False, size)[1]["label"].startswith("in 10⁻")
-    assert scale(run, pictures(run)["places [m]"]) == 1.0
+    assert plot_series(group, False, size)[1]["label"].startswith("in 10⁻")
+    assert plot_scale(run, plot_groups(run)["places [m]"]) == 1.0
 
 
 def test_words_on_the_page_are_escaped():
@@ -68,8 +75,8 @@ def test_words_on_the_page_are_escaped():
     assert faults_html([]) == ""
 
 
-def test_verdicts_say_energy_residual_ground_and_certificate(shelf):
-    record = show(shelf, "agv", lambda s: s.choose(friction=0.5))
+def test_verdicts_say_energy_residual_ground_and_certificate(catalog):
+    record = show(catalog, "agv", lambda s: s.choose(friction=0.5))
     shown, found = record.audits[-1]
     html = verdicts_html(shown, found, shown.mechanism.certificate())
     for words in ("Energy drift", "Constraint residual", "No slip", "5 formulations", "agree"):

@@ -16,9 +16,9 @@ from noslip.control.driving.driver import Driver
 from noslip.show.scene.scene import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choosing.choice import first_choice
-from noslip.studio.driving.starts import beginning, standing
+from noslip.studio.running.drive import beginning, standing
+from noslip.studio.running.models import ModelCatalog
 from noslip.studio.running.session import Session
-from noslip.studio.running.shelf import Shelf
 
 #: The integration has a tolerance of 1e-8, and what is left of a turn has died out to about that.
 SETTLED = 1e-6
@@ -232,7 +232,7 @@ def test_a_ride_that_is_looked_at_is_audited():
     driver.command(1, TURN)
     go(driver, 8.0)
     record = Record()
-    session = Session(Shelf(), "whipple-bicycle", record)
+    session = Session(ModelCatalog(), "whipple-bicycle", record)
     try:
         session.show_drive(driver.trajectory(driver.t - 1.0))
     finally:

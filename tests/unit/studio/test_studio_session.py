@@ -10,24 +10,23 @@ import noslip as ns
 from noslip.analysis.scenario import run_scenario
 from noslip.studio.choosing.choice import INPUTS, PATH, SCENARIO
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK
-from noslip.studio.running.session import STANDING, Session
-from noslip.studio.running.shelf import Shelf
-from noslip.studio.running.shown import faults_of
+from noslip.studio.running.models import ModelCatalog
+from noslip.studio.running.session import STANDING, Session, faults_of
 
 
 @pytest.fixture(scope="module")
-def shelf():
-    return Shelf()
+def catalog():
+    return ModelCatalog()
 
 
 @pytest.fixture
-def studio(shelf):
+def studio(catalog):
     """A function that opens a session and waits for its first run."""
     opened = []
 
     def start(name, **options):
         record = Record()
-        session = Session(shelf, name, record, **options)
+        session = Session(catalog, name, record, **options)
         opened.append(session)
         session.start()
         assert session.join()
@@ -256,10 +255,10 @@ def test_vakonomic_mechanics_runs_where_it_can(studio):
     assert record.faults == ()
 
 
-def test_the_ghost_is_the_run_that_stood_before(shelf):
+def test_the_ghost_is_the_run_that_stood_before(catalog):
     now = [0.0]
     record = Record()
-    session = Session(shelf, "knife-edge", record, clock=lambda: now[0])
+    session = Session(catalog, "knife-edge", record, clock=lambda: now[0])
     try:
         session.start()
         assert session.join()

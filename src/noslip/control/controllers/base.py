@@ -24,7 +24,7 @@ from noslip.analysis.motion import AbstractMotion
 from noslip.control.forms import AbstractForm
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.guards import Guard
+from noslip.simulation.input_laws import Guard
 
 
 class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):

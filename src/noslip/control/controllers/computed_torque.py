@@ -24,7 +24,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
 from noslip.model.quantities import ZERO, Vector3
-from noslip.simulation.guards import Guard, conditioning
+from noslip.simulation.input_laws import Guard, conditioning
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import turn_vector
 

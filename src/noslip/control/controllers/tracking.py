@@ -29,8 +29,7 @@ from noslip.control.controllers.base import (
     speed_input_rates,
 )
 from noslip.engines.system import Array, System
-from noslip.simulation.guards import Guard
-from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
 
 #: Conditioning below which a law gives no forces any more.
 FLOOR = 1e-6

@@ -30,7 +30,7 @@ from noslip.control.driving.balancing import Balance, OperatingPoint
 from noslip.control.driving.channels import FORCE, PLACE, DriveControls, accelerations
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.inputs import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_plan import AbstractInputLaw, InputGenerator
 
 #: Gains of places and speeds, 1/s.
 KP, KV = 3.0, 8.0

@@ -15,7 +15,7 @@ from noslip.control.driving.command_laws import AbstractCommandLaw, Servo, make_
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation import rules
-from noslip.simulation.inputs import InputPlan, plan_inputs
+from noslip.simulation.input_plan import InputPlan, plan_inputs
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult, run_native

@@ -21,7 +21,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve
 from noslip.kinematics.symbols import parameter_reader
 from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.simulation.guards import Guard, conditioning
+from noslip.simulation.input_laws import Guard, conditioning
 from noslip.simulation.starts.completion import complete_start
 
 #: 1/s, at which errors of integration decay.

@@ -16,8 +16,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from noslip.engines.program import Operation, Program
-from noslip.show.equations.algebra import Algebra, Atom, Quaternion
-from noslip.show.equations.sums import ONE, Budget, Rational, Sum, TooLarge, exact, negative
+from noslip.show.equations.algebra import (
+    ONE,
+    Algebra,
+    Atom,
+    Budget,
+    Quaternion,
+    Rational,
+    Sum,
+    TooLarge,
+    exact,
+    negative,
+)
 
 #: A constant below this is what rounding left of a zero, such as cos(π/2).
 ROUNDED_ZERO = 1e-15

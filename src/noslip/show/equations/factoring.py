@@ -10,8 +10,7 @@ from sympy.polys.domains import ZZ
 from sympy.polys.rings import PolyRing
 
 from noslip.engines.sympy import apply_kind
-from noslip.show.equations.algebra import Algebra, Atom
-from noslip.show.equations.sums import Monomial, Rational, Sum, TooLarge, content
+from noslip.show.equations.algebra import Algebra, Atom, Monomial, Rational, Sum, TooLarge, content
 
 #: Sums up to this size and number of atoms are factored completely.
 FACTORED_TERMS, FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_NUMBER = 12, 5, 4, 10**6

@@ -20,12 +20,8 @@ from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.lanes import Array, TableSets
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import trace_events
-from noslip.simulation.input_expressions import (
-    inputs_expression,
-    table_entries,
-    traced_entries,
-)
-from noslip.simulation.input_kinds import InputGenerator
+from noslip.simulation.input_laws import InputGenerator
+from noslip.simulation.input_plan import inputs_expression, table_entries, traced_entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,9 +15,8 @@ import casadi as ca
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity
-from noslip.simulation.input_expressions import read_expression
-from noslip.simulation.input_kinds import InputGenerator
-from noslip.simulation.named_values import named_values
+from noslip.simulation.expressions import named_values, read_expression
+from noslip.simulation.input_laws import InputGenerator
 
 Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
 

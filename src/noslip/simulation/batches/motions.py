@@ -165,7 +165,10 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
     """(n, ny) states [q; η; μ; W; z] where all trajectories start, no work done yet."""
     system, count, time = code.system, request.count, request.run.start_time
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    z = np.zeros(0) if code.generator is None else np.asarray(code.generator.start)
+    z = np.zeros(0)
+    if code.generator is not None:
+        code.generator.check_start(time, system.model.name)
+        z = np.asarray(code.generator.start)
 
     def speed_inputs(trajectories: Array, q: Array) -> Array:
         y = np.zeros((len(q), system.num_states + z.size))

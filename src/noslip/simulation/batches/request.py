@@ -22,8 +22,8 @@ from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.lanes import Array
-from noslip.simulation.input_kinds import AbstractInputLaw, Table
-from noslip.simulation.named_values import units_by_name
+from noslip.simulation.expressions import units_by_name
+from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.request import RunRequest, check_redundant_rows, read_run
 from noslip.simulation.starts.layout import layout_of
 

@@ -20,8 +20,8 @@ from noslip.simulation import rules
 from noslip.simulation.batches.lanes import LaneResults
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
-from noslip.simulation.named_tables import NO_EVENTS, Named
-from noslip.simulation.named_values import angle_names
+from noslip.simulation.expressions import angle_names
+from noslip.simulation.lazy_columns import NO_EVENTS, Named
 from noslip.simulation.samples import ENDINGS
 from noslip.simulation.trajectory import Ending, check_file
 from noslip.words import counted

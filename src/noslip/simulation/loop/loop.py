@@ -43,10 +43,10 @@ import numpy as np
 
 from noslip.engines.flow import WHOLE, Array, Given, Value
 from noslip.simulation import rules
-from noslip.simulation.loop.across import enter_node, make_node, report_steps, spoil
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
 from noslip.simulation.loop.events import find_events, note_time
 from noslip.simulation.loop.hermite import NUM_NODES
+from noslip.simulation.loop.multistep_output import enter_node, make_node, report_steps, spoil
 from noslip.simulation.loop.rates import (
     enter_segments,
     evaluate,
@@ -248,7 +248,7 @@ def _ending(w: LoopWriter) -> Value:
 
 
 def _report(w: LoopWriter) -> None:
-    """Let steps report whose samples are taken from several, see `across.py`."""
+    """Let steps report whose samples are taken from several, see `multistep_output.py`."""
     f, s = w.f, w.s
     is_ready = (s.steps >= NUM_NODES - 1) & (s.steps - s.reported > NUM_NODES // 2)
     is_ready = is_ready & ~s.is_first

@@ -38,7 +38,7 @@ class Shape:
     has_generator, has_update, has_projection : which functions there are.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
-    is_across : whether samples are taken from several steps, see `across.py`.
+    is_across : whether samples are taken from several steps, see `multistep_output.py`.
     records_steps : whether the end of every step is kept.
     """
 

@@ -25,7 +25,7 @@ _WHOLES = (
     *("knot_end", "updates", "unhealthy", "reported", "crossings", "recorded", "pending"),
 )
 _TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
-#: Of the event that ends a run, until the steps before it have reported, see `across.py`.
+#: Of the event that ends a run, until the steps before it have reported, see `multistep_output.py`.
 _PENDING = ("event_theta", "event_step", "event_last", "event_end")
 
 

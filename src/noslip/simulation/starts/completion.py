@@ -258,7 +258,7 @@ class Asked(NamedTuple):
     held: Held | None = None  # those of only some
 
 
-class Factors(NamedTuple):
+class SpeedFactors(NamedTuple):
     """Of C v = d: R d fits, and with C Z = 0, B Bᵀ = Z (ZᵀEᵀE Z)⁻¹ Zᵀ."""
 
     R: Array  # (nv, rows)
@@ -287,7 +287,7 @@ class Completion:
     rows: Rows
     hold: Hold
     asked: list[Asked]
-    factors: Callable[[], Factors]
+    factors: Callable[[], SpeedFactors]
 
     def start(self) -> Start:
         """The one start."""
@@ -678,7 +678,7 @@ class _Fit:
         """Columns of S of the independent speeds that are not given."""
         return X.take([k for k in range(1, X.shape[2]) if k - 1 not in self.given], axis=2)
 
-    def basis_factors(self) -> Factors:
+    def basis_factors(self) -> SpeedFactors:
         """Factors of :meth:`by_basis` of one start."""
         rows, size, kept = self.rows, len(self.scale), self.task.layout.kept
         weight = rows.weight[0][kept]
@@ -701,7 +701,7 @@ class _Fit:
             R = R - back @ (T @ R)
             R[:, others] = back
             B = B - back @ (T @ B)
-        return Factors(R, B)
+        return SpeedFactors(R, B)
 
     def by_singular_values(self) -> tuple[Array, NDArray[np.bool_]]:
         """Speeds (n, nv) where the basis fails, and where they fit."""
@@ -731,11 +731,11 @@ class _Fit:
         null = V * ~is_in[:, None, :]
         return R * weight[:, None, :], null @ singular_inverse(self.rows.E @ null)
 
-    def singular_factors(self) -> Factors:
+    def singular_factors(self) -> SpeedFactors:
         """Factors of :meth:`by_singular_values` of one start."""
         C, _, weight = self._stacked()
         R, B = self._singular_factors(C, weight)
-        return Factors(R[0], B[0])
+        return SpeedFactors(R[0], B[0])
 
     def contradiction(self, v: Array, k: int) -> SimulationError:
         """What to say where speeds (nv,) of start k do not fit."""
@@ -783,7 +783,7 @@ def _unit_rows(layout: Layout, n: int, first: int, count: int) -> Array:
 
 def _fit_speeds(
     task: Task, q: Array, rows: Rows, faults: dict[int, SimulationError]
-) -> tuple[Array, list[Asked], Callable[[], Factors]]:
+) -> tuple[Array, list[Asked], Callable[[], SpeedFactors]]:
     """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
 
     Where the rates of only some angles are given, those of the others are zero if they can be.

@@ -34,7 +34,7 @@ class Orientation:
     rate_names: tuple[str, ...]
 
 
-class Block(NamedTuple):
+class ConstraintBlock(NamedTuple):
     """Coordinates whose rates are made of the same few speeds, by the pattern of N."""
 
     coordinates: frozenset[int]
@@ -90,7 +90,7 @@ class Layout:
     orientations: tuple[Orientation, ...]
     rest: Array  # (nq,)
     num_inputs: int  # [u; w; ẇ]
-    blocks: tuple[Block, ...]
+    blocks: tuple[ConstraintBlock, ...]
     scale: Array  # (nv,) a length of the model for angular speeds, else 1
     unit: Array  # (nv, nv) identity
     holonomic: NDArray[np.int64]  # rows of A that have a g
@@ -157,7 +157,7 @@ def _make_layout(system: System) -> Layout:
     )
 
 
-def _blocks(pattern: ca.Sparsity) -> tuple[Block, ...]:
+def _blocks(pattern: ca.Sparsity) -> tuple[ConstraintBlock, ...]:
     """Coordinates and speeds that N ties together."""
     coordinates, speeds = pattern.shape
     parts = [({k}, set[int]()) for k in range(coordinates)]
@@ -167,7 +167,7 @@ def _blocks(pattern: ca.Sparsity) -> tuple[Block, ...]:
         tied = [part for part in parts if speed in part[1]]
         parts = [part for part in parts if speed not in part[1]]
         parts.append((set().union(*(p[0] for p in tied)), set().union(*(p[1] for p in tied))))
-    return tuple(Block(frozenset(qs), tuple(sorted(vs))) for qs, vs in parts if qs)
+    return tuple(ConstraintBlock(frozenset(qs), tuple(sorted(vs))) for qs, vs in parts if qs)
 
 
 def _orientations(system: System) -> tuple[Orientation, ...]:

@@ -40,8 +40,8 @@ from noslip.simulation.request import row_parameters
 from noslip.simulation.starts.completion import (
     Asked,
     Completion,
-    Factors,
     Places,
+    SpeedFactors,
     Start,
     complete_one,
 )
@@ -136,7 +136,7 @@ class _Place:
         return self.completion.task.params_of(0)
 
     @cached_property
-    def factors(self) -> Factors:
+    def factors(self) -> SpeedFactors:
         return self.completion.factors()
 
     @cached_property

@@ -1,4 +1,8 @@
-"""`Choice`: everything one page has chosen, as plain frozen data; what a run is made from."""
+"""`Choice`: everything one page has chosen, as plain frozen data; what a run is made from.
+
+Options by name and typed values come from a browser and are checked here; `split_changes` says what
+the changed numbers are for a model: parameters, start values, or numbers of its scenario.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,16 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
 from noslip.formulations.base import AbstractFormulation
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.formulations.verify import FORMULATIONS
+from noslip.model import expressions
+from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
+from noslip.simulation.starts.completion import start_names
+from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
 
 #: What the model can be asked to do → what the page calls it.
 SCENARIO, INPUTS, PATH, DRIVE = "scenario", "inputs", "path", "drive"
@@ -94,3 +104,82 @@ def kept_choice(choice: Choice, old: Model, new: Model) -> Choice:
 
 def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)
+
+
+#: Options of a choice that are words → the words there are.
+WORDS: dict[str, tuple[str, ...]] = {
+    "formulation": tuple(WAYS),
+    "task": tuple(TASKS),
+}
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse words that no list of the page has; a browser can send anything."""
+    members = {family: form_kinds(family) for family in FAMILIES if family in options}
+    if "controller" in options:
+        members["controller"] = tuple(controller_labels())
+    for key, value in options.items():
+        known = (WORDS | members).get(key)
+        if known is not None and value not in known:
+            raise SimulationError(f"there is no {key} '{value}'", key, nearest(str(value), known))
+
+
+def read_assignment(text: str, known: Mapping[str, float]) -> tuple[str, float]:
+    """Name and number of ``name = value``, as ``--set`` takes it.
+
+    Parameters
+    ----------
+    text : what was typed; the value may be an expression.
+    known : numbers that the expression may use.
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise SimulationError(f"'{text}' is not NAME=VALUE", "set", "write for example r=0.1")
+    try:
+        tree = expressions.parse(value)
+        return name, float(expressions.evaluate(tree, dict(known), expressions.NUMBERS))
+    except (ExpressionError, ArithmeticError, ValueError) as error:
+        raise SimulationError(
+            f"the value '{value}' cannot be read: {error}", "set", "write a number"
+        ) from None
+    except KeyError as error:
+        raise SimulationError(
+            f"the value '{value}' uses {error}, which is not known",
+            "set",
+            nearest(str(error).strip("'"), known),
+        ) from None
+
+
+def split_changes(system: System, choice: Choice) -> tuple[dict[str, float], dict[str, float]]:
+    """Which changes are parameters and which start values; numbers of the scenario are neither."""
+    known = {p.name for p in system.model.parameters}
+    scenario = system.model.scenario
+    task = {p.name for p in scenario.parameters} if scenario is not None else set()
+    parameters = {n: x for n, x in choice.changes.items() if n in known}
+    return parameters, {n: x for n, x in choice.changes.items() if n not in known | task}
+
+
+def only_known(choice: Choice, system: System) -> Choice:
+    """A choice without changes of names that the model does not have, as after it was edited."""
+    scenario = system.model.scenario
+    known = {p.name for p in system.model.parameters} | set(start_names(system))
+    known |= {p.name for p in scenario.parameters} if scenario is not None else set()
+    return choice.without(set(choice.changes) - known)
+
+
+def scenario_start(system: System, choice: Choice) -> dict[str, float]:
+    """The scenario's start values at the chosen parameters."""
+    scenario = system.model.scenario
+    if scenario is None:
+        return {}
+    values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
+    values |= {n: x for n, x in choice.changes.items() if n in values}
+    values["t"] = 0.0
+    for name, text in scenario.definitions.items():
+        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
+    return {
+        name: float(expressions.evaluate(expressions.parse(value), values, NUMBERS))
+        if isinstance(value, str)
+        else float(value)
+        for name, value in scenario.start.items()
+    }

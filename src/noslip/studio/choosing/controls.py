@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 from noslip.engines.system import System
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.changes import scenario_start
-from noslip.studio.choosing.choice import DURATION, INPUTS, PATH, SCENARIO, Choice
+from noslip.studio.choosing.choice import (
+    DURATION,
+    INPUTS,
+    PATH,
+    SCENARIO,
+    Choice,
+    scenario_start,
+)
 from noslip.studio.choosing.forms import form_knobs
 from noslip.studio.choosing.knobs import Knob, parameter_knobs, ranged, start_knobs
 

@@ -16,10 +16,8 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.model.quantities import Parameter, Quantity
-from noslip.show.report.elements import unit_text
+from noslip.show.units import raised, unit_text
 from noslip.simulation.trajectory import Trajectory
-
-_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,7 @@ class Knob:
     ----------
     name : what files and commands call it.
     unit, description : for people.
-    value : where it stands when nobody has touched it.
+    value : where it stands before it is changed.
     lower, upper, step : of its slider.
     bundle : knobs of one bundle count only together, as the three angles of an orientation do.
     """
@@ -57,7 +55,7 @@ class Knob:
         """Name and unit: ``m_platform [kg]``."""
         unit = unit_text(self.unit)
         if self.scale != 1.0:
-            unit = f"10{power_text(round(math.log10(self.scale)))} {unit}".strip()
+            unit = f"10{raised(round(math.log10(self.scale)))} {unit}".strip()
         return f"{self.name} [{unit}]" if unit else self.name
 
     def widened(self, value: float) -> Knob:
@@ -68,11 +66,6 @@ class Knob:
         return dataclasses.replace(
             self, lower=lower, upper=upper, step=round_step((upper - lower) / 400)
         )
-
-
-def power_text(exponent: int) -> str:
-    """⁻³ for −3."""
-    return str(exponent).translate(_RAISED)
 
 
 def round_step(size: float) -> float:
@@ -124,7 +117,7 @@ def start_knobs(
     Parameters
     ----------
     system : compiled system.
-    run : the run when nobody has touched a knob.
+    run : the run before any knob is changed.
     given : what the scenario gives of its start.
     speeds : whether the speeds may be chosen; where a motion is prescribed they follow from it.
     """

@@ -11,7 +11,7 @@ from noslip.engines.system import Array
 
 
 def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: float) -> None:
-    """Let a browser look from a place to another one.
+    """Set the camera of a browser.
 
     The setters of viser compare with what the browser reported last. A report that comes between
     two of them makes it skip one, so all four messages are sent as they are.

@@ -17,7 +17,7 @@ from noslip.model.scenario import Scenario
 from noslip.show.animate import animation_html
 from noslip.show.report.report import report_html
 from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice
-from noslip.studio.running.shown import Shown
+from noslip.studio.running.session import Shown
 
 #: Kind → what the page calls it.
 KINDS = {

@@ -21,17 +21,15 @@ from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import DRIVE, Choice
 from noslip.studio.choosing.controls import Controls
 from noslip.studio.page import texts
-from noslip.studio.page.bin import Bin
+from noslip.studio.page.disposal import Disposal
 from noslip.studio.page.downloads import make_file
+from noslip.studio.page.drive_panel import DrivePanel
 from noslip.studio.page.panels import Panels
 from noslip.studio.page.player import Player
-from noslip.studio.page.plotting import Plots
-from noslip.studio.page.theater import Theater
-from noslip.studio.page.wheel import Wheel
-from noslip.studio.running.mechanism import Mechanism
-from noslip.studio.running.session import Session
-from noslip.studio.running.shelf import Shelf
-from noslip.studio.running.shown import Shown, faults_of
+from noslip.studio.page.plots_panel import PlotsPanel
+from noslip.studio.page.scene_panel import ScenePanel
+from noslip.studio.running.models import Mechanism, ModelCatalog
+from noslip.studio.running.session import Session, Shown, faults_of
 from noslip.studio.running.worker import Cancel, Worker
 
 #: Pictures a second, and seconds between updates of plots and the time bar.
@@ -48,8 +46,8 @@ class Page:
     name : of the first one.
     """
 
-    def __init__(self, client: Any, shelf: Shelf, name: str) -> None:
-        self.client, self.shelf = client, shelf
+    def __init__(self, client: Any, catalog: ModelCatalog, name: str) -> None:
+        self.client, self.catalog = client, catalog
         self.player = Player()
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -62,14 +60,14 @@ class Page:
         self._written: tuple[Mechanism, str] | None = None
         self._faults: tuple[Fault, ...] = ()
         self._file_faults: tuple[Fault, ...] = ()
-        self.bin = Bin()
-        self.theater = Theater(client)
+        self.disposal = Disposal()
+        self.scene_panel = ScenePanel(client)
         self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
         self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
-        self.session = Session(shelf, name, self)
-        self.wheel = Wheel(self)
+        self.session = Session(catalog, name, self)
+        self.drive_panel = DrivePanel(self)
         self.panels = Panels(self)
-        self.plots = Plots(client, self.panels.plots_tab, self.guard, self.bin)
+        self.plots = PlotsPanel(client, self.panels.plots_tab, self.guard, self.disposal)
         client.camera.on_update(self._camera_moved)
         self.session.start()
         threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
@@ -95,17 +93,17 @@ class Page:
 
         return guarded
 
-    # what the session tells
+    # called by the session
 
     def show_controls(self, controls: Controls, choice: Choice) -> None:
-        """Other knobs; where it is not to be driven, no wheel."""
+        """Other knobs; the drive panel only where it is driven."""
         self.panels.show_controls(controls, choice)
         if choice.task != DRIVE:
-            self.wheel.leave()
+            self.drive_panel.end()
 
-    def show_drive_start(self, system: System, choice: Choice, look: Scene) -> None:
-        """Take the wheel."""
-        self.wheel.take(system, choice, look)
+    def show_drive_start(self, system: System, choice: Choice, scene: Scene) -> None:
+        """Start a drive."""
+        self.drive_panel.start(system, choice, scene)
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
         """Another run: bodies, plots, time bar, verdicts."""
@@ -123,8 +121,8 @@ class Page:
                 self.player.play(now)
             self._model = shown.name
             t = self.player.time(now)
-            self.theater.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
-            self.panels.set_follow(self.theater.stage.follow)
+            self.scene_panel.put(shown, ghost if self.panels.has_ghost else None, t, is_new=is_new)
+            self.panels.set_follow(self.scene_panel.stage.follow)
             self.panels.show_run(shown)
             self._show_plots(t)
             self._show_verdicts()
@@ -147,15 +145,15 @@ class Page:
         self._file_faults = faults
         self._show_faults()
 
-    # what the wheel tells
+    # called by the drive panel
 
-    def show_live(self, look: Scene, film: Frames, is_due: bool) -> None:
+    def show_live(self, scene: Scene, motion: Frames, is_due: bool) -> None:
         """The newest picture of a drive; now and then its traces."""
         with self._lock:
             is_first = self._model != DRIVE
             self._model = DRIVE
-            self.theater.drive(look, film, is_first=is_first, is_due=is_due)
-            self.panels.set_follow(self.theater.stage.follow)
+            self.scene_panel.drive(scene, motion, is_first=is_first, is_due=is_due)
+            self.panels.set_follow(self.scene_panel.stage.follow)
 
     def show_live_plots(self, run: Trajectory, t: float) -> None:
         """The last seconds of a drive as curves."""
@@ -189,27 +187,29 @@ class Page:
     def set_follow(self, follow: bool) -> None:
         """Let the view move with the bodies, or leave it to the hand."""
         with self._lock:
-            self.theater.set_follow(follow)
+            self.scene_panel.set_follow(follow)
 
     def set_ghost(self, wanted: bool) -> None:
         """Show the run before this one, or not."""
         with self._lock:
             t = self.player.time(time.monotonic())
-            self.theater.put_ghost(self.session.ghost if wanted else None, t)
+            self.scene_panel.put_ghost(self.session.ghost if wanted else None, t)
             self._show_plots(t)
 
     def set_stage(self, name: str, value: bool) -> None:
         """Draw traces, forces or velocities, or not."""
         with self._lock:
-            setattr(self.theater.stage, name, value)
-            if self.theater.shown is not None:
+            setattr(self.scene_panel.stage, name, value)
+            if self.scene_panel.shown is not None:
                 t = self.player.time(time.monotonic())
-                self.theater.put(self.theater.shown, self.theater.ghost, t, is_new=False)
+                self.scene_panel.put(
+                    self.scene_panel.shown, self.scene_panel.ghost, t, is_new=False
+                )
 
-    def look(self) -> None:
+    def fit_view(self) -> None:
         """Look at the whole motion, or at the bodies that are followed."""
         with self._lock:
-            self.theater.look()
+            self.scene_panel.fit_camera()
 
     def download(self, kind: str) -> None:
         """Make a file of the run that is shown, and send it."""
@@ -220,14 +220,14 @@ class Page:
     def _camera_moved(self, view: Any) -> None:
         try:
             with self._lock:
-                if not self._closed.is_set() and self.theater.has_other_shape(view):
-                    self.theater.look()
+                if not self._closed.is_set() and self.scene_panel.is_resized(view):
+                    self.scene_panel.fit_camera()
         except Exception as error:
             self._failed(error)
 
     def _show_plots(self, t: float) -> None:
         if self.shown is not None:
-            ghost = self.theater.ghost
+            ghost = self.scene_panel.ghost
             self.plots.show(self.shown.run, None if ghost is None else ghost.run, t)
 
     def _show_verdicts(self) -> None:
@@ -288,11 +288,11 @@ class Page:
         while not self._closed.wait(1.0 / RATE):
             try:
                 now = time.monotonic()
-                self.bin.empty(now)
+                self.disposal.remove_due(now)
                 is_slow = now - slow >= SLOW
                 slow = now if is_slow else slow
-                if self.wheel.is_driving:
-                    self.wheel.tick(now)
+                if self.drive_panel.is_driving:
+                    self.drive_panel.tick(now)
                 else:
                     self._move(now, is_slow)
             except Exception as error:
@@ -301,11 +301,11 @@ class Page:
 
     def _move(self, now: float, is_slow: bool) -> None:
         with self._lock:
-            if self.theater.shown is None:
+            if self.scene_panel.shown is None:
                 return
             was_playing = self.player.is_playing
             t = self.player.time(now)
-            self.theater.move(t)
+            self.scene_panel.move(t)
             if is_slow:
                 self.panels.show_time(t)
                 self.plots.move(t, now)

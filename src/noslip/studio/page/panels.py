@@ -12,14 +12,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noslip.studio.choosing.choice import PATH, SCENARIO, TASKS, WAYS, Choice
+from noslip.studio.choosing.choice import (
+    PATH,
+    SCENARIO,
+    TASKS,
+    WAYS,
+    Choice,
+)
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
 from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import Knob, start_values
 from noslip.studio.page import texts
 from noslip.studio.page.downloads import KINDS
 from noslip.studio.page.player import SPEEDS
-from noslip.studio.running.shown import Shown
+from noslip.studio.running.session import Shown
 
 if TYPE_CHECKING:
     from noslip.studio.page.page import Page
@@ -63,7 +69,7 @@ class Panels:
         gui.set_panel_label("noslip studio")
         self._faults = gui.add_html("", order=0.0, visible=False)
         self.model = gui.add_dropdown(
-            "model", page.shelf.names, initial_value=session.name, order=1.0
+            "model", page.catalog.names, initial_value=session.name, order=1.0
         )
         self.model.on_update(page.guard(lambda _: session.choose_model(self.model.value)))
         self._about = gui.add_html(texts.box("<p>Preparing the first run …</p>"), order=2.0)
@@ -97,7 +103,7 @@ class Panels:
     def _make_group(
         self, group: str, knobs: tuple[Knob, ...], choice: Choice, stands: dict[str, float]
     ) -> None:
-        self.page.bin.discard(self._folders.pop(group, None))
+        self.page.disposal.discard(self._folders.pop(group, None))
         if not knobs and group != TASK:
             return
         page, gui, session = self.page, self.gui, self.page.session
@@ -168,7 +174,7 @@ class Panels:
             form.on_submit(page.guard(lambda _: session.type_form(family, text.value)))
 
     def _make_inputs(self, controls: Controls, choice: Choice) -> None:
-        self.page.bin.discard(self._folders.pop("inputs", None))
+        self.page.disposal.discard(self._folders.pop("inputs", None))
         if not controls.inputs:
             return
         page, gui, session = self.page, self.gui, self.page.session
@@ -191,7 +197,7 @@ class Panels:
         form.on_submit(page.guard(submit))
 
     def show_run(self, shown: Shown) -> None:
-        """Time bar, the model's line, and start knobs that nobody has touched."""
+        """Time bar, the model's line, and start knobs that were not changed."""
         with self._lock:
             run = shown.run
             self._about.content = texts.about_html(shown.mechanism.model, shown)
@@ -267,7 +273,7 @@ class Panels:
             for name, hint in STAGE.items():
                 self._toggle(name, name == "traces", hint, partial(self._set_stage, name))
             button = gui.add_button("Fit the view", color="gray")
-            button.on_click(page.guard(lambda _: page.look()))
+            button.on_click(page.guard(lambda _: page.fit_view()))
         panel.float(x=-15, y=-15, width=290)
         key = gui.add_command("Play or pause", hotkey="P")
         key.on_trigger(page.guard(lambda _: page.play_or_pause()))

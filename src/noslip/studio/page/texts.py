@@ -11,12 +11,13 @@ from noslip.analysis.audit import Audit
 from noslip.errors import Fault
 from noslip.formulations.certificate import Certificate
 from noslip.model.model import Model
-from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text, unit_text
+from noslip.show.report.elements import MARKS, Html, Verdict, code, number_text, text
 from noslip.show.report.result_sections import GROUND
+from noslip.show.units import unit_text
 from noslip.simulation.trajectory import largest_errors
 from noslip.studio.choosing.choice import DRIVE, SCENARIO
 from noslip.studio.running.runs import is_vakonomic
-from noslip.studio.running.shown import Shown
+from noslip.studio.running.session import Shown
 from noslip.words import counted
 
 #: Looks of everything below; the page may be light or dark.
@@ -85,7 +86,7 @@ def about_html(model: Model, shown: Shown | None) -> str:
 def verdicts_html(
     shown: Shown, audit: Audit | None, certificate: Certificate | None, why: str = ""
 ) -> str:
-    """How the run ended, energy, residual, tracking, ground, certificate, and how to do it again.
+    """How the run ended, energy, residual, tracking, ground, certificate, and its command.
 
     Parameters
     ----------
@@ -95,9 +96,9 @@ def verdicts_html(
     """
     rows = [_verdict(v) for v in [*_of_run(shown), _of_ground(shown, audit)]]
     rows.append(_verdict(_of_formulations(certificate, why)))
-    again = ""
+    reproduce = ""
     if shown.command:
-        again = f"<p>Again on the command line:</p><pre>{escape(shown.command)}</pre>"
+        reproduce = f"<p>Reproduce on the command line:</p><pre>{escape(shown.command)}</pre>"
     lines = ""
     if audit is not None:
         found = escape("\n".join(line.strip() for line in audit.text().splitlines()))
@@ -105,7 +106,7 @@ def verdicts_html(
     if certificate is not None:
         found = escape(certificate.text())
         lines += f"<details><summary>The certificate in full</summary><pre>{found}</pre></details>"
-    return box(f"<dl>{''.join(rows)}</dl>", lines, again)
+    return box(f"<dl>{''.join(rows)}</dl>", lines, reproduce)
 
 
 def _of_run(shown: Shown) -> list[Verdict]:

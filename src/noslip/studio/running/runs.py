@@ -24,8 +24,15 @@ from noslip.model.scenario import Scenario
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_start
 from noslip.simulation.trajectory import Ending, Trajectory
-from noslip.studio.choosing.changes import scenario_start, split_changes
-from noslip.studio.choosing.choice import DRIVE, DURATION, PATH, SCENARIO, Choice
+from noslip.studio.choosing.choice import (
+    DRIVE,
+    DURATION,
+    PATH,
+    SCENARIO,
+    Choice,
+    scenario_start,
+    split_changes,
+)
 from noslip.studio.choosing.forms import form_text, read_path, read_timing
 from noslip.studio.running.worker import Cancel
 

@@ -1,8 +1,8 @@
 """`Session`: what one page has chosen, and the newest run of it.
 
 Every change makes a new frozen `Choice` and hands it to the worker, which simulates the newest one
-and tells the view. Nothing is queued: a choice that came later takes the place of one that waits,
-and the run of an older one is cancelled. No fault ends a session: the view is told about it.
+and notifies the view. Nothing is queued: a choice that came later takes the place of one that
+waits, and the run of an older one is cancelled. No fault ends a session: the view shows it.
 """
 
 from __future__ import annotations
@@ -12,21 +12,98 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from noslip.analysis.audit import audit
+from noslip.analysis.audit import Audit, audit
 from noslip.engines.system import System
-from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.show.scene.scene import scene
+from noslip.errors import Fault, NoslipError, SimulationError, nearest
+from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.scene import Scene, scene
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.changes import only_known
-from noslip.studio.choosing.choice import DRIVE, Choice, first_choice, kept_choice
+from noslip.studio.choosing.choice import (
+    DRIVE,
+    Choice,
+    check_options,
+    first_choice,
+    kept_choice,
+    only_known,
+    read_assignment,
+)
 from noslip.studio.choosing.controls import START, Controls, make_controls, widened
-from noslip.studio.choosing.entries import check_options, read_assignment
-from noslip.studio.running.mechanism import Mechanism
+from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.runs import check_mechanics, is_vakonomic, perform
-from noslip.studio.running.shelf import Shelf
-from noslip.studio.running.shown import Shown, View, faults_of, film
 from noslip.studio.running.worker import Cancel, Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shown:
+    """A run with all that is needed to show it.
+
+    Parameters
+    ----------
+    number : counts the runs of a session.
+    name : of the model on this page.
+    run, command : what happened, and how to make it again on the command line; empty if there is no
+        such command.
+    compute : s from the choice to the samples, without what is compiled once.
+    since : time of the wall clock when it was made.
+    """
+
+    number: int
+    name: str
+    mechanism: Mechanism
+    system: System
+    choice: Choice
+    run: Trajectory
+    command: str
+    scene: Scene
+    frames: Frames
+    compute: float
+    since: float
+
+
+class SessionView(Protocol):
+    """What a session calls, from its threads, one at a time."""
+
+    def show_controls(self, controls: Controls, choice: Choice) -> None:
+        """There are other knobs now."""
+
+    def show_run(self, shown: Shown, ghost: Shown | None) -> None:
+        """There is a new run."""
+
+    def show_audit(self, shown: Shown, found: Audit | None) -> None:
+        """What the ground must hold in that run."""
+
+    def show_drive_start(self, system: System, choice: Choice, scene: Scene) -> None:
+        """It is to be driven from now on, or with other parameters."""
+
+    def show_faults(self, faults: tuple[Fault, ...]) -> None:
+        """What was chosen cannot be run; none if it can."""
+
+    def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
+        """The model file has faults and the last good model stays; none if it is correct again."""
+
+
+def frames_of(system: System, run: Trajectory) -> Frames:
+    """Pictures of a run: smooth in slow motion too, and not too many of a long one."""
+    duration = float(run.t[-1] - run.t[0])
+    if duration <= 0:
+        return frames(system, run)
+    return frames(system, run, rate=min(max(30.0, 400.0 / duration), max(4000.0 / duration, 10.0)))
+
+
+def faults_of(error: Exception) -> tuple[Fault, ...]:
+    """What / where / fix of any exception."""
+    if isinstance(error, NoslipError):
+        return error.faults
+    return (
+        Fault(
+            f"{type(error).__name__}: {error}",
+            "the studio itself",
+            "this is not your fault: change something else, or reload the page",
+        ),
+    )
+
 
 #: A run that was shown for less than this, s, was a stop on the way and leaves no ghost.
 STANDING = 1.0
@@ -48,17 +125,21 @@ class Session:
     ----------
     shelf : models to choose from.
     name : of the first one.
-    view : told about everything.
+    view : notified of everything.
     clock : of the wall, s.
     """
 
     def __init__(
-        self, shelf: Shelf, name: str, view: View, clock: Callable[[], float] = time.monotonic
+        self,
+        catalog: ModelCatalog,
+        name: str,
+        view: SessionView,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.shelf, self.view, self._clock = shelf, view, clock
+        self.catalog, self.view, self._clock = catalog, view, clock
         self._lock = threading.RLock()
         self.name = name
-        self.mechanism = shelf.mechanism(name)
+        self.mechanism = catalog.mechanism(name)
         self.choice = first_choice(self.mechanism.model)
         self.shown: Shown | None = None
         self.ghost: Shown | None = None
@@ -66,7 +147,7 @@ class Session:
         self._shape: tuple[object, ...] = ()
         self._count = 0
         self._worker: Worker[_Request] = Worker(self._work, self._failed)
-        self._forget = shelf.listen(self._file_was_saved)
+        self._forget = catalog.listen(self._file_was_saved)
 
     def start(self) -> None:
         """Run what the model does when nothing is touched."""
@@ -85,7 +166,7 @@ class Session:
 
     def choose_model(self, name: str) -> None:
         """Show another model, from its first choice on."""
-        mechanism = self.shelf.mechanism(name)
+        mechanism = self.catalog.mechanism(name)
         with self._lock:
             self.name, self.mechanism = name, mechanism
             self.choice = dataclasses.replace(
@@ -194,7 +275,7 @@ class Session:
                 run=run,
                 command="",
                 scene=scene(run.model, run.parameters),
-                frames=film(system, run),
+                frames=frames_of(system, run),
                 compute=0.0,
                 since=self._clock(),
             )
@@ -241,24 +322,24 @@ class Session:
             for p in mechanism.model.parameters
             if p.name in choice.changes
         }
-        look = scene(mechanism.model, parameters)
-        choice = self._with_form_numbers(system, choice, look.length)
+        drawn = scene(mechanism.model, parameters)
+        choice = self._with_form_numbers(system, choice, drawn.length)
         if choice.task == DRIVE:
-            self._publish_controls(request, system, choice, None, look.length)
+            self._publish_controls(request, system, choice, None, drawn.length)
             check_mechanics(system, choice)
-            self.view.show_drive_start(system, choice, look)
+            self.view.show_drive_start(system, choice, drawn)
             self.view.show_faults(())
             return
         try:
-            run, command = perform(system, self.shelf.source(request.name), choice, cancel)
+            run, command = perform(system, self.catalog.source(request.name), choice, cancel)
         except NoslipError:
             cancel.check()
-            self._publish_controls(request, system, choice, None, look.length)
+            self._publish_controls(request, system, choice, None, drawn.length)
             raise
         compute = self._clock() - begin
         if not len(run.t):
             raise SimulationError(run.message, f"model '{run.model.name}'", "change the start")
-        pictures = film(system, run)
+        motion = frames_of(system, run)
         cancel.check()
         with self._lock:
             cancel.check()
@@ -271,14 +352,14 @@ class Session:
                 choice=choice,
                 run=run,
                 command=command,
-                scene=look,
-                frames=pictures,
+                scene=drawn,
+                frames=motion,
                 compute=compute,
                 since=self._clock(),
             )
             self._keep_ghost(shown)
             self.shown = shown
-            self._publish_controls(request, system, choice, run, look.length)
+            self._publish_controls(request, system, choice, run, drawn.length)
             self.view.show_faults(())
             self.view.show_run(shown, self.ghost)
         cancel.wait(QUIET)
@@ -347,6 +428,6 @@ class Session:
             self.view.show_file_faults(())
             if name != self.name:
                 return
-            old, self.mechanism = self.mechanism, self.shelf.mechanism(name)
+            old, self.mechanism = self.mechanism, self.catalog.mechanism(name)
             self.choice = kept_choice(self.choice, old.model, self.mechanism.model)
             self._submit()

@@ -50,7 +50,7 @@ class Worker(Generic[Request]):
     Parameters
     ----------
     work : does it; may raise `Superseded`. Any other exception goes to `failed`.
-    failed : told about an exception; the worker goes on.
+    failed : called with an exception; the worker goes on.
     name : of the thread.
     """
 

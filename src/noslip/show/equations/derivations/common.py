@@ -1,4 +1,4 @@
-"""The sections that every derivation begins with: mechanism, symbols, kinematics, constraints."""
+"""What derivations share: the sections they begin with, and matrices and rows of motion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from noslip.show.equations.derivations.document import (
     Draft,
     ItemTable,
     Matrix,
+    Motion,
     Scalars,
+    Term,
     words,
 )
 from noslip.show.equations.derivations.subject import Subject
@@ -203,3 +205,84 @@ def _compiled_multiplier(subject: Subject, k: int) -> ca.SX:
     if kin.redundant:
         return subject.lam[k]
     return equations.multipliers[kin.kept[k]]
+
+
+def matrix(
+    subject: Subject,
+    letter: Glyph,
+    shown: ca.SX,
+    compiled: ca.SX,
+    rows: tuple[Node, ...] = (),
+    *,
+    name: Node | None = None,
+    is_symmetric: bool = False,
+) -> Matrix:
+    """A matrix under a letter, whose entries are called by it."""
+    return Matrix(
+        name=name or letter,
+        letter=letter,
+        shown=ca.densify(shown),
+        compiled=ca.densify(compiled),
+        row_names=rows,
+        is_symmetric=is_symmetric,
+        taken=subject.notation.taken,
+    )
+
+
+def column(
+    subject: Subject,
+    letter: Glyph | None,
+    shown: ca.SX,
+    compiled: ca.SX,
+    rows: tuple[Node, ...] = (),
+    *,
+    name: Node | None = None,
+) -> Matrix:
+    """A column under a letter, or under a name and without labels."""
+    left = name or letter
+    assert left is not None, "a column has a letter or a name"
+    return Matrix(
+        name=left,
+        letter=letter,
+        shown=ca.densify(shown),
+        compiled=ca.densify(compiled),
+        row_names=rows,
+        is_column=True,
+        taken=subject.notation.taken,
+    )
+
+
+def reduced_mass(subject: Subject, letter: Glyph, name: Node | None = None) -> Matrix:
+    """The reduced mass matrix under a formulation's letter."""
+    eta = glyphs(subject.notation.independent_speeds)
+    shown, compiled = subject.simplest.reduced_mass, subject.equations.reduced_mass
+    return matrix(subject, letter, shown, compiled, eta, name=name, is_symmetric=True)
+
+
+def reduced_motion(
+    subject: Subject, mass: Matrix, bias: list[Term], forces: list[Matrix]
+) -> Drafted:
+    """Rows M η̇ + h = f in the independent speeds.
+
+    Parameters
+    ----------
+    mass : M.
+    bias : h of each row.
+    forces : columns that add up to f.
+    """
+    entries = subject.notation.independent_speeds
+    rows = []
+    for i, entry in enumerate(entries):
+        left = [mass.term(i, j, symbol(e.glyph.rate)) for j, e in enumerate(entries)]
+        right = [force.term(i) for force in forces]
+        rows.append(((*left, bias[i]), tuple(right), entry.name))
+    return "Equations of motion", motion_rows(rows)
+
+
+def motion_rows(
+    rows: list[tuple[tuple[Term, ...], tuple[Term, ...], str]],
+) -> list[Draft]:
+    """Rows of equations, or words where nothing is left to solve for."""
+    if not rows:
+        return [words("No degree of freedom is left, so there is nothing to solve for.")]
+    return [Motion(tuple(rows))]

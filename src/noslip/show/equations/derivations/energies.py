@@ -13,10 +13,15 @@ from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
 from noslip.show.equations.confirming import Item
-from noslip.show.equations.derivations.common import Drafted
+from noslip.show.equations.derivations.common import (
+    Drafted,
+    column,
+    matrix,
+    reduced_mass,
+    reduced_motion,
+)
 from noslip.show.equations.derivations.document import Draft, Scalars, words
 from noslip.show.equations.derivations.hamel import turning_term
-from noslip.show.equations.derivations.rows import column, matrix, reduced_mass, reduced_motion
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, Word, formula, row

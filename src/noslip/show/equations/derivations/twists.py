@@ -10,9 +10,15 @@ from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spi
 from noslip.formulations.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.kinematics.linear import symmetric_solve
 from noslip.show.equations.confirming import Item
-from noslip.show.equations.derivations.common import Drafted, glyphs
+from noslip.show.equations.derivations.common import (
+    Drafted,
+    column,
+    glyphs,
+    matrix,
+    reduced_mass,
+    reduced_motion,
+)
 from noslip.show.equations.derivations.document import Draft, Matrix, Term, words
-from noslip.show.equations.derivations.rows import column, matrix, reduced_mass, reduced_motion
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, formula

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.inputs import plan_inputs
-from noslip.simulation.undefined import undefined_input
+from noslip.simulation.failures import undefined_input
+from noslip.simulation.input_plan import plan_inputs
 
 RK4 = {"method": "rk4", "step": 0.02}
 FIX = "a root of a negative number, a zero divisor? Pass on_failure='return'"

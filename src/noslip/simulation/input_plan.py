@@ -20,8 +20,8 @@ from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
-from noslip.simulation.input_expressions import inputs_expression, table_entries, traced_entries
-from noslip.simulation.input_kinds import AbstractInputLaw, InputGenerator, InputSpec, Table
+from noslip.simulation.expressions import read_expression
+from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator, InputSpec, Table
 from noslip.simulation.plan import EMPTY
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
@@ -256,4 +256,113 @@ def _with_callables(system: System, plan: InputPlan, callables: Callables) -> In
         failure=failure,
         notes=(f"input {listed} is a Python callable, called back at every evaluation: slower",),
         is_kept=False,
+    )
+
+
+def traced_entries(
+    system: System,
+    spec: str | ca.Function,
+    k: int,
+    rate_offset: int,
+    name: str,
+    definitions: Mapping[str, str | ca.SX] | None,
+) -> dict[int, ca.SX]:
+    """Expression of an input k, and of its rate where that comes with it."""
+    kin = system.kinematics
+    symbols = kin.symbols
+    if isinstance(spec, str):
+        expression = read_expression(system, spec, f"input '{name}'", definitions)
+    else:
+        expression = _call_casadi(system, spec, name)
+    entries = {k: ca.SX(expression)}
+    if rate_offset:
+        if ca.depends_on(entries[k], ca.vertcat(kin.eta, symbols.w)):
+            raise SimulationError(
+                f"speed input '{name}' depends on speeds, so its rate would need accelerations",
+                f"inputs of model '{system.model.name}'",
+                "let it depend on time and coordinates only",
+            )
+        at = ca.vertcat(symbols.t, symbols.q)
+        along = ca.vertcat(ca.SX(1), ca.mtimes(kin.N, kin.v))
+        entries[k + rate_offset] = ca.jtimes(entries[k], at, along)
+    return entries
+
+
+def _call_casadi(system: System, function: ca.Function, name: str) -> ca.SX:
+    """A CasADi function of (t, q, v, parameters) at the traced symbols."""
+    kin = system.kinematics
+    arguments = (kin.symbols.t, kin.symbols.q, kin.v, kin.symbols.params)
+    expected = [argument.shape for argument in arguments]
+    taken = [function.size_in(k) for k in range(function.n_in())]
+    if taken != expected or function.n_out() != 1 or function.size_out(0) != (1, 1):
+        given = [function.size_out(k) for k in range(function.n_out())]
+        raise SimulationError(
+            f"input '{name}' is a CasADi function from {_shapes(taken)} to {_shapes(given)}, "
+            f"expected one from t, q, v and the parameters, {_shapes(expected)}, to 1",
+            f"inputs of model '{system.model.name}'",
+            "write ca.Function(name, [t, q, v, p], [value]) with columns of these sizes",
+        )
+    return function(*arguments)
+
+
+def _shapes(shapes: list[tuple[int, int]]) -> str:
+    return ", ".join(str(n) if m == 1 else f"{n}×{m}" for n, m in shapes) or "nothing"
+
+
+def inputs_expression(
+    system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
+) -> ca.SX:
+    """[inputs; ż]: traced entries, all others passed through from the base inputs."""
+    inputs = system.equations.inputs
+    entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
+    rates = generator.rates if generator else ca.SX(0, 1)
+    expression = ca.vertcat(*entries, rates)
+    # what depends on a speed that is given sees the value given here
+    num_u = len(system.model.inputs)
+    if system.model.speed_inputs:
+        given = ca.densify(ca.vertcat(*entries[num_u:]))
+        expression = ca.substitute([expression], [inputs[num_u:, :]], [given])[0]
+    return expression
+
+
+def table_entries(
+    system: System, table: Table, k: int, rate_offset: int, name: str
+) -> list[tuple[int, Array, Array]]:
+    """Segments of an input k that a table gives, and of its rate where that comes with it."""
+    starts, coefficients = table.segments()
+    entries = [(k, starts, coefficients)]
+    if rate_offset:
+        if table.kind == "hold" and _moves_mass(system, k):
+            raise SimulationError(
+                f"speed input '{name}' jumps between held values, but what it moves has inertia: "
+                "the jump would need an infinite force",
+                f"inputs of model '{system.model.name}'",
+                "interpolate: Table(…, kind='linear') or kind='cubic'",
+            )
+        a, b, c = coefficients[:, 0], coefficients[:, 1], coefficients[:, 2]
+        slope = np.column_stack([np.zeros(len(a)), 3 * a, 2 * b, c])
+        entries.append((k + rate_offset, starts, slope))
+    return entries
+
+
+def _moves_mass(system: System, k: int) -> bool:
+    """Whether the rate of a speed input needs force anywhere in the mechanism."""
+    eq, symbols = system.equations, system.kinematics.symbols
+    j = k - len(system.model.inputs)
+    needed = ca.jacobian(eq.generalized_reactions, symbols.wdot[j])
+    push = ca.Function(
+        "push",
+        [symbols.t, symbols.q, system.kinematics.eta, symbols.w, symbols.params],
+        [ca.densify(needed)],
+        {"allow_free": True},
+    )
+    if push.get_free():
+        return True
+    samples = system.kinematics.probe.configurations(2)
+    eta = np.zeros(system.kinematics.num_independent_speeds)
+    w = np.zeros(len(system.model.speed_inputs))
+    return any(
+        float(np.max(np.abs(np.array(push(t, q, eta, w, system.parameters()))), initial=0.0))
+        > 1e-12
+        for t, q in samples
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.simulation.named_values import named_values
+from noslip.simulation.expressions import named_values
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 DISK = {"disk.tilt": 1.2, "disk.yaw": 3.0, "disk.yaw_rate": 1.5, "disk.spin_rate": -9.0}

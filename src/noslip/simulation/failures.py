@@ -1,8 +1,9 @@
-"""Which input has no finite value where a run ended, and words for it.
+"""Why a run ended early: an input without a finite value, or a law that is not defined there.
 
-A run ends at the last state that is good, so the input is looked at there and just ahead: within
-the shortest steps that time resolves, and within the step that was to come. On the way the state
-goes along its rates. The run itself is not slowed: only one that has ended early is looked at.
+The run itself is not slowed: only one that has ended early is looked at. It ends at the last state
+that is good, so inputs are evaluated there and just ahead: within the shortest steps that time
+resolves, and within the step that was to come. On the way the state goes along its rates. What a
+law divides by, its guards, is evaluated at the last state.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
+import casadi as ca
 import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault
-from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.input_laws import InputGenerator
+from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.rules import EPS
 
+#: Conditioning (1: all directions alike) below which a law is told to be singular.
+SINGULAR = 1e-3
 #: Times ahead: in shortest steps of 10 roundings, and in parts of the step that was to come.
 SHORTEST = np.arange(0.0, 8.0, 0.125)
 PARTS = np.array([0.25, 0.5, 0.75, 1.0])
@@ -87,3 +92,39 @@ def _named(system: System, k: int) -> str:
     is_rate = k >= len(system.inputs) - num_w
     name = system.inputs[k - num_w if is_rate else k].name
     return f"the rate of input '{name}'" if is_rate else f"input '{name}'"
+
+
+def broken_guard(
+    system: System, generator: InputGenerator | None, t: float, state: Array, parameters: Array
+) -> Fault | None:
+    """What the law of a run could not do at a state, if that is why the run ended.
+
+    Parameters
+    ----------
+    system : in whose symbols the law is.
+    generator : the law.
+    t, state : time and [x; z].
+    parameters : of the model, then of the law.
+    """
+    if generator is None or not generator.guards:
+        return None
+    symbols = system.kinematics.symbols
+    states = ca.vertcat(system.state, generator.states)
+    known = ca.vertcat(symbols.params, generator.parameters)
+    values = ca.Function(
+        "guards",
+        [symbols.t, states, known],
+        [ca.vertcat(*[guard.conditioning for guard in generator.guards])],
+        {"allow_free": True},
+    )
+    if values.get_free():
+        return None
+    found = np.array(values(t, state, parameters)).ravel()
+    for guard, value in zip(generator.guards, found, strict=True):
+        if not value >= SINGULAR:
+            where = f"model '{system.model.name}', t = {t:.9g} s"
+            if "path.arc_length" in generator.names:
+                at = system.num_states + generator.names.index("path.arc_length")
+                where += f", {state[at]:.4g} m along the path"
+            return Fault(guard.what, where, guard.fix)
+    return None

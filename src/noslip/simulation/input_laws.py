@@ -1,7 +1,9 @@
-"""What an input may be given as: a number, an expression, a table, a function, or a law for all.
+"""Input laws: what gives the inputs over time, one by one or all at once.
 
+An input may be a number, an expression, a table, a function, or all come from one law.
 A table is piecewise cubic in time. A law gives all inputs at once, as traced expressions, and may
-have states of its own.
+have states of its own. A law that divides by something that can vanish, such as the pivots of a
+Jacobian, names it as a guard.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -16,7 +19,6 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
-from noslip.simulation.guards import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,6 +88,25 @@ class Table:
         return starts, np.vstack([first, coefficients])
 
 
+class Guard(NamedTuple):
+    """What a law divides by: its conditioning, and what to say where that is small."""
+
+    conditioning: ca.SX
+    what: str
+    fix: str
+
+
+def conditioning(pivots: list[ca.SX]) -> ca.SX:
+    """The smallest of some pivots over the largest in magnitude, traced; 1 if there are none."""
+    if not pivots:
+        return ca.SX(1)
+    smallest = largest = ca.fabs(pivots[0])
+    for pivot in pivots[1:]:
+        magnitude = ca.fabs(pivot)
+        smallest, largest = ca.fmin(smallest, magnitude), ca.fmax(largest, magnitude)
+    return smallest / largest
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InputGenerator:
     """Inputs as traced expressions, with states of their own: a controller or a feed-forward law.
@@ -102,6 +123,7 @@ class InputGenerator:
         the period is 0.
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
+    start_time : s, at which the states are `start`; None if they are where any run starts.
     key : cache key of its code, which is then kept with the system: laws with equal keys differ in
         `start` and `parameter_values` alone. None: the code is compiled for every run.
     """
@@ -118,7 +140,20 @@ class InputGenerator:
     period: float = 0.0
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
+    start_time: float | None = None
     key: Hashable = None
+
+    def check_start(self, time: float, model: str) -> None:
+        """Refuse a run of a model that starts when the law's own states are not known, s."""
+        if self.start_time is not None and time != self.start_time:
+            listed = ", ".join(f"'{name}'" for name in self.names[:3])
+            raise SimulationError(
+                f"the run starts at {time:g} s, but its input law knows its own {listed} at "
+                f"{self.start_time:g} s",
+                f"inputs of model '{model}'",
+                f"pass start_time={self.start_time:g}, or give a law that follows from the time "
+                "alone, such as a motion whose coordinates are expressions of t",
+            )
 
 
 class AbstractInputLaw(abc.ABC):

@@ -1,16 +1,20 @@
-"""Where a drive begins, and where it goes on when a parameter is changed under way."""
+"""A drive: where it begins, where it continues after a parameter has changed, and its frames."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
+
+import numpy as np
 
 from noslip.control.driving.balancing import Balance
 from noslip.control.driving.channels import DriveControls
 from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
+from noslip.show.scene.frames import Frames, frames
 from noslip.simulation.starts.completion import Start, complete_start
-from noslip.studio.choosing.changes import scenario_start
-from noslip.studio.choosing.choice import Choice
+from noslip.simulation.trajectory import Trajectory
+from noslip.studio.choosing.choice import Choice, scenario_start
 
 
 def beginning(
@@ -70,3 +74,46 @@ def _upright(driver: Driver, balance: Balance) -> dict[str, float]:
     """Place, heading, lean and steering: all coordinates but those that follow from them."""
     now = driver.piece()
     return {c.name: float(now[c.name][-1]) for c in (*balance.ignored, *balance.coordinates)}
+
+
+#: Frames that are kept; the first half goes when there are more.
+MOST = 9000
+
+
+class DriveFrames:
+    """Frames of a motion that goes on.
+
+    Parameters
+    ----------
+    system : that moves.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.frames: Frames | None = None
+
+    def add(self, piece: Trajectory) -> Frames:
+        """The frames with the next one, that of the end of a piece of motion."""
+        new = frames(self._system, piece, times=np.array([piece.t[0], piece.t[-1]]))
+        old = self.frames
+        if old is None:
+            self.frames = new
+            return new
+        first = MOST // 2 if len(old) >= MOST else 0
+
+        def grown(before: Array, after: Array) -> Array:
+            return np.concatenate([before[first:], after[1:]])
+
+        # a drawn wheel turns on from where it was
+        turned = {n: a - a[0] + old.rolled[n][-1] for n, a in new.rolled.items()}
+        self.frames = dataclasses.replace(
+            old,
+            times=grown(old.times, new.times),
+            positions=grown(old.positions, new.positions),
+            quaternions=grown(old.quaternions, new.quaternions),
+            centers=grown(old.centers, new.centers),
+            velocities=grown(old.velocities, new.velocities),
+            traces={n: grown(old.traces[n], p) for n, p in new.traces.items()},
+            rolled={n: grown(old.rolled[n], a) for n, a in turned.items()},
+        )
+        return self.frames

@@ -1,4 +1,4 @@
-"""`Theater`: the picture of a page: bodies, the ghost of the run before, and the camera."""
+"""`ScenePanel`: the picture of a page: bodies, the ghost of the run before, and the camera."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from noslip.show.scene.frames import Frames, frames
 from noslip.show.scene.scene import Scene
 from noslip.show.scene.stage import Stage
 from noslip.studio.page.browser import point_camera
-from noslip.studio.running.shown import Shown
+from noslip.studio.running.session import Shown
 
-#: What a stage is told to do, and the next one too.
+#: Options of a stage that the next one keeps.
 DRAWN = ("traces", "forces", "velocities", "follow")
 #: How much farther away one looks at what is driven than would be needed to see it.
 AWAY = 2.2
@@ -21,7 +21,7 @@ AWAY = 2.2
 AHEAD = 3.0
 
 
-class Theater:
+class ScenePanel:
     """What is seen of a run or a drive. Not for several threads at once.
 
     Parameters
@@ -47,26 +47,26 @@ class Theater:
         t : s.
         is_new : whether something else was shown before.
         """
-        if is_new or not _same_look(self.stage.scene, shown.scene):
+        if is_new or not _same_meshes(self.stage.scene, shown.scene):
             self._clear()
         if is_new:
             self.stage.follow = is_far(shown.scene, shown.frames)
-        film = shown.frames
+        motion = shown.frames
         if self.stage.forces and shown.mechanism.model.contacts:
             # forces cost more than poses, so that they are found only where they are drawn
-            film = frames(shown.system, shown.run, times=film.times, forces=True)
+            motion = frames(shown.system, shown.run, times=motion.times, forces=True)
         with self.client.atomic():
-            self.stage.put(shown.scene, film, nearest_picture(film, t))
+            self.stage.put(shown.scene, motion, nearest_frame(motion, t))
             self.put_ghost(ghost, t)
         self.shown = shown
         if is_new:
-            self.look()
+            self.fit_camera()
 
     def put_ghost(self, ghost: Shown | None, t: float) -> None:
         """Show another run in gray, or none."""
         self.ghost = ghost
         if ghost is not None:
-            self._ghost_stage.put(ghost.scene, ghost.frames, nearest_picture(ghost.frames, t))
+            self._ghost_stage.put(ghost.scene, ghost.frames, nearest_frame(ghost.frames, t))
         elif self._ghost_stage.scene is not None:
             self._ghost_stage.remove()
             self._ghost_stage = self._new_ghost_stage()
@@ -75,14 +75,14 @@ class Theater:
         """Move everything to a time of the run."""
         if self.shown is None:
             return
-        k = nearest_picture(self.shown.frames, t)
+        k = nearest_frame(self.shown.frames, t)
         if k != self.stage.index:
             with self.client.atomic():
                 self.stage.show(k)
                 if self.ghost is not None:
-                    self._ghost_stage.show(nearest_picture(self.ghost.frames, t))
+                    self._ghost_stage.show(nearest_frame(self.ghost.frames, t))
 
-    def drive(self, look: Scene, film: Frames, *, is_first: bool, is_due: bool) -> None:
+    def drive(self, scene: Scene, motion: Frames, *, is_first: bool, is_due: bool) -> None:
         """The newest picture of a drive; where it is due, with its traces drawn again."""
         with self.client.atomic():
             self.shown = None
@@ -91,32 +91,32 @@ class Theater:
                 self.stage.follow = True
             before = self.stage.frames
             if is_due or is_first:
-                fast = float(np.max(np.linalg.norm(film.velocities[-1], axis=-1), initial=0.0))
-                self.stage.put(look, film, len(film) - 1, room=AHEAD * fast)
+                fast = float(np.max(np.linalg.norm(motion.velocities[-1], axis=-1), initial=0.0))
+                self.stage.put(scene, motion, len(motion) - 1, room=AHEAD * fast)
             else:
-                self.stage.extend(film)
-            if is_first or (before is not None and len(film) < len(before)):
-                self.look(AWAY)
+                self.stage.extend(motion)
+            if is_first or (before is not None and len(motion) < len(before)):
+                self.fit_camera(AWAY)
 
     def set_follow(self, follow: bool) -> None:
         """Let the view move with the bodies, or leave it to the hand."""
         self.stage.follow = follow
         self.stage.show(self.stage.index)
-        self.look()
+        self.fit_camera()
 
-    def look(self, away: float = 1.0) -> None:
+    def fit_camera(self, away: float = 1.0) -> None:
         """Look at the whole motion, or at the bodies that are followed."""
-        scene, film = self.stage.scene, self.stage.frames
-        if scene is None or film is None:
+        scene, motion = self.stage.scene, self.stage.frames
+        if scene is None or motion is None:
             return
         aspect = float(self.client.camera.aspect) or 1.5
-        found = camera(scene, film, aspect=aspect, follow=self.stage.follow)
+        found = camera(scene, motion, aspect=aspect, follow=self.stage.follow)
         position = found.look_at + away * (found.position - found.look_at)
         self._view = (aspect, position)
         point_camera(self.client, position, found.look_at, found.up, found.field_of_view)
 
-    def has_other_shape(self, view: Any) -> bool:
-        """Whether the window has another shape now and nobody has moved the camera since."""
+    def is_resized(self, view: Any) -> bool:
+        """Whether the window has another shape and the camera is where `fit_camera` put it."""
         aspect, position = self._view
         if position is None or not view.aspect:
             return False
@@ -140,9 +140,9 @@ class Theater:
         return Stage(self.client.scene, prefix=f"{self.stage.prefix}/ghost", ghost=True)
 
 
-def nearest_picture(film: Frames, t: float) -> int:
+def nearest_frame(motion: Frames, t: float) -> int:
     """The picture nearest to a time."""
-    times = film.times
+    times = motion.times
     k = int(np.searchsorted(times, t))
     if k == 0:
         return 0
@@ -151,6 +151,6 @@ def nearest_picture(film: Frames, t: float) -> int:
     return k if times[k] - t < t - times[k - 1] else k - 1
 
 
-def _same_look(old: Scene | None, new: Scene) -> bool:
+def _same_meshes(old: Scene | None, new: Scene) -> bool:
     """Whether meshes can stay where they are."""
     return old is not None and old.bodies == new.bodies and len(old.parts) == len(new.parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.inputs import InputPlan, inputs_at
+from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.starts.completion import Completion, Start, complete_one
 
 _NO_WORK = np.zeros(1)
@@ -24,6 +24,8 @@ def begin(
     """The completed start of a run at a time, s; one that is completed already stays as it is."""
     if not isinstance(start, Start):
         return complete(system, plan, start, time, values).start()
+    if plan.generator is not None:
+        plan.generator.check_start(time, system.model.name)
     if start.time != time:
         raise SimulationError(
             f"the start is that of t = {start.time:g} s, but the run starts at {time:g} s",
@@ -51,6 +53,8 @@ def complete(
     values: Array,
 ) -> Completion:
     """The completion of a start at a time, s, with the speed inputs that hold there."""
+    if plan.generator is not None:
+        plan.generator.check_start(time, system.model.name)
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
 
     def speed_inputs(q: Array) -> Array:

@@ -1,4 +1,4 @@
-"""`Wheel`: drives the mechanism of a page in real time, by keys, buttons or sliders.
+"""`DrivePanel`: drives the mechanism of a page in real time, by keys, buttons or sliders.
 
 Arrow keys change the two main commands by a notch, and go on while they are held; the space bar
 sets all commands to zero. The same is on the page as buttons, and every command is a slider. What
@@ -18,13 +18,11 @@ from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_co
 from noslip.control.driving.driver import Driver
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.show.report.elements import unit_text
 from noslip.show.scene.scene import Scene
+from noslip.show.units import unit_text
 from noslip.simulation.starts.completion import Start
-from noslip.studio.choosing.changes import split_changes
-from noslip.studio.choosing.choice import Choice
-from noslip.studio.driving.film import DriveFilm
-from noslip.studio.driving.starts import beginning, standing
+from noslip.studio.choosing.choice import Choice, split_changes
+from noslip.studio.running.drive import DriveFrames, beginning, standing
 
 if TYPE_CHECKING:
     from noslip.studio.page.page import Page
@@ -42,8 +40,8 @@ BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers
 WINDOW, REDRAW = 20.0, 1.0
 
 
-class Wheel:
-    """What a driver has in hand.
+class DrivePanel:
+    """Sliders, buttons and keys of a drive, and the drive itself.
 
     Parameters
     ----------
@@ -58,16 +56,16 @@ class Wheel:
         self._commands: list[Any] = []
         self._sliders: list[Any] = []
         self._driver: Driver | None = None
-        self._film: DriveFilm | None = None
+        self._frames: DriveFrames | None = None
         self._scene: Scene | None = None
         self._signs = (1.0, 1.0)
-        self._taken: tuple[System, Choice, Scene] | None = None
+        self._started: tuple[System, Choice, Scene] | None = None
         self._by_hand = self._has_ended = False
         self._last = 0.0
         self._drawn = 0.0
         self.is_driving = False
 
-    def take(self, system: System, choice: Choice, look: Scene) -> None:
+    def start(self, system: System, choice: Choice, scene: Scene) -> None:
         """Start a drive, or go on with other parameters from where it is."""
         parameters, start = split_changes(system, choice)
         values = system.parameters(parameters)
@@ -75,7 +73,7 @@ class Wheel:
             old = self._driver
             old = old if old is not None and old.system is system else None
             self._by_hand = self._by_hand and old is not None
-            controls = make_controls(system, values, look.length, by_hand=self._by_hand)
+            controls = make_controls(system, values, scene.length, by_hand=self._by_hand)
             is_new = old is None or self._has_ended or old.controls.labels != controls.labels
             if old is None or is_new:
                 begin = beginning(system, controls, values, choice, start)
@@ -84,16 +82,16 @@ class Wheel:
             else:
                 driver = Driver(system, controls, values, standing(system, old, values))
                 driver.commands[:] = old.commands
-            self._driver, self._film, self._scene = driver, DriveFilm(system), look
-            self._taken, self._has_ended = (system, choice, look), False
+            self._driver, self._frames, self._scene = driver, DriveFrames(system), scene
+            self._started, self._has_ended = (system, choice, scene), False
             self._last, self._drawn, self.is_driving = time.monotonic(), 0.0, True
             if is_new:
                 self._make(driver)
 
-    def leave(self) -> None:
-        """Another task: take the wheel off the page."""
+    def end(self) -> None:
+        """End the drive and remove the panel, for another task."""
         with self._lock:
-            self._driver = self._film = None
+            self._driver = self._frames = None
             self.is_driving = self._by_hand = self._has_ended = False
             self._clear()
 
@@ -118,7 +116,7 @@ class Wheel:
     def keep_balance(self, wanted: bool) -> None:
         """Keep it upright, or leave that to the hands."""
         with self._lock:
-            driver, taken = self._driver, self._taken
+            driver, taken = self._driver, self._started
             if driver is None or taken is None or wanted is not self._by_hand:
                 return
             self._by_hand = not wanted
@@ -128,29 +126,29 @@ class Wheel:
             self._signs = (1.0, controls.channels[1].left)
             self._make(driver)
 
-    def toggle(self) -> None:
-        """Stop and look at what was driven, or go on; where that is impossible, start again."""
+    def stop_or_resume(self) -> None:
+        """Stop and show what was driven, or go on; where that is impossible, start again."""
         with self._lock:
             driver = self._driver
             if driver is None:
                 return
-            if self._has_ended and self._taken is not None:
-                self.take(*self._taken)
+            if self._has_ended and self._started is not None:
+                self.start(*self._started)
                 self.page.show_faults(())
                 return
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
             self._button.label = LOOK if self.is_driving else GO_ON
             run = None if self.is_driving else driver.trajectory(-np.inf)
-        # not under the lock: the session may be waiting for the wheel
+        # not under the lock: the session may be waiting for this panel
         if run is not None:
             self.page.show_drive(run)
 
     def tick(self, now: float) -> None:
         """Move on to this time of the wall clock."""
         with self._lock:
-            driver, film, look = self._driver, self._film, self._scene
-            if driver is None or film is None or look is None or not self.is_driving:
+            driver, recorded, scene = self._driver, self._frames, self._scene
+            if driver is None or recorded is None or scene is None or not self.is_driving:
                 return
             elapsed, self._last = now - self._last, now
             ended = None
@@ -160,9 +158,9 @@ class Wheel:
                 ended = error
                 self.is_driving, self._has_ended = False, True
                 self._button.label = AGAIN
-            grown = film.add(driver.piece())
+            grown = recorded.add(driver.piece())
             is_due = now - self._drawn >= REDRAW or ended is not None
-            self.page.show_live(look, grown, is_due)
+            self.page.show_live(scene, grown, is_due)
             if is_due:
                 self._drawn = now
                 self.page.show_live_plots(driver.trajectory(driver.t - WINDOW), driver.t)
@@ -195,7 +193,7 @@ class Wheel:
                 box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
             self._button = gui.add_button(AGAIN if self._has_ended else LOOK)
-            self._button.on_click(page.guard(lambda _: self.toggle()))
+            self._button.on_click(page.guard(lambda _: self.stop_or_resume()))
         self._folder = folder
         for key, word in WORDS.items():
             command = gui.add_command(f"Drive: {word}", hotkey=key)
@@ -207,7 +205,7 @@ class Wheel:
 
     def _clear(self) -> None:
         """Take sliders, buttons and keys off the page."""
-        self.page.bin.discard(self._folder)
+        self.page.disposal.discard(self._folder)
         for command in self._commands:
             command.remove()
         self._folder, self._commands, self._sliders = None, [], []

@@ -1,4 +1,4 @@
-"""`Bin`: parts of a page that are no longer wanted.
+"""`Disposal`: parts of a page that are no longer wanted.
 
 A browser applies all updates that came since its last picture after all removals. What was updated
 a moment ago must therefore not be removed at once: it is hidden first and removed later.
@@ -15,7 +15,7 @@ from typing import Any
 DELAY = 60.0
 
 
-class Bin:
+class Disposal:
     """Hidden handles, each with the time from which it may be removed."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Bin:
                     handle.visible = False
                     self._hidden.append((time.monotonic() + DELAY, handle))
 
-    def empty(self, now: float) -> None:
+    def remove_due(self, now: float) -> None:
         """Remove what has been hidden for long enough."""
         with self._lock:
             due = [handle for at, handle in self._hidden if at <= now]

@@ -1,72 +1,91 @@
-"""Inputs in the symbols of a system: expressions read and checked, and rates that come with them.
+"""Expressions of a run, and the names they know beyond those of a model.
 
-A speed input w comes with its rate ẇ: of an expression it is ∂w/∂t + ∂w/∂q q̇, of a table the slope.
+Inputs, events, definitions and columns are written as expressions of t, parameters, coordinates and
+speeds. Named angles, their rates and named independent speeds are known too, traced in the symbols
+of a system:
+
+    a = angles of the quaternion in q        ȧ = ∂a/∂q N v        η = E v as the model writes it
+
+An angle lies between −π and π and jumps from one to the other. Next to a value that is less than
+half a turn away, the same angle goes on without a jump; this is what events see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import casadi as ca
-import numpy as np
 
-from noslip.engines.system import Array, System
+from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model import expressions
 from noslip.model.checks_expressions import is_undefined
 from noslip.model.expressions import ExpressionError
-from noslip.simulation.input_kinds import InputGenerator, Table
-from noslip.simulation.named_values import named_values
+from noslip.simulation.starts.layout import Orientation, layout_of
+from noslip.spatial import traced_angles
+
+#: Unit of a name, and how it is traced.
+NamedValue = tuple[str, Callable[[], ca.SX]]
 
 
-def traced_entries(
-    system: System,
-    spec: str | ca.Function,
-    k: int,
-    rate_offset: int,
-    name: str,
-    definitions: Mapping[str, str | ca.SX] | None,
-) -> dict[int, ca.SX]:
-    """Expression of an input k, and of its rate where that comes with it."""
+def named_values(system: System) -> dict[str, NamedValue]:
+    """Every such name of a system."""
     kin = system.kinematics
-    symbols = kin.symbols
-    if isinstance(spec, str):
-        expression = read_expression(system, spec, f"input '{name}'", definitions)
-    else:
-        expression = _call_casadi(system, spec, name)
-    entries = {k: ca.SX(expression)}
-    if rate_offset:
-        if ca.depends_on(entries[k], ca.vertcat(kin.eta, symbols.w)):
-            raise SimulationError(
-                f"speed input '{name}' depends on speeds, so its rate would need accelerations",
-                f"inputs of model '{system.model.name}'",
-                "let it depend on time and coordinates only",
-            )
-        at = ca.vertcat(symbols.t, symbols.q)
-        along = ca.vertcat(ca.SX(1), ca.mtimes(kin.N, kin.v))
-        entries[k + rate_offset] = ca.jtimes(entries[k], at, along)
-    return entries
+    found: dict[str, NamedValue] = {}
+    for o in layout_of(system).orientations:
+        for k, (angle, rate) in enumerate(zip(o.angle_names, o.rate_names, strict=True)):
+            found[angle] = ("rad", partial(_angle, system, o, k))
+            found[rate] = ("rad/s", partial(_rate, system, o, k))
+    for speed in system.model.independent_speeds:
+        if speed.expression:
+            found[speed.name] = (speed.unit, partial(kin.reader.scalar, speed.expression))
+    return found
 
 
-def _call_casadi(system: System, function: ca.Function, name: str) -> ca.SX:
-    """A CasADi function of (t, q, v, parameters) at the traced symbols."""
+def units_by_name(system: System) -> dict[str, str]:
+    """Units of all that a start may give."""
+    own = (*system.coordinates, *system.speeds, *system.independent_speeds, *system.costates)
+    units = {quantity.name: quantity.unit for quantity in own}
+    return units | {name: unit for name, (unit, _) in named_values(system).items()}
+
+
+def angle_names(system: System) -> tuple[str, ...]:
+    """Named angles alone."""
+    return tuple(name for o in layout_of(system).orientations for name in o.angle_names)
+
+
+def jumping_angles(system: System) -> dict[str, Callable[[], ca.SX]]:
+    """Named angles that go all the way round; the second of three never does."""
+    return {
+        name: partial(_angle, system, o, k)
+        for o in layout_of(system).orientations
+        for k, name in enumerate(o.angle_names)
+        if k != 1
+    }
+
+
+def going_on(angle: ca.SX, near: ca.SX) -> ca.SX:
+    """The same angle but for full turns, at most half a turn from another one.
+
+    a + 2πn with n the whole number next to (near − a)/2π; without a jump, it is a itself. Between
+    two of them it is the smaller one, so that −π and π are at most half a turn from 0 as they are.
+    """
+    turns = (near - angle) / (2 * math.pi)
+    return angle + 2 * math.pi * ca.sign(turns) * ca.ceil(ca.fabs(turns) - 0.5)
+
+
+def _angle(system: System, o: Orientation, k: int) -> ca.SX:
+    q = system.kinematics.symbols.q
+    return traced_angles(q[o.quaternion : o.quaternion + 4], o.angles.sequence)[k]
+
+
+def _rate(system: System, o: Orientation, k: int) -> ca.SX:
     kin = system.kinematics
-    arguments = (kin.symbols.t, kin.symbols.q, kin.v, kin.symbols.params)
-    expected = [argument.shape for argument in arguments]
-    taken = [function.size_in(k) for k in range(function.n_in())]
-    if taken != expected or function.n_out() != 1 or function.size_out(0) != (1, 1):
-        given = [function.size_out(k) for k in range(function.n_out())]
-        raise SimulationError(
-            f"input '{name}' is a CasADi function from {_shapes(taken)} to {_shapes(given)}, "
-            f"expected one from t, q, v and the parameters, {_shapes(expected)}, to 1",
-            f"inputs of model '{system.model.name}'",
-            "write ca.Function(name, [t, q, v, p], [value]) with columns of these sizes",
-        )
-    return function(*arguments)
-
-
-def _shapes(shapes: list[tuple[int, int]]) -> str:
-    return ", ".join(str(n) if m == 1 else f"{n}×{m}" for n, m in shapes) or "nothing"
+    at = slice(o.quaternion, o.quaternion + 4)
+    turning = ca.mtimes(kin.N[at, :], kin.symbols.v)
+    return ca.jtimes(_angle(system, o, k), kin.symbols.q[at], turning)
 
 
 def read_expression(
@@ -176,62 +195,3 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             "keep denominators away from zero and arguments of sqrt, log, asin and powers in range",
         )
     return used
-
-
-def inputs_expression(
-    system: System, traced: dict[int, ca.SX], generator: InputGenerator | None
-) -> ca.SX:
-    """[inputs; ż]: traced entries, all others passed through from the base inputs."""
-    inputs = system.equations.inputs
-    entries = [traced.get(k, inputs[k]) for k in range(len(system.inputs))]
-    rates = generator.rates if generator else ca.SX(0, 1)
-    expression = ca.vertcat(*entries, rates)
-    # what depends on a speed that is given sees the value given here
-    num_u = len(system.model.inputs)
-    if system.model.speed_inputs:
-        given = ca.densify(ca.vertcat(*entries[num_u:]))
-        expression = ca.substitute([expression], [inputs[num_u:, :]], [given])[0]
-    return expression
-
-
-def table_entries(
-    system: System, table: Table, k: int, rate_offset: int, name: str
-) -> list[tuple[int, Array, Array]]:
-    """Segments of an input k that a table gives, and of its rate where that comes with it."""
-    starts, coefficients = table.segments()
-    entries = [(k, starts, coefficients)]
-    if rate_offset:
-        if table.kind == "hold" and _moves_mass(system, k):
-            raise SimulationError(
-                f"speed input '{name}' jumps between held values, but what it moves has inertia: "
-                "the jump would need an infinite force",
-                f"inputs of model '{system.model.name}'",
-                "interpolate: Table(…, kind='linear') or kind='cubic'",
-            )
-        a, b, c = coefficients[:, 0], coefficients[:, 1], coefficients[:, 2]
-        slope = np.column_stack([np.zeros(len(a)), 3 * a, 2 * b, c])
-        entries.append((k + rate_offset, starts, slope))
-    return entries
-
-
-def _moves_mass(system: System, k: int) -> bool:
-    """Whether the rate of a speed input needs force anywhere in the mechanism."""
-    eq, symbols = system.equations, system.kinematics.symbols
-    j = k - len(system.model.inputs)
-    needed = ca.jacobian(eq.generalized_reactions, symbols.wdot[j])
-    push = ca.Function(
-        "push",
-        [symbols.t, symbols.q, system.kinematics.eta, symbols.w, symbols.params],
-        [ca.densify(needed)],
-        {"allow_free": True},
-    )
-    if push.get_free():
-        return True
-    samples = system.kinematics.probe.configurations(2)
-    eta = np.zeros(system.kinematics.num_independent_speeds)
-    w = np.zeros(len(system.model.speed_inputs))
-    return any(
-        float(np.max(np.abs(np.array(push(t, q, eta, w, system.parameters()))), initial=0.0))
-        > 1e-12
-        for t, q in samples
-    )

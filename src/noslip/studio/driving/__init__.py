@@ -1,1 +1,0 @@
-"""The part of a drive that the page needs: where it begins, and its pictures."""

@@ -1,0 +1,298 @@
+"""The plots of a page: three, each with a group of columns chosen from a list, and a cursor.
+
+The cursor is a curve of its own. Three points at the shown time are put among the samples, where
+all curves have the value they pass through. The cursor runs along the lowest value of the plot, and
+at these points up to the highest one and back: a vertical line.
+
+One more point stands behind the last sample, closer than anything that is drawn. It moves from one
+drawing to the next: a plot that was made while it had no size draws its time axis only when the
+range of time changes.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.system import Array
+from noslip.model.contacts import Rolling
+from noslip.model.joints import Revolute
+from noslip.show.units import raised, unit_text
+from noslip.simulation.trajectory import Trajectory
+from noslip.studio.page.disposal import Disposal
+
+COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b")
+GHOST, CURSOR = "rgba(140, 140, 140, 0.55)", "rgba(120, 120, 120, 0.8)"
+
+#: Most curves of one plot.
+MOST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotGroup:
+    """Columns of one unit that are drawn together.
+
+    Parameters
+    ----------
+    title : what it is called on the page, with its unit.
+    unit : of the columns, as it is shown.
+    columns : their names; those that start with ``error.`` are simulated minus reference.
+    """
+
+    title: str
+    unit: str
+    columns: tuple[str, ...]
+
+
+def plot_groups(run: Trajectory) -> dict[str, PlotGroup]:
+    """The groups of a run by title, those that say most first."""
+    units = {c.name: c.unit for c in run.coordinates}
+    angles = [
+        name
+        for joint in run.model.joints
+        if getattr(joint.type, "angles", None) is not None
+        for name in (f"{joint.name}.{a}" for a in joint.type.angles.names)  # type: ignore[union-attr]
+        if name in run.columns
+    ]
+    places = [c.name for c in run.coordinates if units[c.name] != "1"] + angles
+    # a wheel turns so far that other angles would be a flat line beside it
+    wheels = _wheel_angles(run) if set(places) - set(_wheel_angles(run)) else []
+    groups: list[tuple[str, str, list[str]]] = []
+    for title, names in (
+        ("places", [name for name in places if name not in wheels]),
+        ("speeds", [s.name for s in run.speeds]),
+        ("inputs", [q.name for q in run.input_quantities]),
+        ("wheels", wheels),
+        ("energy", ["kinetic_energy", "potential_energy", "work"]),
+        ("errors", [f"error.{n}" for n in run.errors]),
+        ("energy error", ["energy_error"]),
+        ("residuals", [f"residual.{r}" for r in run.rows]),
+        ("accelerations", [f"acceleration.{s.name}" for s in run.speeds]),
+    ):
+        of = {n: run.columns[n.removeprefix("error.")][0] for n in names}
+        groups += [(title, u, [n for n in names if of[n] == u]) for u in dict.fromkeys(of.values())]
+    found = {}
+    for title, unit, names in groups:
+        shown = unit_text(unit)
+        full = f"{title} [{shown}]" if shown else title
+        found[full] = PlotGroup(title=full, unit=shown, columns=tuple(names[:MOST]))
+    return found
+
+
+def _wheel_angles(run: Trajectory) -> list[str]:
+    """Angles of the joints that carry rolling wheels."""
+    rolling = {c.body for c in run.model.contacts if isinstance(c, Rolling)}
+    carrying = [
+        j.name for j in run.model.joints if j.child in rolling and isinstance(j.type, Revolute)
+    ]
+    known = {c.name for c in run.coordinates}
+    return [name for j in carrying if (name := f"{j}.angle") in known]
+
+
+def column(run: Trajectory, name: str) -> Array:
+    """(n,) values of a column or an error."""
+    if name.startswith("error."):
+        return np.asarray(run.errors[name.removeprefix("error.")])
+    return run[name]
+
+
+def plot_data(
+    run: Trajectory,
+    group: PlotGroup,
+    shown_time: float,
+    ghost: Trajectory | None = None,
+    *,
+    drawing: int = 0,
+) -> tuple[Array, ...]:
+    """Times, the cursor, the columns, and those of a ghost, each (n + 4,).
+
+    Parameters
+    ----------
+    run : what happened.
+    group : what to draw.
+    shown_time : where the cursor stands, s.
+    ghost : another run whose columns are drawn too, where it has them.
+    drawing : counts the drawings.
+    """
+    t = run.t
+    at = float(np.clip(shown_time, t[0], t[-1]))
+    k = int(np.searchsorted(t, at, side="right"))
+    behind = t[-1] + (t[-1] - t[0]) * (1 + drawing % 2) * 1e-9
+    times = np.concatenate([t[:k], [at, at, at], t[k:], [behind]])
+    curves = []
+    for name in group.columns:
+        values = column(run, name)
+        now = float(np.interp(at, t, values))
+        curves.append(np.concatenate([values[:k], [now, now, now], values[k:], values[-1:]]))
+    if ghost is not None:
+        for name in group.columns:
+            curves.append(np.interp(times, ghost.t, column(ghost, name)))
+    stacked = np.nan_to_num(np.array(curves), nan=0.0, posinf=0.0, neginf=0.0)
+    size = plot_scale(run, group)
+    stacked = stacked if size == 1.0 else stacked / size
+    low, high = float(np.min(stacked)), float(np.max(stacked))
+    cursor = np.full(len(times), low)
+    cursor[k + 1] = high if high > low else low + 1.0
+    return (times, cursor, *stacked)
+
+
+def plot_scale(run: Trajectory, group: PlotGroup) -> float:
+    """What the values are counted in: a power of 1000 where they are very small or very large."""
+    largest = max(float(np.max(np.abs(column(run, n)), initial=0.0)) for n in group.columns)
+    if not np.isfinite(largest) or largest == 0.0 or 0.01 <= largest < 1e6:
+        return 1.0
+    return float(1000.0 ** math.floor(math.log10(largest) / 3))
+
+
+def same_columns(ghost: Trajectory | None, group: PlotGroup) -> bool:
+    """Whether a ghost has all columns of a group."""
+    if ghost is None:
+        return False
+    has = set(ghost.columns) | {f"error.{n}" for n in ghost.errors}
+    return all(name in has for name in group.columns)
+
+
+def plot_series(
+    group: PlotGroup, has_ghost: bool, counted_in: float = 1.0
+) -> tuple[dict[str, object], ...]:
+    """Options of uPlot for each array of `plot_data`; `counted_in` is their scale."""
+    cursor = "now"
+    if counted_in != 1.0:
+        cursor = f"in 10{raised(round(math.log10(counted_in)))} {group.unit}".strip()
+    options: list[dict[str, object]] = [
+        {"label": "t [s]"},
+        {"label": cursor, "stroke": CURSOR, "width": 1, "points": {"show": False}},
+    ]
+    for k, name in enumerate(group.columns):
+        label = name.removeprefix("error.").removeprefix("residual.").removeprefix("acceleration.")
+        options.append(
+            {"label": label, "stroke": COLORS[k % len(COLORS)], "width": 1.75,
+             "points": {"show": False}}
+        )  # fmt: skip
+    if has_ghost:
+        options += [
+            {"label": "\u200b" if k else "before", "stroke": GHOST, "width": 1.25, "dash": (5, 4),
+             "points": {"show": False}}
+            for k, _ in enumerate(group.columns)
+        ]  # fmt: skip
+    return tuple(options)
+
+
+#: What the plots show first, as far as the run has it.
+FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
+SLOTS = 3
+#: Seconds after which a plot is drawn again although nothing moves.
+AGAIN = 2.0
+
+Guard = Callable[[Callable[[Any], None]], Callable[[Any], None]]
+
+
+class PlotsPanel:
+    """Three plots in a tab.
+
+    Parameters
+    ----------
+    client : of the viser server.
+    tab : to put them in.
+    guard : wraps callbacks.
+    disposal : removes what is no longer shown.
+    """
+
+    def __init__(self, client: Any, tab: Any, guard: Guard, disposal: Disposal) -> None:
+        self._client, self._tab, self._guard, self._disposal = client, tab, guard, disposal
+        self._lock = threading.RLock()
+        self._slots: list[_Slot] = []
+        self._run: Trajectory | None = None
+        self._ghost: Trajectory | None = None
+        self._groups: dict[str, PlotGroup] = {}
+        self._time, self._drawn = 0.0, 0.0
+
+    def show(self, run: Trajectory, ghost: Trajectory | None, t: float) -> None:
+        """Draw another run."""
+        with self._lock:
+            self._run, self._ghost, self._time = run, ghost, t
+            found = plot_groups(run)
+            if list(found) != list(self._groups) or not self._slots:
+                kept = [slot.title for slot in self._slots if slot.title in found]
+                self._groups = found
+                self._rebuild(kept)
+            self._groups = found
+            for slot in self._slots:
+                self._draw(slot)
+
+    def move(self, t: float, now: float) -> None:
+        """Put the cursor at another time; where it stands, draw again now and then."""
+        with self._lock:
+            if self._run is None or (t == self._time and now - self._drawn < AGAIN):
+                return
+            self._time, self._drawn = t, now
+            for slot in self._slots:
+                self._draw(slot)
+
+    def _rebuild(self, kept: list[str]) -> None:
+        for slot in self._slots:
+            self._disposal.discard(slot.choice, slot.plot)
+        titles = list(self._groups)
+        wanted = kept + [t for first in FIRST for t in titles if t.startswith(first)]
+        wanted = list(dict.fromkeys([*wanted, *titles]))[:SLOTS]
+        gui = self._client.gui
+        self._slots = []
+        with self._tab:
+            for k, title in enumerate(wanted):
+                slot = _Slot(title)
+                slot.choice = gui.add_dropdown(
+                    f"plot {k + 1}", titles, initial_value=title, order=10.0 * k
+                )
+                slot.choice.on_update(self._guard(partial(self._choose, slot)))
+                self._slots.append(slot)
+
+    def _choose(self, slot: _Slot, _: Any) -> None:
+        with self._lock:
+            if slot.choice.value in self._groups:
+                slot.title = slot.choice.value
+                self._draw(slot)
+
+    def _draw(self, slot: _Slot) -> None:
+        """New numbers for a plot; a new plot where it has other curves."""
+        if self._run is None:
+            return
+        group = self._groups[slot.title]
+        ghost = self._ghost if same_columns(self._ghost, group) else None
+        slot.drawings += 1
+        arrays = plot_data(self._run, group, self._time, ghost, drawing=slot.drawings)
+        counted_in = plot_scale(self._run, group)
+        key = (group, ghost is not None, counted_in)
+        if slot.plot is not None and slot.key == key:
+            slot.plot.data = arrays
+            return
+        self._disposal.discard(slot.plot)
+        with self._tab:
+            slot.plot = self._client.gui.add_uplot(
+                arrays,
+                plot_series(group, ghost is not None, counted_in),
+                height=190,
+                scales={"x": {"time": False}},
+                axes=({"size": 30}, {"size": 52}),
+                legend={"show": True, "live": False},
+                cursor={"drag": {"x": True, "y": False}},
+                padding=(8, 12, 0, 0),
+                order=slot.choice.order + 1.0,
+            )
+        slot.key = key
+
+
+class _Slot:
+    """One plot: what it shows and its handles."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.choice: Any = None
+        self.plot: Any = None
+        self.key: object = None
+        self.drawings = 0

@@ -1,0 +1,214 @@
+"""The models that pages can choose from, each compiled once for each formulation and shared.
+
+They are those of the library, and one file if one was given: the one named on the command line,
+never one that a page names. It is checked every half second; when it was saved, all pages that show
+it are notified. A faulty file is reported and the last good model stays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import noslip.control.text  # noqa: F401  (all controllers of the package)
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
+from noslip.control.motions.follower import find_follower
+from noslip.engines.system import System
+from noslip.engines.system import compile as compile_system
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.families import members_of
+from noslip.formulations.certificate import Certificate
+from noslip.formulations.derive import derive
+from noslip.formulations.verify import verify
+from noslip.library import MODELS, load
+from noslip.model.model import Model
+from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS
+
+Found = TypeVar("Found")
+
+
+class Mechanism:
+    """A model with everything that is found once and needed often.
+
+    Parameters
+    ----------
+    model : checked model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._found: dict[str, Any] = {}
+
+    def system(self, formulation: str) -> System:
+        """The system by a formulation's word."""
+        return self._once(
+            f"system {formulation}", lambda: compile_system(derive(self.model, WAYS[formulation]))
+        )
+
+    def tasks(self) -> tuple[str, ...]:
+        """What the model can be asked to do."""
+        return self._once("tasks", self._tasks)
+
+    def controllers(self, task: str) -> tuple[str, ...]:
+        """Controllers that suit a task, none of them first."""
+        system = self.system("complement")
+        known: dict[str, Any] = {}
+        if task == PATH and PATH in self.tasks():
+            known = find_follower(system, system.parameters()).arguments()
+        members = members_of(AbstractControllerPlan, installed=True)
+        found = (member.word for member in members if member.suits(system, known))
+        return tuple(sorted(found, key=lambda word: word != FeedForward.word))
+
+    def _tasks(self) -> tuple[str, ...]:
+        system = self.system("complement")
+        scenario = self.model.scenario
+        found = [SCENARIO, INPUTS] if scenario is not None else [INPUTS]
+        if self.model.inputs and len(self.model.inputs) >= len(system.independent_speeds):
+            with suppress(SimulationError):
+                find_follower(system, system.parameters())
+                found.append(PATH)
+        if self.model.inputs or self.model.speed_inputs:
+            found.append(DRIVE)
+        return tuple(found)
+
+    def certificate(self) -> Certificate:
+        """What `verify` says about the model."""
+        return self._once("certificate", lambda: verify(self.model))
+
+    def equations_html(self, formulation: str) -> str:
+        """The equations of motion in MathML, with the derivation to be opened."""
+        from noslip.show.notebook import equations_html
+
+        equations = self.system(formulation).equations
+        return self._once(f"equations {formulation}", lambda: equations_html(equations))
+
+    def _once(self, key: str, find: Callable[[], Found]) -> Found:
+        """What was found before, or is found now; two pages that ask at once wait for one."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._found:
+                self._found[key] = find()
+            found: Found = self._found[key]
+            return found
+
+
+#: Seconds between checks of the file.
+INTERVAL = 0.5
+
+Listener = Callable[[str, NoslipError | None], None]
+
+
+class ModelCatalog:
+    """Models by the name a page has for them.
+
+    Parameters
+    ----------
+    file : a model file to offer besides the library; it must be readable and without faults.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+        self._made: dict[str, Mechanism] = {}
+        self._listeners: list[Listener] = []
+        self._file = file
+        self._stop = threading.Event()
+        self._mark: tuple[int, int] | None = None
+        self._is_away = False
+        self.file_name = "" if file is None else file.name
+        if self.file_name in MODELS:
+            self.file_name += " (file)"
+        if file is not None:
+            self._mark = _mark(file)
+            self._made[self.file_name] = Mechanism(load(file))
+            threading.Thread(target=self._watch, name="noslip studio watch", daemon=True).start()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be chosen, the file first."""
+        return ((self.file_name,) if self.file_name else ()) + tuple(MODELS)
+
+    def source(self, name: str) -> str:
+        """What commands call a model."""
+        return str(self._file) if name == self.file_name and self._file is not None else name
+
+    def mechanism(self, name: str) -> Mechanism:
+        """A model at hand.
+
+        Raises
+        ------
+        SimulationError : the name is not one of `names`; it is never taken for a path.
+        """
+        if name not in self.names:
+            raise SimulationError(
+                f"there is no model '{name}' on this page", "model", nearest(name, self.names)
+            )
+        with self._lock:
+            lock = self._loading.setdefault(name, threading.Lock())
+        with lock:
+            if name not in self._made:
+                self._made[name] = Mechanism(load(name))
+            return self._made[name]
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call a listener when the file was read again, or could not be; returns how to stop."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def forget() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return forget
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(INTERVAL):
+            self.check_file()
+
+    def check_file(self) -> None:
+        """Read the file again if it was saved since."""
+        file = self._file
+        if file is None:
+            return
+        mark = _mark(file)
+        if mark is None and not self._is_away:
+            # an editor may be replacing it: check once more
+            self._is_away = True
+            return
+        self._is_away = mark is None
+        if mark == self._mark:
+            return
+        self._mark = mark
+        fault: NoslipError | None = None
+        try:
+            self._made[self.file_name] = Mechanism(load(file))
+        except NoslipError as error:
+            fault = error
+        except Exception as error:
+            fault = SimulationError(
+                f"the file cannot be read: {error}", str(file), "correct it and save it again"
+            )
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener(self.file_name, fault)
+
+
+def _mark(file: Path) -> tuple[int, int] | None:
+    """Time and size of a file; None while it is away, as when an editor replaces it."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
