@@ -1,8 +1,10 @@
 # Two commands: make run, make test. Each sets up everything it needs in .venv.
 #
 #   make run      simulate the guided vehicle of the paper on its circle and leave a folder in runs/
+#   make check    lint, types and the fast unit tests of the first stages, in below 90 s
 #   make test     lint, types and the whole test suite, the browser tests included
-#   make test-all the same with thousands of random mechanisms, and random trees by MuJoCo and Pinocchio
+#   make test-all the same with thousands of random mechanisms, and random trees by MuJoCo and Pinocchio;
+#                 its log is benchmarks/results/test-all.txt
 #   make install  the environment only
 #   make lint     ruff and mypy
 #   make bench    speed, as ratios side by side
@@ -10,11 +12,15 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# what make check runs, but for tests marked slow
+FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py) \
+	tests/test_layers.py tests/test_public_api.py tests/test_errors.py
+LOG := benchmarks/results/test-all.txt
 # the first Python that is new enough
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run test test-all install lint bench bench-peers chromium clean
+.PHONY: run check test test-all install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -34,13 +40,19 @@ lint: install
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
+check: lint
+	$(BIN)/pytest -n 2 -m "not slow" $(FAST)
+
 test: lint chromium
 	$(BIN)/pytest -n 2
 
 # trees are left out, with the reason, where the environments of the other tools cannot be made
+test-all: SHELL := bash
 test-all: lint chromium
-	$(BIN)/pytest -n 2 --long
-	$(BIN)/python benchmarks/peers/trees.py 500
+	@mkdir -p $(dir $(LOG))
+	set -o pipefail; { git log -1 --format='commit %h of %as'; date -u; $(BIN)/python -V; \
+		time { $(BIN)/pytest -n 2 --long --durations 20 && $(BIN)/python benchmarks/peers/trees.py 500; }; \
+	} 2>&1 | tee $(LOG)
 
 # the browser that the browser tests drive; without it they are left out, and say so
 chromium:

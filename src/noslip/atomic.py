@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,16 @@ from typing import Any
 def write_atomically(path: Path, write: Callable[[Path], Any], *, private: bool = False) -> None:
     """Write through a temporary file beside the target, so that a reader never sees half of it.
 
-    A private file is its owner's alone; others have the permissions that the umask leaves.
+    A private file is its owner's alone; others have the permissions that the umask leaves. A device
+    or a pipe, such as /dev/null, is written to and not replaced.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder) / path.name
+            write(whole)
+            with whole.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        return
     path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)

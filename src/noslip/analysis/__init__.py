@@ -1,1 +1,1 @@
-"""What a system says at an instant and along a motion, and how that depends on what is given."""
+"""Analyze a system at an instant, along a motion, and about steady motions."""

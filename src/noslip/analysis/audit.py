@@ -84,13 +84,13 @@ class WheelAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A stretch of time in which a wheel would slip or lift in the least-norm split.
+    """An interval in which a wheel would slip or lift in the least-norm split.
 
     Parameters
     ----------
     wheel : its contact.
     kind : ``slip`` or ``lift``.
-    start, end : first and last sample of the stretch, s.
+    start, end : first and last sample of the interval, s.
     time : of the worst sample, s.
     value : friction demand, or load in N, there.
     excess : by how much: demand less friction coefficient, or the pull in N.
@@ -109,7 +109,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audit:
-    """What a motion asks of the ground.
+    """Contact forces, friction demand and verdict of a motion. Made by :func:`audit`.
 
     Parameters
     ----------
@@ -157,18 +157,18 @@ class Audit:
             over = wheel.demand - self.friction
             # a wheel that lifts is told by `lifts`
             slips = (over > SMALL) & ~(wheel.normal < -self.rounding)
-            for stretch in _stretches(slips):
-                worst = stretch.start + int(np.argmax(over[stretch]))
+            for interval in _intervals(slips):
+                worst = interval.start + int(np.argmax(over[interval]))
                 found.append(
                     Failure(
                         wheel=wheel.name,
                         kind="slip",
-                        start=float(self.t[stretch.start]),
-                        end=float(self.t[stretch.stop - 1]),
+                        start=float(self.t[interval.start]),
+                        end=float(self.t[interval.stop - 1]),
                         time=float(self.t[worst]),
                         value=float(wheel.demand[worst]),
                         excess=float(over[worst]),
-                        is_certain=bool(np.any(self.required[stretch] > self.friction + SMALL)),
+                        is_certain=bool(np.any(self.required[interval] > self.friction + SMALL)),
                     )
                 )
         return tuple(found)
@@ -180,18 +180,18 @@ class Audit:
         for wheel in self.loaded:
             # a range that is NaN: no split has all loads nonnegative
             certain = ~(wheel.normal_range[:, 1] >= -self.rounding)
-            for stretch in _stretches(wheel.normal < -self.rounding):
-                worst = stretch.start + int(np.argmin(wheel.normal[stretch]))
+            for interval in _intervals(wheel.normal < -self.rounding):
+                worst = interval.start + int(np.argmin(wheel.normal[interval]))
                 found.append(
                     Failure(
                         wheel=wheel.name,
                         kind="lift",
-                        start=float(self.t[stretch.start]),
-                        end=float(self.t[stretch.stop - 1]),
+                        start=float(self.t[interval.start]),
+                        end=float(self.t[interval.stop - 1]),
                         time=float(self.t[worst]),
                         value=float(wheel.normal[worst]),
                         excess=float(-wheel.normal[worst]),
-                        is_certain=bool(np.any(certain[stretch])),
+                        is_certain=bool(np.any(certain[interval])),
                     )
                 )
         return tuple(found)
@@ -228,7 +228,7 @@ class Audit:
         return "\n".join(audit_lines(self))
 
     def to_json(self, *, samples: bool = False) -> dict[str, object]:
-        """Plain data.
+        """The audit as plain data.
 
         Parameters
         ----------
@@ -240,14 +240,14 @@ class Audit:
         return f"No-slip audit of '{self.model}', {counted(len(self.t), 'sample')}\n{self.text()}"
 
 
-def _stretches(flags: NDArray[np.bool_]) -> list[slice]:
-    """Runs of samples where a flag is set."""
+def _intervals(flags: NDArray[np.bool_]) -> list[slice]:
+    """Intervals of samples where a flag is set."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def audit(system: System, run: Trajectory, friction: float | None = None) -> Audit:
-    """Loads, contact forces and friction demand of every wheel along a run.
+    """Compute loads, contact forces and friction demand of every wheel along a run.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def largest(values: Array) -> tuple[float, int]:
 
 
 def audit_lines(audit: Audit) -> list[str]:
-    """What the ground must do, then the verdict."""
+    """Lines of the audit: demands and loads, then the verdict."""
     if not audit.wheels:
         return [_line("no slip", "nothing rolls or skates: the model has no contacts")]
     lines = [*_demand_lines(audit), *_blade_lines(audit)]
@@ -470,7 +470,7 @@ def _slip_lines(audit: Audit) -> list[str]:
 def _slip(slip: Failure) -> str:
     return (
         f"{slip.wheel} needs {_demand(slip.value)} at t = {slip.time:.4g} s, "
-        f"{_demand(slip.excess)} too much ({_stretch(slip)})"
+        f"{_demand(slip.excess)} too much ({_interval_text(slip)})"
     )
 
 
@@ -482,7 +482,7 @@ def _lift_lines(audit: Audit) -> list[str]:
             _line(
                 "lift",
                 f"{lift.wheel} {how}: load {lift.value:.4g} N at t = {lift.time:.4g} s "
-                f"({_stretch(lift)})",
+                f"({_interval_text(lift)})",
             )
         )
     return lines
@@ -498,7 +498,7 @@ def _worst(failures: tuple[Failure, ...]) -> list[Failure]:
     return list(worst.values())
 
 
-def _stretch(failure: Failure) -> str:
+def _interval_text(failure: Failure) -> str:
     if failure.start == failure.end:
         return "one sample"
     return f"from {failure.start:.4g} to {failure.end:.4g} s"

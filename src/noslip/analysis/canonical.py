@@ -29,7 +29,7 @@ _AGREE = 1e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanonicalForm:
-    """(1) with its names. Made by :func:`canonical_form`.
+    """The matrices of (1), with names. Made by :func:`canonical_form`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def canonical_form(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> CanonicalForm:
-    """M, C₁, K₀ and K₂ of (1).
+    """Compute M, C₁, K₀ and K₂ of (1).
 
     Parameters
     ----------

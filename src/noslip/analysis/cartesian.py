@@ -72,7 +72,7 @@ def cartesian_model(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> CartesianModel:
-    """M_x, V_x, G_x and F_x at a point of a body.
+    """Compute M_x, V_x, G_x and F_x at a point of a body.
 
     Parameters
     ----------

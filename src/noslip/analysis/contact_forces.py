@@ -72,7 +72,7 @@ class ContactForces:
 
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
-    """The forces of all contacts along a run, and what is left open in them."""
+    """Compute the forces of all contacts along a run, and the family that is left open."""
     kin = system.kinematics
     contacts = tuple(trace.contact for trace in kin.contacts)
     joints = [r for r in reactions(system, run) if r.kind == "joint"]
@@ -468,7 +468,7 @@ def _best_split(least: Array, directions: Array) -> Array:
 
 
 def _rising(forces: Array, demand: Array, directions: Array) -> Array:
-    """(n, k) direction of ζ in which it gets worse: for the wheel most lifted, or most in need."""
+    """(n, k) gradient in ζ of the worst wheel: the one most lifted, or of largest demand."""
     load = forces[..., 2]
     worst = np.where(np.min(load, axis=1) <= 0, np.argmin(load, axis=1), np.argmax(demand, axis=1))
     each = np.arange(len(forces))

@@ -105,7 +105,7 @@ def sweep_eigenvalues(
     progress: Callable[[float], None] | None = None,
     time: float = 0.0,
 ) -> EigenvalueSweep:
-    """Eigenvalues of the linearization at each value, and where stability changes.
+    """Compute eigenvalues of the linearization at each value, and where stability changes.
 
     Parameters
     ----------

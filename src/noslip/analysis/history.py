@@ -1,4 +1,4 @@
-"""Kinematics and dynamics both ways along a whole motion, with no forces simulated.
+"""Direct and inverse kinematics and dynamics along a whole motion, without simulation.
 
 A motion prescribes some coordinates over time. The independent speeds follow by least squares, all
 other coordinates by integration (the angle of a caster is no function of the driven wheels'), and
@@ -71,7 +71,7 @@ class KinematicHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DynamicsHistory:
-    """Inputs along a motion.
+    """Force inputs along a motion.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def kinematic_history(
     tolerance: float = 1e-11,
     start_time: float = 0.0,
 ) -> KinematicHistory:
-    """All coordinates, speeds, accelerations and bodies along a prescribed motion.
+    """Compute all coordinates, speeds, accelerations and bodies along a prescribed motion.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def dynamics_history(
     weights: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> DynamicsHistory:
-    """Force inputs that produce a motion, and what none of them can, each at its own time.
+    """Compute force inputs that produce a motion, and generalized forces that none can supply.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Kinematics and dynamics both ways at an instant, for any model and any frame or joint set.
+"""Direct and inverse kinematics and dynamics at an instant, for any frame or set of joints.
 
 Direct kinematics: from coordinates and independent speeds (and their rates) to the pose, twist and
 twist rate of every body, passive joints included. Inverse kinematics: from the motion of chosen
@@ -85,7 +85,7 @@ def direct_kinematics(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> dict[str, BodyMotion]:
-    """Pose, twist and twist rate of every body.
+    """Compute pose, twist and twist rate of every body.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def inverse_kinematics(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> InverseKinematics:
-    """Independent and passive speeds and accelerations that move a frame, or joints, as asked.
+    """Compute speeds and accelerations of all joints that move a frame, or joints, as asked.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def inverse_dynamics(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> InverseDynamics:
-    """Force inputs that produce given rates of the independent speeds.
+    """Compute force inputs that produce given rates of the independent speeds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Inverse kinematics and dynamics of a prescribed motion, as a law that drives a simulation.
+"""Inverse kinematics and dynamics of a prescribed motion, traced and compiled.
 
 Given enough coordinates y(t), the independent speeds follow from q̇_y = N_y v = N_y (S η + s) by
 least squares (in consistent units; the residual is reported, never averaged away), and the inputs
@@ -33,8 +33,8 @@ from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Miss:
-    """By how much a prescribed motion misses every admissible one, and where."""
+class Inadmissibility:
+    """The largest rate of a prescribed motion that no admissible one has: size, place, time."""
 
     size: float
     coordinate: str
@@ -200,7 +200,7 @@ class FollowMotion(AbstractInputLaw):
 
     def residual(
         self, system: System, t: Array, states: Array, q_ref: Array, parameters: Array
-    ) -> Miss:
+    ) -> Inadmissibility:
         """The largest rate of a prescribed coordinate that no admissible motion has.
 
         Parameters
@@ -212,11 +212,11 @@ class FollowMotion(AbstractInputLaw):
         program = self.program(system)
         rates = np.abs(program.evaluate(t, np.hstack([states, q_ref]), parameters)[-1])
         if not rates.size:
-            return Miss(size=0.0, coordinate="", unit="", time=0.0)
+            return Inadmissibility(size=0.0, coordinate="", unit="", time=0.0)
         # NumPy takes what is no number for the largest
         sample, k = np.unravel_index(np.argmax(rates), rates.shape)
         coordinate = system.coordinates[program.reference.motion.at[int(k)]]
-        return Miss(
+        return Inadmissibility(
             size=float(rates[sample, k]),
             coordinate=coordinate.name,
             unit=f"{coordinate.unit}/s",

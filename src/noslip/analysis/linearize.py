@@ -79,7 +79,7 @@ class Linearization:
 
     @property
     def states(self) -> tuple[Quantity, ...]:
-        """What x is, with units."""
+        """The entries of x, with units."""
         return self.coordinates + self.speeds
 
     @property
@@ -150,7 +150,7 @@ def linearize(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> Linearization:
-    """Small motions of a system about an equilibrium or a steady motion.
+    """Linearize a system about an equilibrium or a steady motion.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class Mode:
         return abs(self.eigenvalue.imag) / (2 * pi)
 
     def text(self) -> str:
-        """What it does, in words."""
+        """Stability, time constant and frequency in words."""
         half = log(2) * self.time_constant
         parts = {
             "grows": f"unstable: doubles in {half:.4g} s",

@@ -462,7 +462,7 @@ def turn_axes(angles: ca.SX, sequence: str) -> list[ca.SX]:
 
 
 def turn_axes_at(angles: Array, sequence: str) -> Array:
-    """The same axes as columns, in numbers."""
+    """Numeric axes of the angles, as columns."""
     turning = [angular_velocity(list(angles), list(rates), sequence) for rates in np.eye(3)]
     return np.array(turning).T
 
@@ -475,5 +475,5 @@ def angle_rates(angles: ca.SX, sequence: str, omega: ca.SX) -> ca.SX:
 
 
 def angles_of(q: Array, at: int, sequence: str) -> Array:
-    """Angles of the quaternion that starts there."""
+    """Angles of the quaternion at an index of q."""
     return np.array(angles_from_quaternion(q[at : at + 4], sequence), dtype=float)

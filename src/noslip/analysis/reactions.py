@@ -16,7 +16,7 @@ from noslip.simulation.trajectory import Trajectory
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reaction:
-    """What a joint or a contact does to a body, sampled.
+    """Force and moment of a joint or a contact on a body, sampled.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Reaction:
 
 
 def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[Reaction, ...]:
-    """Wrenches of all joints and forces of all contacts along a motion.
+    """Compute wrenches of all joints and forces of all contacts along a motion.
 
     Of joints between the world and a body whose speed is in a row written by hand no wrench is
     known, since the row does not say where it acts; their `note` says so.
@@ -122,7 +122,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
 
 
 def sampled(system: System, run: Trajectory, function: str) -> Array:
-    """One of the system's functions along a run, in other speeds where its own do not serve."""
+    """Evaluate a function of the system along a run, in other speeds where its own are singular."""
     at = sampled_states(system, run)
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]

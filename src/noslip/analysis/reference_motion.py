@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noslip.analysis.instant import check_time
-from noslip.analysis.inverse import FollowMotion, Miss, ReferenceProgram
+from noslip.analysis.inverse import FollowMotion, Inadmissibility, ReferenceProgram
 from noslip.analysis.motion import AbstractMotion
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -96,7 +96,7 @@ class ReferenceMotion:
             residual=_named([system.coordinates[k].name for k in motion.at], miss),
         )
 
-    def residual(self, run: Trajectory) -> Miss:
+    def residual(self, run: Trajectory) -> Inadmissibility:
         """The largest rate of a prescribed coordinate, along a run, that no admissible motion has.
 
         Parameters

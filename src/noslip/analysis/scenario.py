@@ -135,7 +135,7 @@ class _Changes:
 def split_changes(
     system: System, changes: Mapping[str, float | str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Which of the changes are parameters and which start values; other names are refused."""
+    """Split changes into parameters and start values; other names are refused."""
     split = _split_changes(system, Scenario(duration=1.0), changes)
     if split.inputs:
         raise SimulationError(
@@ -149,7 +149,7 @@ def split_changes(
 def _split_changes(
     system: System, scenario: Scenario, changes: Mapping[str, float | str]
 ) -> _Changes:
-    """Which of the changes are parameters, numbers of the task, start values or inputs."""
+    """Split changes into parameters, numbers of the task, start values and inputs."""
     groups = {
         "parameters": [p.name for p in system.model.parameters],
         "task": [p.name for p in scenario.parameters],

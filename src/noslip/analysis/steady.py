@@ -128,7 +128,7 @@ def steady(
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> SteadyMotion:
-    """A steady motion that has the given values: an equilibrium, straight running, a turn.
+    """Find a steady motion that has the given values: an equilibrium, straight running, a turn.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _first_guess(
     params: Array,
     time: float,
 ) -> LocalState:
-    """Where to begin: given and guessed values, the others as they follow or at rest."""
+    """Initial guess: given and guessed values, the others as they follow or at rest."""
     kin = system.kinematics
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
     _check_names(system, values)
@@ -277,7 +277,7 @@ def _check_names(system: System, values: Mapping[str, float]) -> None:
 
 
 def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str]) -> SimulationError:
-    """What is missed most, and what may help."""
+    """The error of a failed search: the condition missed most, and what may help."""
     point, F = found.point, found.F()
     chart = point.chart
     staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
@@ -359,7 +359,7 @@ _last: WeakKeyDictionary[System, tuple[LocalCoordinates, bytes, Relevance]] = We
 
 
 def relevance(point: LocalState) -> Relevance:
-    """What matters to the motion, decided at generic states."""
+    """Find the coordinates and rows that matter to the motion, at generic states."""
     system, chart, params = point.system, point.chart, point.parameters
     known = _last.get(system)
     if known is None or known[0] is not chart or known[1] != params.tobytes():
@@ -429,7 +429,7 @@ class WantedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SteadyProblem:
-    """What is to be met: coordinates and rows that matter, values wanted, inputs searched for."""
+    """Conditions of a steady motion: what matters, values wanted, inputs searched for."""
 
     relevant: Relevance
     wanted: tuple[WantedValue, ...]
@@ -438,7 +438,7 @@ class SteadyProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SteadySolution:
-    """Where a search has come to: the conditions there and their derivatives by y.
+    """State of a search: the conditions at a point and their derivatives by y.
 
     Parameters
     ----------
@@ -507,7 +507,7 @@ def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState
 
 
 def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
-    """The best that is found from a point, and from places aside if it leads nowhere."""
+    """Search from a point, and from random points around it if that fails; the best is returned."""
     rng = np.random.default_rng(11)
     best = _descend(point, problem)
     speeds = range(len(point.c), len(point.c) + len(point.zeta))
@@ -524,7 +524,7 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
 
 
 def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
-    """Where steps of least length end."""
+    """Gauss–Newton iteration with steps of least length."""
     scale = _scale(point, problem)
     now = _conditions(point, problem)
     inputs = len(scale) - len(problem.searched)

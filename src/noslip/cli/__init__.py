@@ -1,3 +1,3 @@
-"""8 the same words as the Python functions, on the command line."""
+"""The command line: the same words as the Python functions."""
 
 from noslip.cli.main import main as main

@@ -1,17 +1,14 @@
-"""`noslip animate`: a run to look at, in one file."""
+"""`noslip animate`: write the animation of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+import noslip as ns
 from noslip.cli.options import check_target, force_option, read_changes, set_option
 from noslip.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from noslip.simulation.trajectory import Trajectory
 
 
 @click.command()
@@ -66,15 +63,14 @@ def animate(
         raise click.UsageError("--set and --duration belong to a model; the run is already made")
     target = output if output is not None else Path(f"{Path(source).stem}.html")
     check_target(target, force)
-    from noslip.show.animate import animate as write_animation
     from noslip.show.animate import check_file
 
     check_file(target)
     bar = Progress()
     with bar:
-        run = _past(source) if is_folder else _simulated(source, changes, duration, tolerance)
+        run = ns.read_run(source) if is_folder else _simulated(source, changes, duration, tolerance)
         bar.tell("drawing")
-        write_animation(
+        ns.animate(
             run,
             target,
             forces=forces,
@@ -97,23 +93,12 @@ def _read_size(text: str) -> tuple[int, int]:
     return int(wide), int(high)
 
 
-def _past(folder: str) -> Trajectory:
-    from noslip.show.run_folder import read_run
-
-    return read_run(folder)
-
-
 def _simulated(
     source: str, changes: tuple[str, ...], duration: float | None, tolerance: float
-) -> Trajectory:
-    from noslip.analysis.scenario import run_scenario
-    from noslip.engines.system import compile as compile_system
-    from noslip.formulations.derive import derive
-    from noslip.library import load
-
-    model = load(source)
-    return run_scenario(
-        compile_system(derive(model)),
+) -> ns.Trajectory:
+    model = ns.load(source)
+    return ns.run_scenario(
+        ns.compile(ns.derive(model)),
         changes=read_changes(model, changes),
         duration=duration,
         rtol=tolerance,

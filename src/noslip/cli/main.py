@@ -1,4 +1,4 @@
-"""The command line: the same words as the Python functions, a file a command.
+"""The command line: the same words as the Python functions.
 
 Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is.
 """
@@ -10,28 +10,28 @@ from typing import Any
 
 import click
 
-from noslip import __version__
+import noslip as ns
 from noslip.cli.interrupt import interruptible
 
-#: Command → the function in the module of that name, in the order of the help. A module is imported
-#: when its command is asked for.
+#: Command → module and function, in the order of the help. A module is imported when one of its
+#: commands is asked for.
 COMMANDS = {
-    "list": "list_models",
-    "check": "check",
-    "derive": "derive",
-    "verify": "verify",
-    "evaluate": "evaluate",
-    "steady": "steady",
-    "linearize": "linearize",
-    "run": "run",
-    "track": "track",
-    "animate": "animate",
-    "studio": "studio",
+    "list": ("models", "list_models"),
+    "check": ("models", "check"),
+    "derive": ("equations", "derive"),
+    "verify": ("equations", "verify"),
+    "evaluate": ("analysis", "evaluate"),
+    "steady": ("analysis", "steady"),
+    "linearize": ("analysis", "linearize"),
+    "run": ("runs", "run"),
+    "track": ("runs", "track"),
+    "animate": ("animate", "animate"),
+    "studio": ("studio", "studio"),
 }
 
 
 class _Group(click.Group):
-    """Finds a command in its file; shows what / where / fix instead of a traceback."""
+    """Imports a command when it is asked for; shows what / where / fix instead of a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -39,8 +39,8 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"noslip.cli.{cmd_name}")
-        command: click.Command = getattr(module, COMMANDS[cmd_name])
+        module, function = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(f"noslip.cli.{module}"), function)
         return command
 
     def resolve_command(
@@ -60,15 +60,15 @@ class _Group(click.Group):
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
-            told = _told(error)
-            if told is None:
+            message = _message(error)
+            if message is None:
                 raise
-            click.echo(told, err=True)
+            click.echo(message, err=True)
             ctx.exit(1)
 
 
-def _told(error: Exception) -> str | None:
-    """What, where and fix of an error that is not ours to mend; None for one that is."""
+def _message(error: Exception) -> str | None:
+    """What, where and fix of an error of the user or the computer; None for one of noslip."""
     from noslip.errors import Fault, NoslipError
 
     if isinstance(error, NoslipError):
@@ -84,7 +84,7 @@ def _told(error: Exception) -> str | None:
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="noslip")
+@click.version_option(ns.__version__, prog_name="noslip")
 def main() -> None:
     """Exact dynamics of mechanisms that roll, skate and steer.
 

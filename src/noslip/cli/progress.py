@@ -1,4 +1,4 @@
-"""A bar for long work."""
+"""Progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Progress:
-    """A bar on the terminal for anything longer than a second, the first compilation included."""
+    """Progress bar that appears after a second, compilation included."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

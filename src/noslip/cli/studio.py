@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+import noslip as ns
+
 #: s that work left behind has to come to its end.
 PATIENCE = 3.0
 
@@ -29,7 +31,6 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     """
     import rich
 
-    from noslip.library import MODELS
     from noslip.show.scene.stage import check_viser
 
     check_viser("the studio", "noslip studio", "studio")
@@ -38,7 +39,7 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     # viser has lines of its own about addresses, connections and browsers that went away
     rich.get_console().quiet = True
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
-    if model in MODELS:
+    if model in ns.MODELS:
         open_studio = Studio(model, port=port or 0)
     else:
         open_studio = Studio(file=Path(model), port=port or 0)

@@ -30,7 +30,7 @@ _Z: Vector3 = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class LinkRow:
     """A row of the table: a joint and the link that it moves.
 
     Parameters
@@ -60,7 +60,7 @@ class Row:
 
 def serial_arm(
     builder: ModelBuilder,
-    rows: Iterable[Row],
+    rows: Iterable[LinkRow],
     *,
     convention: str = "standard",
     parent: str = WORLD,
@@ -111,11 +111,11 @@ def serial_arm(
         parent = row.link
 
 
-def _joint_type(row: Row) -> JointType:
+def _joint_type(row: LinkRow) -> JointType:
     return Revolute(axis=_Z) if row.kind == "revolute" else Prismatic(axis=_Z)
 
 
-def _frames(row: Row, convention: str) -> tuple[Placement, Placement]:
+def _frames(row: LinkRow, convention: str) -> tuple[Placement, Placement]:
     """The joint's frames on the link before it and on its own link.
 
     What stands before the joint's motion in (1) or (2) places F on the parent, what stands after it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.denavit_hartenberg import Row, serial_arm
+from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
 from noslip.model.forces import Motor
@@ -62,7 +62,7 @@ def build() -> Model:
     for k, (alpha, a, d) in enumerate(TABLE, 1):
         mass, center = MASSES[k - 1]
         rows.append(
-            Row(
+            LinkRow(
                 joint=f"joint{k}",
                 link=f"link{k}",
                 alpha=alpha,

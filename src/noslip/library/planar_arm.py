@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noslip.library.denavit_hartenberg import Row, serial_arm
+from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 from noslip.library.looks import BLUE, DARK, ORANGE, RED, TEAL
 from noslip.model.bodies import Box, Cylinder, Placement, Shape
 from noslip.model.forces import Motor
@@ -38,7 +38,7 @@ def planar_arm(
         b.parameter(f"I{k}", moment, "kg*m^2", f"moment of inertia of link {k}, mass center")
         # the standard convention has a link's frame at its far end, x along the link
         rows.append(
-            Row(
+            LinkRow(
                 joint=f"joint{k}",
                 link=f"link{k}",
                 a=f"l{k}",

@@ -181,6 +181,7 @@ def test_threads_get_the_same_function(compilations):
     assert set(compilations) == set(texts)
 
 
+@pytest.mark.slow
 def test_engine_lives_as_long_as_its_user(monkeypatch):
     engine = stored_machine_code(TEXT)
     forget()

@@ -125,6 +125,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS, seed=st.integers(0, 2**32 - 1))
 def test_random_programs_and_casadi(steps: list, seed: int) -> None:
@@ -153,6 +154,7 @@ def test_parts_and_whole(monkeypatch: pytest.MonkeyPatch, longest_part: int) -> 
     np.testing.assert_allclose(in_parts, whole, **MANY)
 
 
+@pytest.mark.slow
 def test_long_program_is_cut_and_agrees_with_casadi() -> None:
     program, function = chain(24)
     assert program.num_operations > llvm.LONGEST_WHOLE

@@ -45,6 +45,7 @@ def test_wide_operation_and_interpreter(functions: dict, code: int) -> None:
     np.testing.assert_allclose(computed, interpreted, rtol=ONE_OPERATION, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ns.MODELS, "every-joint", "car", "loop-closed-by-revolute"])
 def test_wide_and_scalar_code_of_models(system_of, rng, name: str) -> None:
     system = system_of(name)

@@ -51,6 +51,7 @@ def test_solved_equations_are_those_of_the_blocks(equations, rng):
         assert agree(*at(f, state))
 
 
+@pytest.mark.slow
 def test_a_wheel_without_mass_at_the_end_of_a_long_chain():
     """It has inertia alone, and is no wheel that was lumped with its carrier."""
     b = ns.ModelBuilder(name="chain", gravity=(0.0, 0.0, -9.81))

@@ -94,6 +94,7 @@ def test_a_train_is_solved_from_its_tractor(found):
     assert [len(rows) for rows in found[-1].rows.values()] == [1] * 6
 
 
+@pytest.mark.slow
 def test_second_wheels_of_axles_repeat_the_first(found, monkeypatch, rng):
     model = train(3, wheels=True)
     eliminated = trace(model)
@@ -123,11 +124,13 @@ class TestGrowth:
         system = ns.System(equations=ns.derive(model))
         return system.program("rates", system.rates_expression).num_operations
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("wheels", "sizes"), [(False, (48, 96, 144)), (True, (12, 20, 28))])
     def test_train(self, wheels, sizes):
         first, second, third = (self.operations(train(n, wheels=wheels)) for n in sizes)
         assert third - second == second - first
 
+    @pytest.mark.slow
     def test_chain(self):
         first, second, third = (self.operations(chain(n)) for n in (16, 32, 48))
         assert third - second == second - first
@@ -148,6 +151,7 @@ def test_articulated_bodies_and_the_mass_matrix(bodies, monkeypatch, rng):
     assert one == pytest.approx(other, rel=1e-10, abs=1e-10 * np.abs(other).max())
 
 
+@pytest.mark.slow
 def test_a_long_train_starts_and_keeps_its_rows():
     system = ns.compile(ns.derive(train(45)))
     assert system.kinematics.is_long
@@ -158,6 +162,7 @@ def test_a_long_train_starts_and_keeps_its_rows():
     assert run.energy_drift < 1e-12
 
 
+@pytest.mark.slow
 def test_a_start_at_which_the_speeds_fail_is_carried_over(monkeypatch):
     """A straight train tells nothing of its speed by its hitches; v does, and other speeds."""
     monkeypatch.setattr(dependent_speeds, "MOST_TOGETHER", 10**6)

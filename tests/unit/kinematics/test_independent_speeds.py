@@ -76,6 +76,7 @@ def test_the_choice_is_nearly_the_best_of_all(name, monkeypatch):
     assert least(chosen) > basis.NEARLY * best
 
 
+@pytest.mark.slow
 def test_the_motion_is_that_in_other_speeds(system_of):
     """The vehicle on its circle, in speeds of its own and in those that are chosen."""
     tight = {"rtol": 1e-12, "atol": 1e-12}

@@ -62,6 +62,7 @@ def surface(word, R, p):
     return center + points.reshape(-1, 3) @ R.T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", WHEELS)
 def test_wheel_touches_with_its_lowest_point(word):
     """No point of its surface is below the plane, and the one in contact is on it."""

@@ -88,6 +88,7 @@ class TestRows:
         with refuses(ns.ModelError, "row 'row1' contradicts no other row", "row 'row1'", "remove"):
             trace(model)
 
+    @pytest.mark.slow
     def test_loop_that_cannot_close(self, refuses):
         model = dataclasses.replace(four_bar(), name="short")
         parameters = tuple(
@@ -115,6 +116,7 @@ class TestRows:
 class TestClosure:
     """A joint that closes a loop is closed only where the joint itself can be."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("word", ["fixed", "revolute", "prismatic", "planar", "spherical"])
     def test_all_configurations_are_possible_for_the_joint(self, system_of, word):
         import casadi as ca

@@ -202,6 +202,7 @@ def test_a_wheel_on_a_fork_alone_is_no_rolling_base():
     assert trace(ns.load("agv")).at_contact is None
 
 
+@pytest.mark.slow
 def test_three_wheels_askew_hold_a_body():
     """No freedom is left: the basis has no columns, but a row for every speed."""
     b = ns.ModelBuilder(name="held", gravity=(0.0, 0.0, -9.81))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noslip as ns
-from noslip.library.denavit_hartenberg import Row, serial_arm
+from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 
 #: α_{i−1}, a_{i−1}, d_i, θ_i of a modified table; the second and fourth joints slide.
 TABLE = (
@@ -57,7 +57,7 @@ def rows(convention):
             R = rotation("x", alpha)
             center, inertia = R.T @ (center - [a, 0.0, 0.0]), R.T @ inertia @ R
         result.append(
-            Row(
+            LinkRow(
                 joint=f"joint{k}",
                 link=f"link{k}",
                 alpha=alpha,
@@ -108,6 +108,7 @@ def test_frames_are_the_products_of_the_table(convention, rng):
             assert pytest.approx(X[:3, 3], abs=1e-14) == p
 
 
+@pytest.mark.slow
 def test_both_conventions_describe_the_same_arm(rng):
     systems = [ns.compile(ns.derive(arm(c))) for c in ("standard", "modified")]
     for _ in range(4):
@@ -121,6 +122,7 @@ def test_both_conventions_describe_the_same_arm(rng):
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_a_table_of_parameters_is_the_table_of_their_values(convention, rng):
     b = ns.ModelBuilder(name="arm-of-parameters", gravity=(0.3, -0.4, -9.7))
@@ -131,7 +133,7 @@ def test_a_table_of_parameters_is_the_table_of_their_values(convention, rng):
             for field, unit in {"a": "m", "alpha": "rad", "d": "m", "theta": "rad"}.items()
         }
         table.append(
-            Row(
+            LinkRow(
                 joint=row.joint,
                 link=row.link,
                 kind=row.kind,
@@ -164,7 +166,7 @@ def test_an_unknown_convention_is_refused():
 
 
 def test_an_unknown_kind_of_joint_is_refused():
-    row = Row(joint="wrist", link="hand", mass=1.0, inertia=(0.1, 0.1, 0.1), kind="prismatik")
+    row = LinkRow(joint="wrist", link="hand", mass=1.0, inertia=(0.1, 0.1, 0.1), kind="prismatik")
     with pytest.raises(ns.ModelError, match="joint 'wrist' is of kind 'prismatik'") as caught:
         arm("standard", [row])
     assert "serial arm of model 'arm-standard'" in caught.value.where

@@ -90,6 +90,7 @@ def test_it_survives_a_file(name, tmp_path):
     assert ns.load(path) == model_of(name)
 
 
+@pytest.mark.slow
 @models
 def test_its_scenario_runs(name):
     system = ns.compile(ns.derive(model_of(name)))

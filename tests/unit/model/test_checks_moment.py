@@ -102,6 +102,7 @@ def test_an_axis_that_is_a_list_is_a_fault_of_its_own():
     assert [f.where for f in caught.value.faults] == ["joints.swing.axis"]
 
 
+@pytest.mark.slow
 @hypothesis(max_examples=25)
 @given(trees())
 def test_axes_of_turning_and_the_jacobian(model):

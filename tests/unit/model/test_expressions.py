@@ -267,6 +267,7 @@ def test_nominal_is_a_finite_number_or_nan(text):
     assert isinstance(value, float) and not math.isinf(value)
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text):

@@ -222,6 +222,7 @@ def models(draw):
     )
 
 
+@pytest.mark.slow
 @steady
 @given(models())
 def test_a_random_model_comes_back_as_it_was(model):

@@ -182,6 +182,7 @@ _values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(st.dictionaries(_texts, _values, max_size=4))
 def test_every_key_of_a_random_document_is_found(table):

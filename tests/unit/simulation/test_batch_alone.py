@@ -53,6 +53,7 @@ class TestSameAsAlone:
         compare(batch, runs, names)
         assert batch.units["disk.wz"] == "rad/s"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", ["agv", "heavy-body", "tricycle", "four-bar", "car", "steered-arm"]
     )

@@ -52,6 +52,7 @@ class TestAnglesGoOn:
     START = {"sled.yaw": 0.5, "sled.yaw_rate": RATE, "x.speed": 0.8}
     EVENTS = {f"at {place:.3g}": f"sled.yaw - {place!r}" for place in PLACES}
 
+    @pytest.mark.slow
     def test_where_speeds_change(self, sled):
         run = ns.simulate(
             sled, duration=10.0, start=self.START, events=self.EVENTS, samples=41, **TIGHT
@@ -72,6 +73,7 @@ class TestAnglesGoOn:
             np.testing.assert_allclose(batch.event_times[name][:, 0], expected, atol=1e-10)
             assert batch.event_counts[name].tolist() == np.isfinite(expected).astype(int).tolist()
 
+    @pytest.mark.slow
     def test_a_stop_after_two_turns(self, sled):
         stop = {"two turns": "sled.yaw - 0.5 - 4*pi"}
         run = ns.simulate(sled, duration=20.0, start=self.START, stop=stop, **TIGHT)
@@ -105,6 +107,7 @@ class TestAnglesGoOn:
         assert batch.event_times["on"][0, 0] == pytest.approx(1.0 / RATE, abs=1e-10)
         assert run.event_times["back"].size == batch.event_counts["back"][0] == 0
 
+    @pytest.mark.slow
     def test_two_angles_of_a_wobbling_disk(self, disk):
         """Against the columns, whose turns are counted from many samples."""
         events = {"yaw": "disk.yaw - 2*pi", "spin": "disk.spin + 20", "sum": "disk.yaw + disk.spin"}
@@ -138,6 +141,7 @@ class TestAnglesGoOn:
         assert np.array_equal(plain.q, noted.q) and plain.steps == noted.steps
 
 
+@pytest.mark.slow
 def test_an_event_by_an_angle_is_that_by_its_quaternion(disk, bicycle):
     """cos(tilt) = 1 − 2 (qx² + qy²) of the disk, sin(lean) = 2 (qw qx + qy qz) of the bicycle."""
     # between steps a quaternion has length 1 to the tolerance only, which cosines see
@@ -165,6 +169,7 @@ def test_an_event_by_a_named_speed_is_that_by_its_expression(bicycle):
     assert run.event_times["c"] == pytest.approx(turned, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_input_by_names_is_that_by_coordinates(bicycle):
     """A rider who steers into the fall; the named angles need no definition."""
     start = {"speed": 3.0, "frame.wx": 0.2}
@@ -286,6 +291,7 @@ class TestModelFiles:
         b.scenario(ns.Scenario(duration=3.0, start=start, stop=texts))
         return b.build()
 
+    @pytest.mark.slow
     def test_a_stop_by_named_angles_and_speeds(self):
         run = ns.run_scenario(ns.compile(ns.derive(self.blade())))
         assert run.t[-1] == pytest.approx(1.0 / 0.8, abs=1e-9)

@@ -80,6 +80,7 @@ def with_programs(loop: str, system, shape: Shape, columns: list[str]) -> str:
     return text + "\n".join(lines) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STARTS)
 def test_a_threads_loop_does_what_that_of_lanes_does(name, system_of, monkeypatch):
     """That of a GPU's thread calls functions by name and has its arrays on the stack."""
@@ -131,6 +132,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize(
     ("triple", "cpu"),
@@ -156,6 +158,7 @@ def declared(text: str) -> str:
     return text + "".join(f"\ndeclare void @{n}(ptr, ptr, ptr, ptr, ptr)" for n in names) + "\n"
 
 
+@pytest.mark.slow
 def test_a_threads_loop_compiles_for_a_gpu():
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()

@@ -58,6 +58,7 @@ def kepler_plan(**fields):
 
 
 class TestAccuracy:
+    @pytest.mark.slow
     @pytest.mark.parametrize("tolerance", [1e-5, 1e-7, 1e-9, 1e-11])
     def test_samples_are_as_good_as_those_of_single_steps_and_cost_less(self, tolerance):
         times = np.linspace(0.0, 20.0, 401)

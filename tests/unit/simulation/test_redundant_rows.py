@@ -64,6 +64,7 @@ def blades_on_slides(count=1):
     return ns.compile(ns.derive(b.build()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-5, 1e-6])
 @pytest.mark.parametrize(("rate", "duration"), [(20.0, 2.0), (1.7, 23.5)])
 def test_long_steps_do_not_leap_over_a_singular_place(rate, duration, tolerance):
@@ -81,6 +82,7 @@ def test_long_steps_do_not_leap_over_a_singular_place(rate, duration, tolerance)
     assert forward == pytest.approx(0.8 / np.cos(0.5), rel=off)
 
 
+@pytest.mark.slow
 def test_nor_where_two_places_are_passed_at_once():
     # two blades abreast: the product of what vanishes there keeps its sign, and steps that leapt
     # were a tenth off. Of ten states one may be off by √10 tolerances, which are 45 along a blade

@@ -55,6 +55,7 @@ def alone():
     return [_run(ns.compile(equations), asked) for asked in ASKED]
 
 
+@pytest.mark.slow
 def test_runs_one_after_the_other(alone):
     system = _system()
     for _ in range(2):
@@ -80,6 +81,7 @@ def test_a_run_keeps_its_numbers_when_the_next_is_made():
     assert all(np.array_equal(x, y) for x, y in zip(_numbers(first), before, strict=True))
 
 
+@pytest.mark.slow
 def test_more_texts_than_a_system_keeps():
     system = _system()
     runs = [_run(system, {"inputs": {"torque1": f"0.1*sin({k}*t)"}}) for k in range(80)]

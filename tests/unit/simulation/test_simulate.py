@@ -122,6 +122,7 @@ class TestSamples:
 
 
 class TestEvents:
+    @pytest.mark.slow
     def test_run_ends_where_an_expression_crosses_zero(self, system_of):
         """A thrown mass center comes down to its height at t = 2 v/g."""
         system = system_of("point-on-circle")

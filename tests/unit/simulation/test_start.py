@@ -24,6 +24,7 @@ class TestCompletion:
             "coupler.angle", "rocker.angle", "coupler.rate", "rocker.rate",
         }  # fmt: skip
 
+    @pytest.mark.slow
     def test_plane_loop_that_a_free_body_carries(self):
         """Rows that others repeat are rounding alone there, and refuse no speeds."""
         b = ns.ModelBuilder(name="bars", gravity=(0.0, 0.0, -9.81))
@@ -258,6 +259,7 @@ class TestRedundantRows:
         with refuses(ns.SimulationError, *self.EXPECTED):
             ns.evaluate(axle, {}, parameters={"shift": 1e-3})
 
+    @pytest.mark.slow
     def test_loop_that_a_parameter_tilts_out_of_its_plane(self, system_of, refuses):
         with refuses(
             ns.SimulationError,

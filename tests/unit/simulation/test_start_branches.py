@@ -64,6 +64,7 @@ def crossed(angle):
     return brentq(gap, -1.5, 0.4, xtol=1e-15, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_the_carriage_moves_on_the_branch_where_it_can(carriage):
     run = single(carriage, {"w0.angle": 0.5, "w1.angle": 0.5, "w0.rate": -1.0})
     # 2K/ω²: all that moves with the frame, the wheels' spin, and the rod on its circle

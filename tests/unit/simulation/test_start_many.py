@@ -120,6 +120,7 @@ def test_a_basis_that_fails_is_left_for_singular_values(system_of):
         assert C @ B == pytest.approx(0.0, abs=1e-14)
 
 
+@pytest.mark.slow
 def test_a_start_that_cannot_be_closed_is_refused_with_rates_given(system_of, refuses):
     disk = system_of("rolling-disk")
     given = {"disk.tilt": 1.2, "disk.z": 3.0, "disk.yaw_rate": 0.3, "disk.spin_rate": -2.0}

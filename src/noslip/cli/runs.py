@@ -1,24 +1,190 @@
-"""`noslip track`: drive a vehicle along a path."""
+"""`noslip run` and `noslip track`: simulate a scenario or a path, and leave a folder."""
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING, Any
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import click
 
+import noslip as ns
 from noslip.cli.options import (
     friction_option,
+    json_option,
     read_changes,
     read_numbers,
+    read_stops,
     read_triple,
     set_option,
+    stop_option,
 )
-from noslip.cli.output import Output, leave, output_options
 from noslip.cli.progress import Progress
 
-if TYPE_CHECKING:
-    from noslip.simulation.path_errors import PathErrors
+_OPTIONS = (
+    click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make."),
+    click.option("--force", is_flag=True, help="Replace an earlier run in that folder."),
+    click.option(
+        "--plots/--no-plots",
+        default=True,
+        show_default=True,
+        help="Draw the figures; without them there is no report either, unless it is asked for.",
+    ),
+    click.option(
+        "--report/--no-report", default=None, help="Write the report, one page for people."
+    ),
+    json_option,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Options of a run's folder and of what is printed.
+
+    Parameters
+    ----------
+    folder : to make, or None for the next free one in ``runs/``.
+    force : replace an earlier run there.
+    plots : draw the figures.
+    report : write the report; None where there are plots.
+    as_json : print for programs.
+    """
+
+    folder: Path | None
+    force: bool
+    plots: bool
+    report: bool | None
+    as_json: bool
+
+    def target(self, name: str) -> Path:
+        """The folder to make, after checking that it may be made.
+
+        Parameters
+        ----------
+        name : of the folder in ``runs/`` if none was asked for.
+        """
+        from noslip.show.run_folder import check_target, free_folder
+
+        target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
+        check_target(target, force=self.force)
+        return target
+
+
+def output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options above for a command, which gets them as one `output`."""
+
+    @functools.wraps(command)
+    def packed(
+        *arguments: Any,
+        output: Path | None,
+        force: bool,
+        plots: bool,
+        report: bool | None,
+        as_json: bool,
+        **others: Any,
+    ) -> None:
+        asked = Output(folder=output, force=force, plots=plots, report=report, as_json=as_json)
+        command(*arguments, output=asked, **others)
+
+    for option in reversed(_OPTIONS):
+        packed = option(packed)
+    return packed
+
+
+def write_output(
+    system: ns.System,
+    run: ns.Trajectory,
+    target: Path,
+    output: Output,
+    *,
+    friction: float | None,
+    tell: Callable[[str], None],
+    facts: Mapping[str, str] | None = None,
+) -> str:
+    """Write the folder of a run, and return its summary for the terminal.
+
+    Parameters
+    ----------
+    system : that was simulated.
+    run : what happened.
+    target : as `output.target` chose it.
+    output : what is asked for.
+    friction : coefficient of the ground, for the audit of what rolls.
+    tell : called with a word on what is being done.
+    facts : further words for the report.
+    """
+    from noslip.show.json_text import json_text
+    from noslip.show.run_folder import summary, summary_text, write_run
+
+    command = "noslip " + shlex.join(sys.argv[1:])
+    rolls = system.model.contacts and len(run.t)
+    found = ns.audit(system, run, friction) if rolls else None
+    write_run(
+        run,
+        target,
+        command=command,
+        plots=output.plots,
+        force=output.force,
+        audit=found,
+        system=system if (output.plots if output.report is None else output.report) else None,
+        facts=facts,
+        tell=tell,
+    )
+    if output.as_json:
+        return json_text(summary(run, command, found) | {"folder": str(target)})
+    lines = [summary_text(run)]
+    if run.path_errors is not None:
+        lost = ", lost" if run.path_errors.lost else ""
+        lines.append(f"  path                 {run.covered()}{lost}")
+    lines.append(f"  folder               {target}")
+    if found is not None:
+        lines.append(found.text())
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("model")
+@click.option("--duration", type=float, help="s; the model's own by default.")
+@set_option
+@stop_option
+@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@friction_option
+@output_options
+def run(
+    model: str,
+    duration: float | None,
+    changes: tuple[str, ...],
+    stops: tuple[str, ...],
+    tolerance: float,
+    friction: float | None,
+    output: Output,
+) -> None:
+    """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary."""
+    loaded = ns.load(model)
+    target = output.target(loaded.name)
+    stop = read_stops(stops)
+    bar = Progress()
+    with bar as progress:
+        system = ns.compile(ns.derive(loaded))
+        run = ns.run_scenario(
+            system,
+            changes=read_changes(loaded, changes),
+            duration=duration,
+            stop=stop,
+            rtol=tolerance,
+            atol=tolerance,
+            progress=progress,
+            on_failure="return",
+        )
+        text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
+    click.echo(text)
+    if not run.success:
+        raise SystemExit(1)
 
 
 @click.command()
@@ -94,33 +260,26 @@ def track(
     output: Output,
 ) -> None:
     """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
-    from noslip.library import load
-
-    loaded = load(model)
+    loaded = ns.load(model)
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
-    from noslip.control.text import parse_controller, parse_path, parse_timing
-    from noslip.control.track import track as track_path
-    from noslip.engines.system import compile as compile_system
-    from noslip.errors import SimulationError
-    from noslip.formulations.derive import derive as derive_equations
 
-    path, timing = parse_path(path_text), parse_timing(timing_text)
+    path, timing = ns.parse_path(path_text), ns.parse_timing(timing_text)
     follower, ahead = read_triple("--point", point), read_triple("--direction", direction)
     known: dict[str, Any] = {"point": follower, "direction": ahead}
     known |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
     known |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
-    law = parse_controller(controller, known)
+    law = ns.parse_controller(controller, known)
     bounds, open_start = (
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
     )
     bar = Progress()
     with bar as progress:
-        system = compile_system(derive_equations(loaded))
+        system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        run = track_path(
+        run = ns.track(
             system,
             path,
             timing=timing,
@@ -148,13 +307,13 @@ def track(
         )
         errors = run.path_errors
         if errors is None or len(run.t) < 2:
-            raise SimulationError(
+            raise ns.SimulationError(
                 run.message,
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
         facts = {"path": path_text, "timing": timing_text, "controller": controller}
-        text = leave(
+        text = write_output(
             system,
             run,
             target,
@@ -170,7 +329,7 @@ def track(
         raise SystemExit(1)
 
 
-def _lost(errors: PathErrors, period: float, controller: str) -> str:
+def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:
     """What, where and fix of a vehicle that is not on its path."""
     from noslip.errors import Fault
 

@@ -1,24 +1,111 @@
-"""`noslip linearize`: small motions about a steady motion, and their eigenvalues over a range."""
+"""`noslip evaluate`, `steady` and `linearize`: a model at a state and about steady motions."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+import noslip as ns
 from noslip.cli.options import json_option, read_changes, set_option, time_option
 from noslip.cli.progress import Progress
 
-if TYPE_CHECKING:
-    from noslip.analysis.eigenvalue_sweep import EigenvalueSweep
-    from noslip.analysis.linearize import Linearization
-    from noslip.engines.system import System
-    from noslip.model.model import Model
-
 #: Values of a sweep, if the range does not say how many, and at most.
 COUNT, MOST = 101, 100_000
+
+
+@click.command()
+@click.argument("model")
+@set_option
+@time_option
+@json_option
+def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -> None:
+    """Accelerations, mass matrix, energies and reactions at a state.
+
+    What is not set is completed consistently from the joints' rest positions.
+    """
+    from noslip.show.json_text import json_text
+    from noslip.simulation.starts.completion import start_names
+
+    loaded = ns.load(model)
+    system = ns.System(equations=ns.derive(loaded))
+    values = read_changes(loaded, changes)
+    parameters = [p.name for p in loaded.parameters]
+    inputs = [q.name for q in system.inputs]
+    for name in values:
+        _check_name(loaded, name, [*parameters, *inputs, *start_names(system)])
+    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+    instant = ns.evaluate(
+        system,
+        {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
+        inputs={n: x for n, x in values.items() if n in inputs},
+        parameters={n: x for n, x in numbers.items() if n in parameters},
+        time=time,
+    )
+    click.echo(json_text(instant.to_json()) if as_json else instant.text())
+
+
+def _check_name(model: ns.Model, name: str, known: list[str]) -> None:
+    """Refuse what is neither a parameter nor a start value nor an input."""
+    from noslip.errors import nearest
+
+    if name in known:
+        return
+    what = f"there is no parameter, start value or input '{name}'"
+    fix = nearest(name, known, more="`noslip check` lists them")
+    if model.scenario and name in {p.name for p in model.scenario.parameters}:
+        what = f"'{name}' is a number of the scenario, which evaluate does not follow"
+        fix = "leave it out, or use `noslip run`"
+    raise ns.SimulationError(what, f"model '{model.name}'", fix)
+
+
+@click.command()
+@click.argument("model")
+@set_option
+@click.option(
+    "--guess",
+    "guesses",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Where to look first; the motion found may have another value. Repeatable.",
+)
+@click.option(
+    "--find",
+    multiple=True,
+    metavar="INPUT",
+    help="An input to be found that keeps the motion. Repeatable.",
+)
+@time_option
+@json_option
+def steady(
+    model: str,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    find: tuple[str, ...],
+    time: float,
+    as_json: bool,
+) -> None:
+    """Find a steady motion: an equilibrium, straight running, a turn.
+
+    What is set are the values it must have, inputs and parameters.
+    """
+    from noslip.analysis.eigenvalue_sweep import split_changes
+    from noslip.show.json_text import json_text
+
+    loaded = ns.load(model)
+    system = ns.System(equations=ns.derive(loaded))
+    given, inputs, parameters = split_changes(system, constants(loaded, changes))
+    motion = ns.steady(
+        system,
+        given,
+        guess=constants(loaded, guesses, "--guess"),
+        find=find,
+        inputs=inputs,
+        parameters=parameters,
+        time=time,
+    )
+    click.echo(json_text(motion.to_json()) if as_json else motion.text())
 
 
 @click.command()
@@ -66,9 +153,6 @@ def linearize(
     What is set are coordinates, speeds, angles, inputs and parameters of the motion; the rest is
     completed consistently. Shows states, eigenvalues and what they mean.
     """
-    from noslip.engines.system import System
-    from noslip.formulations.derive import derive as derive_equations
-    from noslip.library import load
     from noslip.show.json_text import json_text
 
     if len(sweeps) > 1:
@@ -77,21 +161,21 @@ def linearize(
         raise click.UsageError("-o names the figure of a sweep: add --sweep NAME=LOW:HIGH")
     if find and not search:
         raise click.UsageError("--find needs --steady")
-    loaded = load(model)
+    loaded = ns.load(model)
     values = constants(loaded, changes)
     if not sweeps:
-        system = System(equations=derive_equations(loaded))
-        result: Linearization | EigenvalueSweep = _linearize(system, values, search, find, time)
+        system = ns.System(equations=ns.derive(loaded))
+        result = _linearize(system, values, search, find, time)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
     name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
     with Progress() as progress:
-        from noslip.analysis.eigenvalue_sweep import split_changes, sweep_eigenvalues
+        from noslip.analysis.eigenvalue_sweep import split_changes
 
-        system = System(equations=derive_equations(loaded))
+        system = ns.System(equations=ns.derive(loaded))
         about, inputs, parameters = split_changes(system, values)
-        swept = sweep_eigenvalues(
+        swept = ns.sweep_eigenvalues(
             system,
             name,
             points,
@@ -110,7 +194,7 @@ def linearize(
         click.echo(f"  figure  {target}")
 
 
-def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> dict[str, float]:
+def constants(model: ns.Model, changes: tuple[str, ...], option: str = "--set") -> dict[str, float]:
     """--set NAME=VALUE pairs as numbers: a steady motion has no inputs that change."""
     values: dict[str, float] = {}
     for name, value in read_changes(model, changes, option).items():
@@ -124,17 +208,15 @@ def constants(model: Model, changes: tuple[str, ...], option: str = "--set") -> 
 
 
 def _linearize(
-    system: System, values: dict[str, float], search: bool, find: tuple[str, ...], time: float
-) -> Linearization:
+    system: ns.System, values: dict[str, float], search: bool, find: tuple[str, ...], time: float
+) -> ns.Linearization:
     from noslip.analysis.eigenvalue_sweep import split_changes
-    from noslip.analysis.linearize import linearize as linearize_system
-    from noslip.analysis.steady import steady
 
     about, inputs, parameters = split_changes(system, values)
     if not search:
-        return linearize_system(system, about, inputs=inputs, parameters=parameters, time=time)
-    motion = steady(system, about, find=find, inputs=inputs, parameters=parameters, time=time)
-    return linearize_system(system, motion.start, inputs=motion.inputs, parameters=parameters)
+        return ns.linearize(system, about, inputs=inputs, parameters=parameters, time=time)
+    motion = ns.steady(system, about, find=find, inputs=inputs, parameters=parameters, time=time)
+    return ns.linearize(system, motion.start, inputs=motion.inputs, parameters=parameters)
 
 
 def _range(text: str) -> tuple[str, list[float]]:
@@ -172,7 +254,5 @@ def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path |
     return target
 
 
-def _draw(sweep: EigenvalueSweep, target: Path) -> None:
-    from noslip.show.plots.catalog import plot
-
-    plot(sweep, title=sweep.model, save=target)
+def _draw(sweep: ns.EigenvalueSweep, target: Path) -> None:
+    ns.plot(sweep, title=sweep.model, save=target)
