@@ -67,7 +67,7 @@ def test_they_are_tracked_and_the_run_is_written_with_its_report(agv, parts, tmp
     )
     assert run.success and abs(run["wheel1.rate"][0] - open_loop["wheel1.rate"][0]) > 0.1
     assert run["wheel1.rate"][-1] == pytest.approx(open_loop["wheel1.rate"][-1], abs=1e-6)
-    folder = ns.write_run(run, tmp_path / "run", facts={"path": TEXTS[0]})
+    folder = ns.write_run(run, tmp_path / "run", plots=False, system=agv, facts={"path": TEXTS[0]})
     assert TEXTS[0] in (folder / "report.html").read_text(encoding="utf-8")
 
 
