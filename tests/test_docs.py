@@ -13,10 +13,12 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli import main
+from noslip.families import isolated, load_plugin, members_of
+from noslip.model.joints import AbstractJointType
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noslip"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Arguments of public functions that their docstrings do not name yet.
@@ -63,6 +65,25 @@ def provide_models(path, folder):
     for name in re.findall(r"""(?:load\(["']|^noslip \w+ )([\w-]+\.toml)\b""", code, re.MULTILINE):
         if models:
             (folder / name).write_text(models[0])
+    provide_modules(path, folder)
+
+
+def provide_modules(path, folder):
+    """Save the blocks of a page that begin with the name of a file as that file."""
+    modules = {}
+    for _, text in blocks(path, "python"):
+        named = re.match(r"# (\w+\.py)\n", text)
+        if named:
+            modules[named[1]] = modules.get(named[1], "") + text + "\n\n"
+    for name, text in modules.items():
+        (folder / name).write_text(text)
+
+
+@pytest.fixture(autouse=True)
+def own_families():
+    """What a page defines is not known to the next one."""
+    with isolated():
+        yield
 
 
 def is_complete(text):
@@ -97,6 +118,9 @@ def test_model_files_load(path, folder):
     for line, text in blocks(path, "toml"):
         if is_complete(text):
             (folder / "model.toml").write_text(text)
+            provide_modules(path, folder)
+            for module in sorted(folder.glob("*.py")):
+                load_plugin(module)
             model = ns.load("model.toml")
             assert ns.check(model).degrees_of_freedom >= 0, f"line {line}"
 
@@ -195,10 +219,9 @@ def letters_in_bodies():
 
 def test_every_joint_is_listed_with_its_coordinates_and_speeds():
     listed = {spans(row[0])[0]: row[1:] for row in table_after(NOTATION, joint_heading())}
-    from noslip.model.joints import JOINT_TYPES
-
-    assert set(listed) == {joint.__name__ for joint in JOINT_TYPES}
-    for joint in JOINT_TYPES:
+    own = [t for t in members_of(AbstractJointType) if t.__module__.startswith("noslip.")]
+    assert set(listed) == {joint.__name__ for joint in own}
+    for joint in own:
         coordinates, speeds = listed[joint.__name__]
         assert spans(coordinates) == [q.name for q in joint.coordinates]
         assert spans(speeds) == [v.name for v in joint.speeds]

@@ -13,7 +13,11 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractForce",
+    "AbstractFormulation",
     "AbstractJointType",
+    "AbstractShape",
+    "AbstractSurface",
     "AccelerationResolved",
     "Angles",
     "Arc",
@@ -74,6 +78,7 @@ PUBLIC = [
     "LinearQuadratic",
     "Linearization",
     "MODELS",
+    "Meaning",
     "Measurements",
     "Model",
     "ModelBuilder",
@@ -155,6 +160,7 @@ PUBLIC = [
     "linear_quadratic",
     "linearize",
     "load",
+    "load_plugin",
     "motor_limits",
     "parse_controller",
     "parse_path",

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 import noslip as ns
-from noslip.library.denavit_hartenberg import Row, serial_arm
+from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 from problems import (
     BICYCLE_LEAN_RATE,
     BICYCLE_SPEED,
@@ -228,7 +228,7 @@ def _robot(name: str, as_arguments: bool) -> ns.System:
         centers = zip("xyz", link.center, strict=True)
         inertias = zip(("xx", "yy", "zz", "xy", "xz", "yz"), link.inertia, strict=True)
         rows.append(
-            Row(
+            LinkRow(
                 joint=f"joint{k}",
                 link=f"link{k}",
                 alpha=link.alpha,

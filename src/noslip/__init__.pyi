@@ -10,14 +10,20 @@ from .errors import (
     Fault as Fault,
 )
 
+from .families import (
+    load_plugin as load_plugin,
+)
+
 # 1 describe
 from .model.quantities import (
+    Meaning as Meaning,
     Parameter as Parameter,
     Quantity as Quantity,
 )
 from .model.bodies import (
     Body as Body,
     Placement as Placement,
+    AbstractShape as AbstractShape,
     Box as Box,
     Cylinder as Cylinder,
     Sphere as Sphere,
@@ -37,6 +43,7 @@ from .model.joints import (
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
+    AbstractSurface as AbstractSurface,
     Disk as Disk,
     Ball as Ball,
     Torus as Torus,
@@ -49,6 +56,7 @@ from .model.rows import (
 from .model.forces import (
     ForceInput as ForceInput,
     SpeedInput as SpeedInput,
+    AbstractForce as AbstractForce,
     Motor as Motor,
     JointSpring as JointSpring,
     JointDamper as JointDamper,
@@ -81,6 +89,7 @@ from .kinematics.kinematics import (
 
 # 3 formulate
 from .formulations.base import (
+    AbstractFormulation as AbstractFormulation,
     Equations as Equations,
 )
 from .formulations.derive import (

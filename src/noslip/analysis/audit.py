@@ -31,7 +31,6 @@ from noslip.analysis.contact_forces import (
 )
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.model.contacts import KnifeEdge
 from noslip.numeric import is_truth
 from noslip.simulation.trajectory import Trajectory
 from noslip.words import counted
@@ -276,7 +275,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     forces = contact_forces(system, run)
     n, c, _ = forces.least.shape
     ok = forces.is_valid
-    is_wheel = np.array([not isinstance(x, KnifeEdge) for x in forces.contacts], dtype=bool)
+    is_wheel = np.array([x.is_wheel for x in forces.contacts], dtype=bool)
     directions = independent_directions(forces.family)
     ranges = split_ranges(
         forces.least.reshape(n, 3 * c), directions, np.arange(3 * c) % 3 == 2

@@ -21,8 +21,8 @@ import numpy as np
 from noslip.analysis.instant import check_time, speed_input_vectors
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.formulations.forces import GRAVITY
 from noslip.kinematics.tree import twists
+from noslip.model.forces import GRAVITY
 from noslip.model.quantities import ZERO, Vector3
 from noslip.simulation.starts.completion import complete_start
 from noslip.spatial import cross

@@ -40,8 +40,8 @@ from noslip.analysis.reactions import reactions, sampled_states
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
-from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Contact, KnifeEdge
-from noslip.model.joints import Joint, Planar
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact
+from noslip.model.joints import Joint
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -62,7 +62,7 @@ class ContactForces:
     unsupported : moments that planar joints hold and wheels cannot.
     """
 
-    contacts: tuple[Contact, ...]
+    contacts: tuple[AbstractContact, ...]
     load_from: dict[str, str]
     unknown: dict[str, str]
     is_valid: NDArray[np.bool_]
@@ -157,7 +157,7 @@ def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
     return shared
 
 
-def _is_between(kin: Kinematics, joint: Joint, contact: Contact) -> bool:
+def _is_between(kin: Kinematics, joint: Joint, contact: AbstractContact) -> bool:
     """Whether a contact is between the parent of a joint and what the joint's child carries."""
     if contact.plane.body != joint.parent:
         return False
@@ -167,9 +167,9 @@ def _is_between(kin: Kinematics, joint: Joint, contact: Contact) -> bool:
     return k >= 0
 
 
-def _stands_under(kin: Kinematics, joint: Joint, contact: Contact, params: Array) -> bool:
+def _stands_under(kin: Kinematics, joint: Joint, contact: AbstractContact, params: Array) -> bool:
     """Whether a contact is a wheel under a planar joint, on a plane parallel to the joint's."""
-    if isinstance(contact, KnifeEdge) or not isinstance(joint.type, Planar):
+    if not contact.is_wheel or not joint.type.is_planar:
         return False
     normals = [
         frame_pose(frame, kin.reader)[0][:, 2]

@@ -150,9 +150,7 @@ def _layout(
             continue
         plain += [(at + k, len(coordinates) + k) for k in range(start)]
         coordinates += own[:start]
-        sequence, names = regular_angles(
-            q, at + start, joint.name, getattr(joint.type, "angles", None)
-        )
+        sequence, names = regular_angles(q, at + start, joint.name, joint.type.named_angles())
         turns.append(
             _Orientation(
                 joint.name, at + start, node.speeds.start, len(coordinates), sequence, names

@@ -252,7 +252,7 @@ def _place(system: System, q: Array, values: Mapping[str, float]) -> None:
         if name in names:
             q[names.index(name)] = value
     for node in system.kinematics.tree.nodes:
-        angles = getattr(node.joint.type, "angles", None)
+        angles = node.joint.type.named_angles()
         if angles is None or node.joint.type.quaternion is None:
             continue
         at = node.coordinates.start + node.joint.type.quaternion

@@ -18,10 +18,10 @@ ENDINGS = {"text": ".txt", "latex": ".tex", "html": ".html", "markdown": ".md"}
 
 
 def formulations() -> dict[str, AbstractFormulation]:
-    """All formulations by the word that --method takes."""
-    from noslip.formulations.verify import FORMULATIONS
+    """All formulations by the word that --method takes, those of plugins too."""
+    from noslip.formulations.catalog import known_formulations
 
-    return {f.word: f for f in (*FORMULATIONS, ns.Vakonomic())}
+    return known_formulations()
 
 
 class Method(click.ParamType):
@@ -110,7 +110,7 @@ def _format_of(target: Path, asked: str | None) -> str:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @json_option
 def verify(model: str, states: int, seed: int, as_json: bool) -> None:
-    """Compare five formulations at random states and print the certificate."""
+    """Compare all formulations at random states and print the certificate."""
     from noslip.show.json_text import json_text
 
     certificate = ns.verify(ns.load(model), states=states, seed=seed)

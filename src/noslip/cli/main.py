@@ -12,6 +12,7 @@ import click
 
 import noslip as ns
 from noslip.cli.interrupt import interruptible
+from noslip.cli.options import plugin_option
 
 #: Command → module and function, in the order of the help. A module is imported when one of its
 #: commands is asked for.
@@ -41,6 +42,8 @@ class _Group(click.Group):
             return None
         module, function = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f"noslip.cli.{module}"), function)
+        if not any(option.name == "plugins" for option in command.params):
+            plugin_option(command)
         return command
 
     def resolve_command(
@@ -85,6 +88,7 @@ def _message(error: Exception) -> str | None:
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(ns.__version__, prog_name="noslip")
+@plugin_option
 def main() -> None:
     """Exact dynamics of mechanisms that roll, skate and steer.
 

@@ -44,6 +44,33 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 force_option = click.option("--force", is_flag=True, help="Replace a file that is already there.")
 
 
+def _load_plugins(ctx: click.Context, option: click.Parameter, names: tuple[str, ...]) -> None:
+    from noslip.errors import NoslipError
+    from noslip.families import load_plugin
+
+    # a shell that completes a command runs nothing
+    for name in () if ctx.resilient_parsing else names:
+        try:
+            load_plugin(name)
+        except NoslipError as error:
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            ctx.exit(1)
+
+
+#: Of the program and of every command; read before other options, which may need what it brings.
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE",
+    is_eager=True,
+    expose_value=False,
+    callback=_load_plugins,
+    help="A module, or the path of a .py file, that defines joints, surfaces, forces, shapes or "
+    "formulations of your own. It is run. Repeatable.",
+)
+
+
 def check_target(target: Path, force: bool) -> None:
     """Refuse to replace a file, unless `force` says so, and a folder in any case."""
     from noslip.errors import SimulationError

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import casadi as ca
 
 from noslip.formulations.base import Equations
-from noslip.formulations.forces import GRAVITY, SPRING
 from noslip.formulations.reactions import joint_wrenches
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.singularity import SingularityMeasure
+from noslip.model.forces import GRAVITY, SPRING
 
 
 def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:

@@ -25,9 +25,10 @@ from noslip.errors import CompileError, SimulationError, nearest
 from noslip.model.bodies import Body
 from noslip.model.checks import check_model
 from noslip.model.checks_expressions import texts_of
-from noslip.model.checks_numbers import DIRECTIONS, LARGEST, NOT_NEGATIVE, POSITIVE, SMALLEST
+from noslip.model.checks_numbers import LARGEST, SMALLEST
 from noslip.model.expressions import CONSTANTS, Name, Number, apply, fold, parse
 from noslip.model.model import Model
+from noslip.model.quantities import NOT_NEGATIVE, POSITIVE, Meaning
 from noslip.model.schema import leaves
 from noslip.numeric import is_truth
 
@@ -166,11 +167,11 @@ def trace_condition(model: Model) -> SufficientCondition:
     """The condition for other parameter values of a model that passes its checks."""
     params = ca.SX.sym("p", len(model.parameters))
     checked = _CheckedTerms({p.name: params[k] for k, p in enumerate(model.parameters)})
-    for path, key, part, value in leaves(model):
+    for path, key, _, value in leaves(model):
         if path[0] != "scenario":
             for _, text in texts_of(path, key, value):
                 checked.value(text)
-            checked.add_field((type(part), key.name), value)
+            checked.add_field(key.meaning, value)
     for body in model.bodies:
         checked.add_body(body)
     groups = (checked.positive, checked.not_negative, checked.finite)
@@ -210,16 +211,16 @@ class _CheckedTerms:
         self.finite.append(apply(function, arguments, ca))
         return self.finite[-1]
 
-    def add_field(self, place: tuple[type, str], given: Any) -> None:
+    def add_field(self, meaning: Meaning, given: Any) -> None:
         """A field that has a sign or is a direction; others are left alone."""
-        if place not in POSITIVE | NOT_NEGATIVE | DIRECTIONS:
+        if not meaning.sign and not meaning.is_direction:
             return
         values = self._values_of(given if isinstance(given, tuple) else (given,))
-        if place in POSITIVE:
+        if meaning.sign == POSITIVE:
             self.positive += values
-        if place in NOT_NEGATIVE:
+        if meaning.sign == NOT_NEGATIVE:
             self.not_negative += values
-        if place in DIRECTIONS and len(values) == 3:
+        if meaning.is_direction and len(values) == 3:
             self.positive.append(ca.norm_1(ca.vertcat(*values)) - CLOSE)
 
     def add_body(self, body: Body) -> None:

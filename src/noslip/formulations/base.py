@@ -2,20 +2,29 @@
 
     SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) = Sᵀ(Q + B u)        q̇ = N (S η + s)        M v̇ + c = Q + B u + Aᵀλ
 
-To add a formulation: a file in this folder with a frozen class that has a `name`, a `reference` and
-`fill(kinematics) -> Equations`, deriving every block by its own route, in the Kinematics' own η.
+To add a formulation, here or in a module of your own, write a frozen data class below
+`AbstractFormulation`:
+
+1. `word`, for the command line and the studio; `name`, for sentences; `reference`;
+2. `fill(kinematics) -> Equations`, deriving every block by its own route, in the Kinematics' own η;
+   `forces.py` and `tree.py` have what several of them need;
+3. `prose`, how it gets there in words, unless `derivation` names a function that writes more.
+
+`verify` then compares it with all others. One of the package is also listed in `catalog.py`, which
+imports it.
 """
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import casadi as ca
 
+from noslip.families import Member
 from noslip.formulations.forces import AppliedForces
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
@@ -84,8 +93,8 @@ class Equations:
     etadot: ca.SX
     generalized_reactions: ca.SX
     kinetic_energy: ca.SX
-    costates: ca.SX
-    costate_rates: ca.SX
+    costates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    costate_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @property
     def model(self) -> Model:
@@ -185,17 +194,27 @@ class Equations:
         )
 
 
-class AbstractFormulation(abc.ABC):
-    """A formulation of the equations of motion."""
+class AbstractFormulation(Member, abc.ABC, family="formulation"):
+    """A formulation of the equations of motion; see the list at the top of this file."""
 
     __slots__ = ()
 
-    #: What it is called in sentences, and its word on the command line.
+    #: What it is called in sentences.
     name: ClassVar[str]
-    word: ClassVar[str]
+    #: Who it is by: a key of docs/references.bib, or any words.
     reference: ClassVar[str]
+
+    # fallbacks
+
     #: Whether it follows d'Alembert's principle, as the motion of real bodies does.
     is_dalembert: ClassVar[bool] = True
+    #: How it gets to the equations, for people: paragraphs, with formulas between dollar signs.
+    prose: ClassVar[tuple[str, ...]] = ()
+    #: Where its own sections are written, as ``module:function`` of a function of the `Subject`;
+    #: without, `prose` is followed by the reduced mass, bias and forces.
+    derivation: ClassVar[str] = ""
+    #: Letter and index of the freedom basis in its equations.
+    basis_symbol: ClassVar[tuple[str, str]] = ("S", "")
 
     @abc.abstractmethod
     def fill(self, kinematics: Kinematics) -> Equations:

@@ -45,12 +45,13 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.formulations.base import AbstractFormulation, Blocks, Equations
-from noslip.formulations.forces import GRAVITY, SPRING, applied_forces
+from noslip.formulations.forces import applied_forces
 from noslip.formulations.hamel_joints import jointwise_hamel
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
 from noslip.kinematics.tree import twists
+from noslip.model.forces import GRAVITY, SPRING
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class BoltzmannHamel(AbstractFormulation):
     name = "Boltzmann–Hamel equations"
     word = "boltzmann-hamel"
     reference = "CameronBook1993"
+    derivation = "noslip.show.equations.derivations.energies:boltzmann_hamel"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations from the Lagrangian in quasi-velocities."""
@@ -123,8 +125,6 @@ class BoltzmannHamel(AbstractFormulation):
             etadot=etadot,
             generalized_reactions=ca.mtimes(kin.K[:num_kept, :].T, lam),
             kinetic_energy=ca.substitute([energy], [w], [values])[0],
-            costates=ca.SX(0, 1),
-            costate_rates=ca.SX(0, 1),
         )
 
 

@@ -67,7 +67,7 @@ from noslip.formulations.base import (
     solution_of,
 )
 from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
-from noslip.formulations.forces import GRAVITY, AppliedForces, applied_forces
+from noslip.formulations.forces import AppliedForces, applied_forces
 from noslip.formulations.tree import (
     at_mass_centers,
     center_wrenches,
@@ -79,6 +79,7 @@ from noslip.formulations.tree import (
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.rolling_base import BasisAtContact
 from noslip.kinematics.tree import Pair, Tree, accelerations, twists
+from noslip.model.forces import GRAVITY
 
 #: Degrees of freedom of a tree without rows up to which its mass matrix is formed and factored.
 LONGEST_DENSE = 7
@@ -93,6 +94,7 @@ class NaturalComplement(AbstractFormulation):
     name = "natural orthogonal complement"
     word = "complement"
     reference = "SahaAngeles1991"
+    derivation = "noslip.show.equations.derivations.twists:complement"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations by unit-speed twists and inverse dynamics."""
@@ -130,8 +132,6 @@ class NaturalComplement(AbstractFormulation):
             etadot=etadot,
             generalized_reactions=reactions,
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
-            costates=ca.SX(0, 1),
-            costate_rates=ca.SX(0, 1),
         )
 
 

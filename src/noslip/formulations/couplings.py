@@ -30,9 +30,9 @@ import casadi as ca
 
 from noslip.formulations.complement import unit_speed_twists
 from noslip.kinematics.kinematics import Kinematics
-from noslip.kinematics.tree import frame_pose, joint_axis
-from noslip.model.contacts import LATERAL, KnifeEdge
-from noslip.model.joints import Joint, Revolute, Spherical
+from noslip.kinematics.tree import frame_pose
+from noslip.model.contacts import LATERAL, LONGITUDINAL
+from noslip.model.joints import Joint
 from noslip.spatial import EYE3, skew
 
 
@@ -98,14 +98,11 @@ def _couplings(kin: Kinematics) -> tuple[list[ca.SX], list[str]]:
     for trace in kin.contacts:
         contact = trace.contact
         point = kin.at_speeds(trace.point)
-        across = EYE3
-        if isinstance(contact, KnifeEdge):
-            across = kin.at_speeds(trace.directions[LATERAL]).T
-        elif not (contact.longitudinal and contact.lateral):
+        across, wanted = EYE3, contact.directions()
+        if not {LONGITUDINAL, LATERAL} <= set(wanted):
             # it may slip in the plane: only the rows that are on. (A height that is off is kept by
             # another part, so the papers' three rows hold for a wheel that does not slip.)
-            wanted = [d for name, d in trace.directions.items() if getattr(contact, name)]
-            across = kin.at_speeds(ca.horzcat(*wanted)).T
+            across = kin.at_speeds(ca.horzcat(*[trace.directions[name] for name in wanted])).T
         block = ca.mtimes(across, _point_difference(kin, contact.plane.body, contact.body, point))
         rows.append(block)
         names += [f"contact {contact.name}"] * block.shape[0]
@@ -120,20 +117,13 @@ def _joint_rows(kin: Kinematics, joint: Joint) -> ca.SX | None:
     point = child.p_WB + ca.mtimes(child.R_WB, p_BM)
     turning = _turning_difference(kin, joint.parent, joint.child)
     moving = _point_difference(kin, joint.parent, joint.child, point)
-    axis = joint_axis(joint, kin.reader)
-    R_WM = ca.mtimes(child.R_WB, R_BM)
-    if isinstance(joint.type, Revolute):
-        # eq. (20): e × (ω_j − ω_i) = 0; eq. (21): the joint's points move together
-        return ca.vertcat(ca.mtimes(skew(ca.mtimes(R_WM, axis)), turning), moving)
-    if isinstance(joint.type, Spherical):
-        return ca.vertcat(ca.SX(3, turning.shape[1]), moving)
-    H = joint.type.motion(axis)
-    if H.shape[1] == 6:
+    across = joint.type.coupling(kin.reader)
+    if across is None:
         return None
-    # any other joint: 1 − H Hᵀ (H has orthonormal columns) of the relative twist in M axes
-    across = ca.SX.eye(6) - ca.mtimes(H, H.T)
-    relative = ca.vertcat(ca.mtimes(R_WM.T, turning), ca.mtimes(R_WM.T, moving))
-    return ca.mtimes(across, relative)
+    R_WM = ca.mtimes(child.R_WB, R_BM)
+    to_M, to_world = ca.diagcat(R_WM.T, R_WM.T), ca.diagcat(R_WM, R_WM)
+    relative = ca.mtimes(to_M, ca.vertcat(turning, moving))
+    return ca.mtimes(to_world, ca.mtimes(across, relative))
 
 
 def _turning_difference(kin: Kinematics, first: str, second: str) -> ca.SX:

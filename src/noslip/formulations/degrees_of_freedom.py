@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model import expressions
-from noslip.model.rows import PositionRow
 
 Array = NDArray[np.float64]
 
@@ -55,7 +54,7 @@ def row_scales(kin: Kinematics, t: float, q: Array) -> Array:
     leaves = {name: _Term(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
     leaves |= {s.name: _Term(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
     for k, row in enumerate(kin.model.rows):
-        moved = rates if isinstance(row, PositionRow) else np.zeros(len(q))
+        moved = rates if row.is_holonomic else np.zeros(len(q))
         places = zip(kin.coordinates, q, moved, strict=True)
         found = _term(row.expression, leaves | {c.name: _Term(x, abs(x), d) for c, x, d in places})
         scales[first + k] = found.change if math.isfinite(found.change) else 1.0

@@ -69,6 +69,8 @@ class DeSantis(AbstractFormulation):
     name = "DeSantis' procedure"
     word = "desantis"
     reference = "DeSantis1994"
+    derivation = "noslip.show.equations.derivations.twists:desantis"
+    basis_symbol = ("J", "nh")
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations by Jacobians in body frames."""
@@ -101,8 +103,6 @@ class DeSantis(AbstractFormulation):
             etadot=etadot,
             generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
-            costates=ca.SX(0, 1),
-            costate_rates=ca.SX(0, 1),
         )
 
     def matrices(self, kinematics: Kinematics) -> DeSantisMatrices:

@@ -13,21 +13,10 @@ import casadi as ca
 from noslip.kinematics.contacts import trace_contact
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import Pair, generalized_forces, twists
-from noslip.model.bodies import WORLD
-from noslip.model.contacts import LATERAL, LONGITUDINAL, KnifeEdge
-from noslip.model.forces import (
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Motor,
-    Spring,
-    Tire,
-    Wrench,
-)
-from noslip.model.quantities import ZERO, Vector3
-from noslip.spatial import cross, vector
-
-GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"
+from noslip.model.contacts import AbstractContact
+from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Sliding
+from noslip.model.quantities import ZERO, Reads, Vector3
+from noslip.spatial import Traced, cross, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -69,47 +58,16 @@ def _sums(kin: Kinematics, shares: list[list[Pair]]) -> tuple[Pair, ...]:
 
 def applied_forces(kin: Kinematics) -> AppliedForces:
     """All forces of the model on the tree speeds."""
-    model, symbols, reader = kin.model, kin.symbols, kin.reader
-    num = kin.num_speeds
-    speed = {s.name: k for k, s in enumerate(kin.speeds)}
-    coordinate = {c.name: k for k, c in enumerate(kin.coordinates)}
-    motion = twists(kin.tree, symbols.v)
-    joint = {share: [ca.SX(0)] * num for share in (SPRING, DISSIPATIVE, GIVEN)}
-    wrenches = {share: _no_wrenches(kin) for share in (GRAVITY, SPRING, DISSIPATIVE, GIVEN)}
-    energy = _gravity(kin, wrenches[GRAVITY])
-
-    for force in model.forces:
-        match force:
-            case Motor():
-                k = speed[force.speed]
-                joint[GIVEN][k] += reader.scalar(force.input)
-            case JointSpring():
-                at = coordinate[force.coordinate]
-                stretch = symbols.q[at] - reader.scalar(force.rest)
-                stiffness = reader.scalar(force.stiffness)
-                energy += stiffness * stretch**2 / 2
-                # Q = −Nᵀ ∂U/∂q: the x of a planar joint is moved by both of its linear speeds
-                for k in range(num):
-                    joint[SPRING][k] -= stiffness * stretch * kin.N[at, k]
-            case JointDamper():
-                k = speed[force.speed]
-                joint[DISSIPATIVE][k] -= reader.scalar(force.damping) * symbols.v[k]
-            case JointFriction():
-                k = speed[force.speed]
-                level, smooth = reader.scalar(force.level), reader.scalar(force.smoothing)
-                joint[DISSIPATIVE][k] -= level * ca.tanh(symbols.v[k] / smooth)
-            case Spring():
-                energy += _spring(kin, motion, force, wrenches)
-            case Tire():
-                _tire(kin, motion, force, wrenches[DISSIPATIVE])
-            case Wrench():
-                _wrench(kin, force, wrenches[GIVEN])
-
+    symbols, num = kin.symbols, kin.num_speeds
+    loads = _TracedLoads(kin)
+    loads.store(_gravity(kin, loads.wrenches[GRAVITY]))
+    for force in kin.model.forces:
+        force.apply(loads)
     total = {
-        share: generalized_forces(kin.tree, wrenches[share], num) + vector(joint[share])
-        if share in joint and num
-        else generalized_forces(kin.tree, wrenches[share], num)
-        for share in wrenches
+        share: generalized_forces(kin.tree, wrenches, num) + vector(loads.joint[share])
+        if share in loads.joint and num
+        else generalized_forces(kin.tree, wrenches, num)
+        for share, wrenches in loads.wrenches.items()
     }
     # given forces are linear in the inputs: split them into B u and the rest
     B = ca.jacobian(total[GIVEN], symbols.u)
@@ -117,13 +75,91 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
     return AppliedForces(
         shares={share: kin.at_speeds(force) for share, force in total.items()},
         B=kin.at_speeds(B),
-        potential_energy=energy,
-        wrenches=_sums(kin, list(wrenches.values())),
+        potential_energy=loads.energy,
+        wrenches=_sums(kin, list(loads.wrenches.values())),
     )
 
 
-def _no_wrenches(kin: Kinematics) -> list[Pair]:
-    return [(_ZERO3, _ZERO3) for _ in kin.tree.nodes]
+class _TracedLoads:
+    """The mechanism as forces see it (`noslip.model.forces.Loads`), and what they did to it.
+
+    Parameters
+    ----------
+    kin : traced kinematics.
+    """
+
+    def __init__(self, kin: Kinematics) -> None:
+        self.read: Reads = kin.reader
+        self.energy = ca.SX(0)
+        self.joint = {s: [ca.SX(0)] * kin.num_speeds for s in (SPRING, DISSIPATIVE, GIVEN)}
+        shares = (GRAVITY, SPRING, DISSIPATIVE, GIVEN)
+        self.wrenches = {s: [(_ZERO3, _ZERO3) for _ in kin.tree.nodes] for s in shares}
+        self._kin = kin
+        self._motion = twists(kin.tree, kin.symbols.v)
+        self._speeds = {s.name: k for k, s in enumerate(kin.speeds)}
+        self._coordinates = {c.name: k for k, c in enumerate(kin.coordinates)}
+
+    def coordinate(self, name: str) -> ca.SX:
+        return self._kin.symbols.q[self._coordinates[name]]
+
+    def speed(self, name: str) -> ca.SX:
+        return self._kin.symbols.v[self._speeds[name]]
+
+    def point(self, body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
+        k = self._kin.tree.index(body)
+        place = self.read.vector(point)
+        if k < 0:
+            return place, _ZERO3
+        node = self._kin.tree.nodes[k]
+        w, v = self._motion[k]
+        r = ca.mtimes(node.R_DB, place)
+        return node.p_WB + ca.mtimes(node.R_WD, r), ca.mtimes(node.R_WD, v + cross(w, r))
+
+    def turning(self, body: str) -> ca.SX:
+        k = self._kin.tree.index(body)
+        return _ZERO3 if k < 0 else ca.mtimes(self._kin.tree.nodes[k].R_WD, self._motion[k][0])
+
+    def sliding(self, contact: AbstractContact) -> Sliding:
+        found = trace_contact(contact, self._kin.tree, self._motion, self._kin.reader)
+        return Sliding(found.point, found.directions, found.slip)
+
+    def push(
+        self,
+        share: str,
+        body: str,
+        point: Vector3,
+        force: Traced,
+        moment: Traced | None = None,
+        *,
+        in_body: bool = False,
+    ) -> None:
+        k = self._kin.tree.index(body)
+        if k < 0:
+            return
+        node, wrenches = self._kin.tree.nodes[k], self.wrenches[share]
+        to_D = node.R_DB if in_body else node.R_WD.T
+        f = ca.mtimes(to_D, force)
+        n = _ZERO3 if moment is None else ca.mtimes(to_D, moment)
+        r = ca.mtimes(node.R_DB, self.read.vector(point))
+        wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
+
+    def push_at(self, share: str, body: str, place: ca.SX, force: Traced) -> None:
+        k = self._kin.tree.index(body)
+        if k >= 0:
+            turning = cross(place - self._kin.tree.nodes[k].p_WB, force)
+            self.push(share, body, ZERO, force, turning)
+
+    def along_speed(self, share: str, name: str, force: Traced) -> None:
+        self.joint[share][self._speeds[name]] += force
+
+    def along_coordinate(self, share: str, name: str, force: Traced) -> None:
+        # Q = Nᵀ f: the x of a planar joint is moved by both of its linear speeds
+        at = self._coordinates[name]
+        for k in range(self._kin.num_speeds):
+            self.joint[share][k] += force * self._kin.N[at, k]
+
+    def store(self, energy: Traced) -> None:
+        self.energy += energy
 
 
 def _gravity(kin: Kinematics, wrenches: list[Pair]) -> ca.SX:
@@ -136,91 +172,3 @@ def _gravity(kin: Kinematics, wrenches: list[Pair]) -> ca.SX:
         center = node.p_WB + ca.mtimes(node.R_WD, node.center_D)
         energy -= node.mass * ca.dot(gravity, center)
     return energy
-
-
-def _spring(
-    kin: Kinematics, motion: list[Pair], spring: Spring, wrenches: dict[str, list[Pair]]
-) -> ca.SX:
-    """Tension along the line between two points; returns the energy stored."""
-    reader = kin.reader
-    p, v = _point(kin, motion, spring.body, spring.point)
-    p_other, v_other = _point(kin, motion, spring.other_body, spring.other_point)
-    length = ca.norm_2(p - p_other)
-    along = (p - p_other) / length
-    stretch = length - reader.scalar(spring.rest_length)
-    stiffness = reader.scalar(spring.stiffness)
-    tension = stiffness * stretch
-    drag = reader.scalar(spring.damping) * ca.dot(along, v - v_other)
-    for share, size in ((SPRING, tension), (DISSIPATIVE, drag)):
-        _push(kin, wrenches[share], spring.body, spring.point, -size * along, _ZERO3)
-        _push(kin, wrenches[share], spring.other_body, spring.other_point, size * along, _ZERO3)
-    return stiffness * stretch**2 / 2
-
-
-def _tire(kin: Kinematics, motion: list[Pair], tire: Tire, wrenches: list[Pair]) -> None:
-    """F_w = −C v_w/√(v_u² + v0²), or −F tanh of that over F, along normal × heading."""
-    reader = kin.reader
-    # it touches the plane as a blade does, with the same axes
-    blade = KnifeEdge(
-        name=tire.name,
-        body=tire.body,
-        direction=tire.direction,
-        point=tire.point,
-        plane=tire.plane,
-    )
-    contact = trace_contact(blade, kin.tree, motion, reader)
-    v_u, v_w = contact.slip[LONGITUDINAL], contact.slip[LATERAL]
-    v0 = reader.scalar(tire.v0)
-    size = -reader.scalar(tire.stiffness) * v_w / ca.sqrt(v_u**2 + v0**2)
-    if tire.maximum is not None:
-        maximum = reader.scalar(tire.maximum)
-        size = maximum * ca.tanh(size / maximum)
-    force = size * contact.directions[LATERAL]
-    _push(kin, wrenches, tire.body, tire.point, force, _ZERO3)
-    if tire.plane.body != WORLD:
-        # the plane's body is pushed back at the same place
-        origin = kin.tree.nodes[kin.tree.index(tire.plane.body)].p_WB
-        turning = cross(contact.point - origin, force)
-        _push(kin, wrenches, tire.plane.body, ZERO, -force, -turning)
-
-
-def _wrench(kin: Kinematics, wrench: Wrench, wrenches: list[Pair]) -> None:
-    force, moment = kin.reader.vector(wrench.force), kin.reader.vector(wrench.moment)
-    if wrench.axes == "body" and wrench.body != WORLD:
-        R_DB = kin.tree.nodes[kin.tree.index(wrench.body)].R_DB
-        f, n = ca.mtimes(R_DB, force), ca.mtimes(R_DB, moment)
-        _push_in_D(kin, wrenches, wrench.body, wrench.point, f, n)
-    else:
-        _push(kin, wrenches, wrench.body, wrench.point, force, moment)
-
-
-def _push(
-    kin: Kinematics, wrenches: list[Pair], body: str, point: Vector3, force: ca.SX, moment: ca.SX
-) -> None:
-    """Add a force at a point of a body and a moment, both in world axes, to the body's wrench."""
-    k = kin.tree.index(body)
-    if k < 0:
-        return
-    to_D = kin.tree.nodes[k].R_WD.T
-    _push_in_D(kin, wrenches, body, point, ca.mtimes(to_D, force), ca.mtimes(to_D, moment))
-
-
-def _push_in_D(
-    kin: Kinematics, wrenches: list[Pair], body: str, point: Vector3, f: ca.SX, n: ca.SX
-) -> None:
-    """The same with force and moment in the body's computing axes."""
-    k = kin.tree.index(body)
-    r = ca.mtimes(kin.tree.nodes[k].R_DB, kin.reader.vector(point))
-    wrenches[k] = (wrenches[k][0] + n + cross(r, f), wrenches[k][1] + f)
-
-
-def _point(kin: Kinematics, motion: list[Pair], body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
-    """Position and velocity of a point of a body, in the world."""
-    k = kin.tree.index(body)
-    place = kin.reader.vector(point)
-    if k < 0:
-        return place, _ZERO3
-    node = kin.tree.nodes[k]
-    w, v = motion[k]
-    r = ca.mtimes(node.R_DB, place)
-    return node.p_WB + ca.mtimes(node.R_WD, r), ca.mtimes(node.R_WD, v + cross(w, r))

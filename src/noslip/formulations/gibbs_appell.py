@@ -47,6 +47,7 @@ class GibbsAppell(AbstractFormulation):
     name = "Gibbs–Appell equations"
     word = "gibbs-appell"
     reference = "Appell1899"
+    derivation = "noslip.show.equations.derivations.energies:gibbs_appell"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations from the derivatives of the acceleration energy."""
@@ -74,8 +75,6 @@ class GibbsAppell(AbstractFormulation):
             etadot=etadot,
             generalized_reactions=needed - forces.Q - ca.mtimes(forces.B, kin.symbols.u),
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
-            costates=ca.SX(0, 1),
-            costate_rates=ca.SX(0, 1),
         )
 
 

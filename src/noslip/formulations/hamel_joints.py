@@ -9,7 +9,7 @@ With w = K v, the Hamel terms on w are K⁻ᵀ of those on the tree speeds v:
 
     (1)  h_w = K⁻ᵀ ( h_v(P_v) + Σ_l P_l curl_l ),   P_v = KᵀP
 
-h_v comes from the joint types alone, whose speeds are body-fixed:
+h_v comes from the joint types alone, whose speeds are body-fixed (`AbstractJointType.hamel_terms`):
 
     revolute, prismatic    0
     planar                 h_vx = −θ̇ P_vy,  h_vy = θ̇ P_vx,  h_θ̇ = vx P_vy − vy P_vx     [eqs. 57–59]
@@ -22,6 +22,7 @@ and curl_l, (d/dt A_l)ᵀ − ∂(A_l v)/∂q on the tree speeds, from the rows 
     tricycle               one angle φ turns the row: φ̇ (∂A_l/∂φ)ᵀ − e_φ (∂A_l/∂φ) v  [eqs. 64–70]
     rolling disk           v + ω × ρ = 0 with ρ from center to contact, n the plane's normal, in
                            body axes: δρ = −(r/sin) f fᵀ δn,   ṅ = n × ω,   δn = n × δθ
+                           (`AbstractSurface.contact_slope`)
 
 The row of the tricycle is taken in the regular form, in which nothing is singular at any heading
 (the print's choice of quasi-velocity is singular at θ = ±π/2).
@@ -40,8 +41,8 @@ from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
-from noslip.model.contacts import Disk, KnifeEdge, Rolling
-from noslip.model.joints import Free, Planar, Revolute, Spherical
+from noslip.kinematics.wheel_rows import is_unit
+from noslip.model.contacts import Rolling, Touch
 from noslip.spatial import cross
 
 
@@ -70,8 +71,8 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for node in kin.tree.nodes:
-        if isinstance(node.joint.type, Spherical):
-            groups[("roll-pitch-yaw", node.joint.name)] = []
+        if node.joint.type.hamel_word:
+            groups[(node.joint.type.hamel_word, node.joint.name)] = []
     for k in kin.kept:
         word, joint = _classify(kin, k)
         groups.setdefault((word, joint), []).append(kin.rows[k].name)
@@ -87,7 +88,7 @@ def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
     at = 0
     for trace, k in _whole_contacts(kin):
         if trace is not None:
-            terms = terms + _disk_curl(kin, trace, v, P[at : at + 3])
+            terms = terms + _surface_curl(kin, trace, v, P[at : at + 3])
             at += 3
         else:
             terms = terms + P[at] * _angle_curl(kin, kin.K[at, :], v, kin.rows[k].name)
@@ -100,28 +101,11 @@ def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
 
 def _type_terms(kin: Kinematics, v: ca.SX, P: ca.SX) -> ca.SX:
     """h_v of the joint types, worked out once for each."""
-    terms: list[ca.SX] = [ca.SX(0)] * kin.num_speeds
-    for node in kin.tree.nodes:
-        at = node.speeds.start
-        here, mom = v[node.speeds], P[node.speeds]
-        match node.joint.type:
-            case Planar():
-                found = [
-                    -here[2] * mom[1],
-                    here[2] * mom[0],
-                    here[0] * mom[1] - here[1] * mom[0],
-                ]
-            case Spherical():
-                found = ca.vertsplit(cross(here, mom))
-            case Free():
-                omega, velocity = here[0:3], here[3:6]
-                turning = cross(omega, mom[0:3]) + cross(velocity, mom[3:6])
-                found = ca.vertsplit(turning) + ca.vertsplit(cross(omega, mom[3:6]))
-            case _:
-                found = []
-        for k, term in enumerate(found):
-            terms[at + k] = term
-    return ca.vertcat(*terms)
+    parts = [
+        node.joint.type.hamel_terms(v[node.speeds], P[node.speeds], kin.reader)
+        for node in kin.tree.nodes
+    ]
+    return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
 
 
 def _whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
@@ -156,28 +140,28 @@ def _angle_curl(kin: Kinematics, row: ca.SX, v: ca.SX, name: str) -> ca.SX:
 
 def _angle_speed(kin: Kinematics, turning: list[int], name: str) -> int:
     """Index of the speed whose integral is the one angle that turns a row."""
-    node = next(n for n in kin.tree.nodes if n.coordinates.start <= turning[0] < n.coordinates.stop)
-    if len(turning) != 1 or not isinstance(node.joint.type, Revolute):
+    rate = ca.densify(kin.N[turning[0], :])
+    speeds = [k for k in range(kin.num_speeds) if not rate[k].is_zero()]
+    if len(turning) != 1 or len(speeds) != 1 or not rate[speeds[0]].is_one():
         raise _not_known(kin, name)
-    return int(node.speeds.start)
+    return speeds[0]
 
 
-def _disk_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> ca.SX:
-    """Curl of v + ω × ρ(n) = 0 of a free disk, ρ moving over the rim as the disk turns."""
+def _surface_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> ca.SX:
+    """Curl of v + ω × ρ(n) = 0 of a free body, ρ moving over its surface as the body turns."""
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
     contact = trace.contact
-    if not _is_free_disk(node, trace):
+    if not isinstance(contact, Rolling) or not _rolling_word(node, trace):
         raise _not_known(kin, f"{contact.name}.longitudinal")
-    assert isinstance(contact, Rolling) and isinstance(contact.wheel, Disk)
-    assert trace.regularity is not None
     omega = v[node.speeds][0:3]
     f, n = trace.axes_D[:, 0], trace.axes_D[:, 2]
-    slope = -kin.reader.scalar(contact.wheel.radius) / trace.regularity
-    # ρ̇ = slope f (f·ṅ), ṅ = n × ω; the row ω × ρ has the rate ω × ρ̇
-    rho_dot = slope * f * ca.dot(f, cross(n, omega))
+    touch = Touch(arm=trace.arm_D, heading=f, regularity=trace.regularity)
+    slope = contact.wheel.contact_slope(touch, n, kin.reader)
+    # ρ̇ = slope ṅ, ṅ = n × ω; the row ω × ρ has the rate ω × ρ̇
+    rho_dot = ca.mtimes(slope, cross(n, omega))
     moving = cross(rho_dot, P)
-    # over a turn δθ: P·(ω × δρ), δρ = slope f (f·(n × δθ)) = slope f ((f × n)·δθ)
-    turned = ca.dot(P, cross(omega, f)) * slope * cross(f, n)
+    # over a turn δθ: P·(ω × δρ), δρ = slope (n × δθ), and slope is symmetric
+    turned = cross(ca.mtimes(slope, cross(P, omega)), n)
     terms = ca.SX.zeros(kin.num_speeds)
     for k in range(3):
         terms[node.speeds.start + k] = moving[k] - turned[k]
@@ -193,33 +177,28 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
     if trace is None or trace.contact.plane.body != "world":
         raise _not_known(kin, row.name)
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
-    if _is_free_disk(node, trace):
-        return "rolling disk", node.joint.name
+    if word := _rolling_word(node, trace):
+        return word, node.joint.name
     base = node
     while base.parent >= 0:
         base = kin.tree.nodes[base.parent]
     turning = [
         j for j in range(kin.num_coordinates) if ca.depends_on(kin.A[k, :], kin.symbols.q[j])
     ]
-    if not isinstance(base.joint.type, Planar):
+    if not base.joint.type.is_planar:
         raise _not_known(kin, row.name)
     if turning:
         _angle_speed(kin, turning, row.name)
         return "tricycle", base.joint.name
-    word = "knife" if isinstance(trace.contact, KnifeEdge) else "wheel set"
-    return word, base.joint.name
+    return "wheel set" if trace.contact.is_wheel else "knife", base.joint.name
 
 
-def _is_free_disk(node: Node, trace: ContactTrace) -> bool:
+def _rolling_word(node: Node, trace: ContactTrace) -> str:
+    """What a free body that rolls on a surface of its own is called; empty if that is not known."""
     contact = trace.contact
-    return (
-        isinstance(node.joint.type, Free)
-        and isinstance(contact, Rolling)
-        and isinstance(contact.wheel, Disk)
-        and contact.longitudinal
-        and contact.lateral
-        and contact.normal
-    )
+    if not isinstance(contact, Rolling) or len(contact.directions()) < 3 or not is_unit(node.H):
+        return ""
+    return contact.wheel.hamel_word
 
 
 def _not_known(kin: Kinematics, name: str) -> FormulationError:

@@ -61,6 +61,7 @@ class Multipliers(AbstractFormulation):
     name = "Lagrange multipliers"
     word = "multipliers"
     reference = "AntunesSigaudMoraes2010"
+    derivation = "noslip.show.equations.derivations.multipliers:multipliers"
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations read from the full ones."""
@@ -105,6 +106,4 @@ class Multipliers(AbstractFormulation):
             etadot=ca.SX.sym("etadot", num_free),
             generalized_reactions=ca.mtimes(A.T, ca.mtimes(lam[:, : 2 + num_u], acting)),
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
-            costates=ca.SX(0, 1),
-            costate_rates=ca.SX(0, 1),
         )

@@ -40,8 +40,7 @@ from noslip.formulations.base import Equations
 from noslip.formulations.tree import inertia_wrenches
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
-from noslip.kinematics.tree import Pair, accelerations, frame_pose, joint_axis
-from noslip.model.contacts import KnifeEdge
+from noslip.kinematics.tree import Pair, accelerations, frame_pose
 from noslip.model.joints import Joint
 from noslip.spatial import EYE3, cross, skew, vector
 
@@ -164,7 +163,7 @@ def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:
         force = vector([0, 0, 0])
         for part, direction in trace.directions.items():
             name = f"{contact.name}.{part}"
-            if name in index and not (isinstance(contact, KnifeEdge) and part != "lateral"):
+            if name in index and part in contact.directions():
                 force += lam[index[name]] * kin.at_speeds(direction)
         point = kin.at_speeds(trace.point)
         _push(kin, outside, contact.body, point, force, vector([0, 0, 0]))
@@ -183,9 +182,8 @@ def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair])
     R_FM = ca.mtimes(R_WF.T, ca.mtimes(R_WB, R_BM))
     p_FM = ca.mtimes(R_WF.T, point - p_WF)
     theta, shift = ca.SX.sym("theta", 3), ca.SX.sym("shift", 3)
-    axis = joint_axis(joint, kin.reader)
     turned = ca.mtimes(EYE3 + skew(theta), R_FM)
-    rows = joint.type.closure(turned, p_FM + shift, axis)
+    rows = joint.type.closure(turned, p_FM + shift, kin.reader)
     power = ca.SX(0)
     for name, _, g in rows:
         power += lam[index[f"{joint.name}.{name}"]] * g

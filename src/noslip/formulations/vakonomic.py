@@ -49,6 +49,7 @@ class Vakonomic(AbstractFormulation):
     name = "vakonomic equations"
     word = "vakonomic"
     reference = "AntunesSigaudMoraes2010"
+    derivation = "noslip.show.equations.derivations.multipliers:vakonomic"
     is_dalembert = False
 
     def fill(self, kinematics: Kinematics) -> Equations:

@@ -18,32 +18,18 @@ from numpy.typing import NDArray
 
 from noslip.errors import FormulationError
 from noslip.formulations.base import AbstractFormulation, Equations
-from noslip.formulations.boltzmann_hamel import BoltzmannHamel
+from noslip.formulations.catalog import dalembert_formulations
 from noslip.formulations.certificate import Certificate, CheckResult
-from noslip.formulations.complement import NaturalComplement
 from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row_scales
 from noslip.formulations.desantis import DeSantis, projected_basis
-from noslip.formulations.forces import GRAVITY, SPRING
-from noslip.formulations.gibbs_appell import GibbsAppell
-from noslip.formulations.multipliers import Multipliers
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.tree import frame_pose, twists
-from noslip.model.contacts import Ball, KnifeEdge, Torus
+from noslip.model.forces import GRAVITY, SPRING
 from noslip.model.model import Model
-from noslip.spatial import unit
 
 Array = NDArray[np.float64]
-
-#: The formulations that follow d'Alembert's principle.
-FORMULATIONS: tuple[AbstractFormulation, ...] = (
-    NaturalComplement(),
-    DeSantis(),
-    BoltzmannHamel(),
-    GibbsAppell(),
-    Multipliers(),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +42,7 @@ class _State:
 def verify(
     model: Model,
     *,
-    formulations: Sequence[AbstractFormulation] = FORMULATIONS,
+    formulations: Sequence[AbstractFormulation] | None = None,
     kinematics: Kinematics | None = None,
     states: int = 6,
     seed: int = 0,
@@ -66,7 +52,8 @@ def verify(
     Parameters
     ----------
     model : a checked model.
-    formulations : those to compare; all five by default.
+    formulations : those to compare; by default all that follow d'Alembert's principle, your own
+        too.
     kinematics : traced kinematics to use instead of tracing the model.
     states : number of random admissible states.
     seed : of the random numbers.
@@ -86,6 +73,8 @@ def verify(
             f"verify of model '{model.name}'",
             "give 1 or more states, and a seed of 0 or more",
         )
+    if formulations is None:
+        formulations = dalembert_formulations()
     for formulation in formulations:
         if not formulation.is_dalembert:
             raise FormulationError(
@@ -257,11 +246,12 @@ def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[CheckRe
 
 
 def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
-    """Height of each wheel by the lowest point of its rim, and of its contact point."""
+    """Height of each wheel by its support function, and of its contact point."""
     gaps = []
     for trace_ in kin.contacts:
         contact = trace_.contact
-        if isinstance(contact, KnifeEdge):
+        middle = contact.wheel_center()
+        if middle is None:
             continue
         node = kin.tree.nodes[kin.tree.index(contact.body)]
         R, p = frame_pose(contact.plane.frame, kin.reader)
@@ -271,17 +261,8 @@ def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
             p = plane.p_WB + ca.mtimes(plane.R_WB, p)
             R = ca.mtimes(plane.R_WB, R)
         n = R[:, 2]
-        center = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(contact.center))
-        wheel = contact.wheel
-        radius = kin.reader.scalar(wheel.radius)
-        if isinstance(wheel, Ball):
-            drop = radius
-        else:
-            # lowest point of the circle c + r (e₁ cos φ + e₂ sin φ): r √((n·e₁)² + (n·e₂)²) below c
-            a = ca.mtimes(node.R_WB, unit(kin.reader.vector(wheel.axis)))
-            drop = radius * ca.sqrt(1 - ca.dot(n, a) ** 2)
-            if isinstance(wheel, Torus):
-                drop = drop + kin.reader.scalar(wheel.tube_radius)
+        center = node.p_WB + ca.mtimes(node.R_WB, kin.reader.vector(middle))
+        drop = contact.drop(n, node.R_WB, kin.reader)
         gaps.append((ca.dot(n, center - p) - drop - trace_.height) / kin.length)
         gaps.append((ca.dot(n, trace_.point - p) - trace_.height) / kin.length)
     return [kin.at_speeds(g) for g in gaps]

@@ -22,7 +22,6 @@ from noslip.kinematics.row_sizes import TermSizes
 from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Symbols, parameter_reader
 from noslip.kinematics.tree import Tree
-from noslip.model.contacts import Rolling
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import stack
@@ -233,7 +232,7 @@ def make_probe(
 
 def _radii(model: Model, symbols: Symbols) -> list[ca.SX]:
     reader = parameter_reader(model, symbols.params)
-    return [reader.scalar(c.wheel.radius) for c in model.contacts if isinstance(c, Rolling)]
+    return [ca.SX(c.reach(reader)) for c in model.contacts if c.is_wheel]
 
 
 def _constraint(

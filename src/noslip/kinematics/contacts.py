@@ -5,13 +5,12 @@ velocity of the *material* point that is in contact; differentiating it in time 
 the *geometric* contact point along, because the point is a function of q here (leaving that out is
 the error of [SahaAngeles1991], Ṫ after eq. (31)).
 
-With n the plane's normal, a the wheel's axis and all vectors in the computing axes D of the wheel's
-body:
+Where a contact touches is its own affair (`model/contacts.py`). With n the plane's normal, f the
+heading, r the contact point from the body's origin, and all vectors in the computing axes D of the
+body that touches:
 
-    (1) e = (n − (n·a) a) / |n − (n·a) a|     from the contact point of the rim to the center
-    (2) d = −radius e − tube_radius n         from the center to the contact point
-    (3) v_contact = v + ω × (c + d) − (velocity of the plane's body at that point)
-    (4) longitudinal f = a × n / |a × n|,  lateral l = n × f
+    (1) v_contact = v + ω × r − (velocity of the plane's body at that point)
+    (2) longitudinal f, lateral n × f
 """
 
 from __future__ import annotations
@@ -22,18 +21,8 @@ import casadi as ca
 
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Pair, Tree, frame_pose
-from noslip.model.contacts import (
-    LATERAL,
-    LONGITUDINAL,
-    NORMAL,
-    Ball,
-    Contact,
-    Disk,
-    KnifeEdge,
-    Plane,
-    Torus,
-)
-from noslip.spatial import cross, unit, vector
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact, Plane
+from noslip.spatial import cross, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -55,7 +44,7 @@ class ContactTrace:
         lies flat, where its contact is a whole circle. None for balls and blades.
     """
 
-    contact: Contact
+    contact: AbstractContact
     directions: dict[str, ca.SX]
     point: ca.SX
     slip: dict[str, ca.SX]
@@ -68,7 +57,7 @@ class ContactTrace:
 
 
 def trace_contact(
-    contact: Contact,
+    contact: AbstractContact,
     tree: Tree,
     motion: list[Pair],
     reader: Reader,
@@ -84,18 +73,11 @@ def trace_contact(
     to_D = node.R_WD.T
     n = ca.mtimes(to_D, R_plane[:, 2]) if normal is None else normal
     above = ca.dot(R_plane[:, 2], node.p_WB - p_plane)
-    if isinstance(contact, KnifeEdge):
-        c = ca.mtimes(node.R_DB, reader.vector(contact.point))
-        direction = ca.mtimes(node.R_DB, unit(reader.vector(contact.direction)))
-        f = unit(direction - ca.dot(direction, n) * n)
-        d, regularity = _ZERO3, None
-    else:
-        c = ca.mtimes(node.R_DB, reader.vector(contact.center))
-        f, d, regularity = _rim(contact.wheel, n, node.R_DB, ca.mtimes(to_D, R_plane), reader)
+    r, heading, regularity = contact.contact(n, node.R_DB, reader)
+    f = ca.mtimes(to_D, R_plane)[:, 0] if heading is None else heading
     lateral = cross(n, f)
-    # (3) velocity of the material point, less that of the plane's body there
+    # (1) velocity of the material point, less that of the plane's body there
     w, v = motion[tree.index(contact.body)]
-    r = c + d
     velocity = v + cross(w, r)
     if contact.plane.body != "world":
         p_contact = node.p_WB + ca.mtimes(node.R_WD, r)
@@ -114,23 +96,6 @@ def trace_contact(
         height=above + ca.dot(n, r),
         regularity=regularity,
     )
-
-
-def _rim(
-    wheel: Disk | Ball | Torus, n: ca.SX, R_DB: ca.SX, R_D_plane: ca.SX, reader: Reader
-) -> tuple[ca.SX, ca.SX, ca.SX | None]:
-    """Longitudinal direction, center to contact, and regularity, in D axes."""
-    if isinstance(wheel, Ball):
-        return R_D_plane[:, 0], -reader.scalar(wheel.radius) * n, None
-    a = ca.mtimes(R_DB, unit(reader.vector(wheel.axis)))
-    across = cross(a, n)
-    sine = ca.sqrt(ca.dot(across, across))
-    f = across / sine  # (4)
-    e = (n - ca.dot(n, a) * a) / sine  # (1)
-    d = -reader.scalar(wheel.radius) * e  # (2)
-    if isinstance(wheel, Torus):
-        d = d - reader.scalar(wheel.tube_radius) * n
-    return f, d, sine
 
 
 def _plane(

@@ -30,7 +30,6 @@ from noslip.kinematics.rows import RowTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Tree
 from noslip.kinematics.wheel_rows import WheelRows
-from noslip.model.forces import Motor
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.spatial import block_diagonal, stack
@@ -229,7 +228,7 @@ def _independent_speeds(
 
 def _passive(traced: TracedMechanism) -> list[int]:
     """Speeds that no motor drives and that are not those of a base, such as a caster's."""
-    driven = {force.speed for force in traced.model.forces if isinstance(force, Motor)}
+    driven = {speed for force in traced.model.forces for speed in force.driven()}
     places = range(len(traced.speeds))
     inner = [k for node in traced.tree.nodes if node.parent >= 0 for k in places[node.speeds]]
     return [k for k in inner if traced.speeds[k].name not in driven]

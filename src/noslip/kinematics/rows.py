@@ -12,11 +12,10 @@ import casadi as ca
 
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader, Symbols
-from noslip.kinematics.tree import Node, Tree, frame_pose, joint_axis
-from noslip.model.contacts import NORMAL, KnifeEdge
+from noslip.kinematics.tree import Node, Tree, frame_pose
+from noslip.model.contacts import NORMAL
 from noslip.model.joints import Joint
 from noslip.model.model import Model
-from noslip.model.rows import PositionRow
 from noslip.spatial import EYE3, rotation_from_angles, turn_vector, vector
 
 
@@ -92,7 +91,7 @@ def trace_rows(
         )
     for row in model.rows:
         expression = reader.scalar(row.expression)
-        if isinstance(row, PositionRow):
+        if row.is_holonomic:
             rows.append(holonomic(row.name, "row", expression, f"{row.unit}/s"))
         else:
             rows.append(
@@ -105,20 +104,15 @@ def trace_rows(
 
 def _contact_rows(trace: ContactTrace) -> list[RowTrace]:
     contact = trace.contact
-    if isinstance(contact, KnifeEdge):
-        wanted, origin = ["lateral"], "knife edge"
-    else:
-        wanted = [name for name in trace.slip if getattr(contact, name)]
-        origin = "rolling"
     return [
         RowTrace(
             name=f"{contact.name}.{name}",
-            origin=origin,
+            origin=contact.origin,
             velocity=trace.slip[name],
             position=trace.height if name == NORMAL else None,
             unit="m/s",
         )
-        for name in wanted
+        for name in contact.directions()
     ]
 
 
@@ -132,7 +126,7 @@ def _loop_rows(joint: Joint, tree: Tree, reader: Reader) -> list[tuple[str, str,
     R_WM, p_WM = ca.mtimes(R_WB, R_BM), p_WB + ca.mtimes(R_WB, p_BM)
     R_FM = ca.mtimes(R_WF.T, R_WM)
     p_FM = ca.mtimes(R_WF.T, p_WM - p_WF)
-    return joint.type.closure(R_FM, p_FM, joint_axis(joint, reader))
+    return joint.type.closure(R_FM, p_FM, reader)
 
 
 def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, ca.SX]]:
@@ -146,12 +140,12 @@ def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, c
         if coordinate.name in motion:
             at = node.coordinates.start + k
             rows.append((coordinate.name, coordinate.unit, q[at] - motion[coordinate.name]))
-    angles = getattr(joint.type, "angles", None)
+    angles = joint.type.named_angles()
     if angles is not None and all(name in motion for name in angles.names):
         prescribed = rotation_from_angles(
             vector([motion[name] for name in angles.names]), angles.sequence
         )
-        R_FM, _ = joint.type.pose(q[node.coordinates], vector([0, 0, 0]))
+        R_FM, _ = joint.type.pose(q[node.coordinates], reader)
         turn = turn_vector(ca.mtimes(prescribed.T, R_FM))
         rows += [(f"turn_{k}", "rad", e) for k, e in zip("xyz", ca.vertsplit(turn), strict=True)]
     return rows

@@ -10,7 +10,7 @@ import casadi as ca
 from noslip.model import expressions
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity, Scalar
-from noslip.spatial import Traced, vector
+from noslip.spatial import Traced, unit, vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +51,10 @@ class Reader:
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
         """Traced column of numbers or expressions."""
         return vector([self.scalar(e) for e in entries])
+
+    def direction(self, entries: Iterable[Scalar]) -> ca.SX:
+        """Traced unit vector along a direction."""
+        return unit(self.vector(entries))
 
     def extended(self, values: dict[str, Traced]) -> Reader:
         """A reader that knows more names."""

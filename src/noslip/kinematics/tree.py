@@ -23,10 +23,10 @@ import casadi as ca
 
 from noslip.kinematics.symbols import Reader
 from noslip.model.bodies import WORLD, Body, Placement
-from noslip.model.joints import Joint, Revolute
+from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.topology import topology
-from noslip.spatial import EYE3, cross, rotation_from_angles, unit, vector
+from noslip.spatial import EYE3, cross, rotation_from_angles, vector
 
 #: Angular part and linear part of a twist, its rate, or a wrench, in D axes, at the body's origin.
 Pair = tuple[ca.SX, ca.SX]
@@ -120,12 +120,6 @@ def frame_pose(placement: Placement, reader: Reader) -> tuple[ca.SX, ca.SX]:
     if all(a == 0 for a in placement.angles):
         return EYE3, position
     return rotation_from_angles(reader.vector(placement.angles), placement.sequence), position
-
-
-def joint_axis(joint: Joint, reader: Reader) -> ca.SX:
-    """Unit axis of a joint that has one (zero otherwise)."""
-    axis = getattr(joint.type, "axis", None)
-    return _ZERO3 if axis is None else unit(reader.vector(axis))
 
 
 def twists(tree: Tree, v: ca.SX) -> list[Pair]:
@@ -245,9 +239,8 @@ def _node(
 ) -> Node:
     R_PF, p_PF = frame_pose(joint.parent_frame, reader)
     R_BM, p_BM = frame_pose(joint.child_frame, reader)
-    axis = joint_axis(joint, reader)
-    R_FM, p_FM = joint.type.pose(q, axis)
-    H_M = joint.type.motion(axis)
+    R_FM, p_FM = joint.type.pose(q, reader)
+    H_M = joint.type.motion(reader)
     if spins_freely:
         # D stays with F: the motion is along the axis, which F and M share
         R_PD, R_DB, p_PB, H = R_PF, R_FM, p_PF, H_M
@@ -286,12 +279,13 @@ def _spins_freely(model: Model, body: Body, joint: Joint) -> bool:
     It is when it hangs on a revolute joint about x, y or z through its origin, carries nothing, has
     its mass center on that axis and the same inertia in all directions across it.
     """
-    if not isinstance(joint.type, Revolute) or joint.child_frame != Placement():
+    axis = joint.type.rotation_axis()
+    if axis is None or joint.child_frame != Placement():
         return False
     if any(body.name in (j.parent, j.child) for j in model.joints if j is not joint):
         return False
-    along = [k for k in range(3) if joint.type.axis[k] != 0]
-    if len(along) != 1 or isinstance(joint.type.axis[along[0]], str):
+    along = [k for k in range(3) if axis[k] != 0]
+    if len(along) != 1 or isinstance(axis[along[0]], str):
         return False
     first, second = (k for k in range(3) if k != along[0])
     entries = body.inertia_entries()

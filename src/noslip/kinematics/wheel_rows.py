@@ -30,14 +30,12 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip.kinematics import contacts
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader
-from noslip.kinematics.tree import Node, Tree, frame_pose, joint_axis
+from noslip.kinematics.tree import Node, Tree, frame_pose
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import Ball, Rolling, Torus
-from noslip.model.joints import Free, Revolute
-from noslip.spatial import EYE3, cross, unit, vector
+from noslip.model.contacts import AbstractContact
+from noslip.spatial import EYE3, cross, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -76,7 +74,7 @@ class CarriedBody:
     motion: ca.SX
 
 
-class _Circle(NamedTuple):
+class _TouchingCircle(NamedTuple):
     """A rim that touches the ground: letters as in the head of this file."""
 
     radius: ca.SX
@@ -105,13 +103,13 @@ class _Circle(NamedTuple):
 def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int, ...] | None:
     """Nodes from a body on a free joint to its wheel, (B,), (B, wheel) or (B, fork, wheel)."""
     contact = trace.contact
-    if not isinstance(contact, Rolling) or contact.plane.body != WORLD:
+    if contact.circle() is None or contact.plane.body != WORLD:
         return None
     path = [tree.index(contact.body)]
     while tree.nodes[path[0]].parent >= 0:
         path.insert(0, tree.nodes[path[0]].parent)
     base, *others = (tree.nodes[k] for k in path)
-    if not isinstance(base.joint.type, Free) or not _is_unit(base.H):
+    if not is_unit(base.H):
         return None
     match others:
         case []:
@@ -119,7 +117,8 @@ def path_from_base(tree: Tree, trace: ContactTrace, reader: Reader) -> tuple[int
         case [wheel]:
             fits = _sense(wheel, contact, reader) != 0
         case [fork, wheel]:
-            fits = isinstance(fork.joint.type, Revolute) and _sense(wheel, contact, reader) != 0
+            turns = fork.joint.type.rotation_axis() is not None
+            fits = turns and _sense(wheel, contact, reader) != 0
         case _:
             fits = False
     return tuple(path) if fits else None
@@ -133,7 +132,9 @@ def carried_bodies(tree: Tree, path: tuple[int, ...], reader: Reader) -> dict[in
         turned = found[node.parent].axes if node.parent in found else EYE3
         # the axis is the same in both frames of the joint
         R_PF, _ = frame_pose(node.joint.parent_frame, reader)
-        axis = ca.mtimes(turned, ca.mtimes(R_PF, joint_axis(node.joint, reader)))
+        along = node.joint.type.rotation_axis()
+        assert along is not None, "a path leads over joints that turn"
+        axis = ca.mtimes(turned, ca.mtimes(R_PF, reader.direction(along)))
         axes = ca.mtimes(turned, node.R_PD)
         found[k] = CarriedBody(
             axes=axes,
@@ -152,17 +153,17 @@ def trace_wheel(
     reader: Reader,
 ) -> WheelRows:
     """A wheel at the end of a path from B, for tree speeds v."""
-    contact = trace.contact
-    assert isinstance(contact, Rolling)
+    contact, circle = trace.contact, trace.contact.circle()
+    assert circle is not None, "a path leads to a wheel made of circles"
     base, node = tree.nodes[path[0]], tree.nodes[path[-1]]
     w, v_B = v[base.speeds][0:3], v[base.speeds][3:6]
     to_B = base.R_WD.T
     R_plane, _ = frame_pose(contact.plane.frame, reader)
     n = ca.mtimes(to_B, R_plane[:, 2])
     R = ca.mtimes(bodies[path[-1]].axes, node.R_DB) if len(path) > 1 else node.R_DB
-    f, d, sine = contacts._rim(contact.wheel, n, R, ca.mtimes(to_B, R_plane), reader)
+    P, heading, sine = contact.contact(n, R, reader)
+    f = ca.mtimes(to_B, R_plane)[:, 0] if heading is None else heading
     # (1), and what the turning of a fork does to the contact point
-    P = ca.mtimes(R, reader.vector(contact.center)) + d
     w_r, swing = _ZERO3, _ZERO3
     for k in reversed(path[1:]):
         body, speed = bodies[k], v[tree.nodes[k].speeds.start]
@@ -170,15 +171,15 @@ def trace_wheel(
             w_r = speed * body.motion[0:3]
             swing = speed * (body.motion[3:6] + cross(body.motion[0:3], P))
         P = body.step + P
-    wheel, w_F = contact.wheel, w + w_r
-    if isinstance(wheel, Ball) or sine is None:
+    w_F = w + w_r
+    if circle.axis is None or sine is None:
         relative = swing
-        rate = reader.scalar(wheel.radius) * cross(w_F, cross(w_F, n))
+        rate = reader.scalar(circle.tube_radius) * cross(w_F, cross(w_F, n))
     else:
-        a = ca.mtimes(R, unit(reader.vector(wheel.axis)))
-        circle = _Circle(
-            radius=reader.scalar(wheel.radius),
-            tube=reader.scalar(wheel.tube_radius) if isinstance(wheel, Torus) else ca.SX(0),
+        a = ca.mtimes(R, reader.direction(circle.axis))
+        rim = _TouchingCircle(
+            radius=reader.scalar(circle.radius),
+            tube=reader.scalar(circle.tube_radius),
             n=n,
             a=a,
             f=f,
@@ -187,8 +188,8 @@ def trace_wheel(
         spin = ca.SX(0)
         if len(path) > 1:
             spin = _sense(node, contact, reader) * v[node.speeds.start]
-        relative = swing + circle.velocity(spin)
-        rate = cross(w_F, swing) + circle.rate(w_F, w_r, spin)
+        relative = swing + rim.velocity(spin)
+        rate = cross(w_F, swing) + rim.rate(w_F, w_r, spin)
     return WheelRows(
         trace=dataclasses.replace(
             trace,
@@ -204,16 +205,18 @@ def trace_wheel(
     )
 
 
-def _is_unit(H: ca.SX) -> bool:
+def is_unit(H: ca.SX) -> bool:
+    """Whether the speeds of a joint are the twist of its child, as those of a free joint."""
     return H.shape == (6, 6) and bool((H - ca.SX.eye(6)).is_zero())
 
 
-def _sense(node: Node, contact: Rolling, reader: Reader) -> int:
+def _sense(node: Node, contact: AbstractContact, reader: Reader) -> int:
     """±1 where a wheel spins about the axis of its joint, along it or against it; else 0."""
-    if not node.is_rotor or isinstance(contact.wheel, Ball):
+    circle, center = contact.circle(), contact.wheel_center()
+    if not node.is_rotor or circle is None or circle.axis is None or center is None:
         return 0
-    joint, axis = node.H[0:3, 0], unit(reader.vector(contact.wheel.axis))
-    is_on_axis = cross(joint, reader.vector(contact.center)).is_zero()
+    joint, axis = node.H[0:3, 0], reader.direction(circle.axis)
+    is_on_axis = cross(joint, reader.vector(center)).is_zero()
     if not (is_on_axis and joint.is_constant() and axis.is_constant()):
         return 0
     along = float(ca.dot(joint, axis))

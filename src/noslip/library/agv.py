@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
-from noslip.model.bodies import Box, Cylinder, Placement, Shape
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
@@ -140,7 +140,7 @@ def build() -> Model:
     return b.build()
 
 
-def _platform() -> tuple[Shape, ...]:
+def _platform() -> tuple[AbstractShape, ...]:
     """Chassis, deck, axle, a scanner, and lamps where it drives to when its wheels turn forward."""
     return (
         Box(

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noslip.errors import ModelError, nearest
-from noslip.model.bodies import WORLD, Placement, Shape
-from noslip.model.joints import JointType, Prismatic, Revolute
+from noslip.model.bodies import WORLD, AbstractShape, Placement
+from noslip.model.joints import AbstractJointType, Prismatic, Revolute
 from noslip.model.model import ModelBuilder
 from noslip.model.quantities import ZERO, Scalar, Vector3
 
@@ -54,7 +54,7 @@ class LinkRow:
     d: Scalar = 0.0
     theta: Scalar = 0.0
     kind: str = "revolute"
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[AbstractShape, ...] = ()
     description: str = ""
 
 
@@ -111,7 +111,7 @@ def serial_arm(
         parent = row.link
 
 
-def _joint_type(row: LinkRow) -> JointType:
+def _joint_type(row: LinkRow) -> AbstractJointType:
     return Revolute(axis=_Z) if row.kind == "revolute" else Prismatic(axis=_Z)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE
-from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar
@@ -60,7 +60,7 @@ def build() -> Model:
     return b.build()
 
 
-def _skate() -> tuple[Shape, ...]:
+def _skate() -> tuple[AbstractShape, ...]:
     """A blade on two posts, sole, shoe and ankle, the toe ahead; lengths in m."""
     return (
         Box(size=(0.4, 0.008, 0.03), frame=Placement(position=(0.0, 0.0, 0.015)), color=METAL),

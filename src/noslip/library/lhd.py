@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.looks import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle
-from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor, Tire, Wrench
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
@@ -142,7 +142,7 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
     return b
 
 
-def _front() -> tuple[Shape, ...]:
+def _front() -> tuple[AbstractShape, ...]:
     """Frame, boom, and a bucket with rocks in it."""
     return (
         _box(("1.1*c", "0.55*c", "0.28*c"), ("-0.35*c", 0.0, "0.5*c"), BLUE),
@@ -176,7 +176,7 @@ def _front() -> tuple[Shape, ...]:
     )
 
 
-def _rear() -> tuple[Shape, ...]:
+def _rear() -> tuple[AbstractShape, ...]:
     """The waist's pin, engine with grille and counterweight, and the driver's cab."""
     return (
         _box(("0.7*l2", "0.45*c", "0.3*c"), ("-0.3*l2", 0.0, "0.5*c"), TEAL),

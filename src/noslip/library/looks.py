@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.model.bodies import Box, Cylinder, Placement, Shape
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.quantities import Scalar, Vector3
 
 BLUE, TEAL, RED, ORANGE = "#4c78a8", "#72b7b2", "#e45756", "#f58518"
 DARK, METAL, LIGHT, GLASS = "#2f3237", "#a3a9b2", "#d5d9df", "#9ecae9"
 
 
-def wheel_shapes(radius: str, width: str, axis: str) -> tuple[Shape, ...]:
+def wheel_shapes(radius: str, width: str, axis: str) -> tuple[AbstractShape, ...]:
     """A wheel about the origin of its body: tire, rim, hub, and a mark that shows how it turns.
 
     Parameters

@@ -6,7 +6,7 @@ from math import pi
 
 from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
-from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.quantities import Scalar, Vector3
@@ -103,7 +103,7 @@ def build() -> Model:
     return b.build()
 
 
-def _shapes() -> tuple[tuple[Shape, ...], ...]:
+def _shapes() -> tuple[tuple[AbstractShape, ...], ...]:
     """What each link looks like, in its frame."""
     return (
         (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from noslip.library.denavit_hartenberg import LinkRow, serial_arm
 from noslip.library.looks import BLUE, DARK, ORANGE, RED, TEAL
-from noslip.model.bodies import Box, Cylinder, Placement, Shape
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.forces import Motor
 from noslip.model.model import ModelBuilder
 
@@ -58,11 +58,11 @@ def planar_arm(
     return b
 
 
-def _link(k: int, count: int) -> tuple[Shape, ...]:
+def _link(k: int, count: int) -> tuple[AbstractShape, ...]:
     """A bar with round ends, beside its neighbors, a pin at its joint, and a tool on the last."""
     beside = f"{(k - 1) % 2}*l1/11"
     color = _COLORS[k - 1]
-    bar: tuple[Shape, ...] = (
+    bar: tuple[AbstractShape, ...] = (
         Box(
             size=(f"l{k}", "l1/9", "l1/13"),
             frame=Placement(position=(f"-l{k}/2", 0.0, beside)),

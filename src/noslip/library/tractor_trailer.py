@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
-from noslip.model.bodies import Box, Cylinder, Placement, Shape, Sphere
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench
 from noslip.model.joints import Planar, Revolute
@@ -133,7 +133,7 @@ def build() -> Model:
     return b.build()
 
 
-def _tractor() -> tuple[Shape, ...]:
+def _tractor() -> tuple[AbstractShape, ...]:
     """Chassis, hood and steering head, cab with windows and roof, exhaust, axle and drawbar."""
     return (
         _box("1.05*l1", "0.2*l1", "0.08*l1", "0.45*l1", "0.21*l1", DARK),
@@ -156,7 +156,7 @@ def _tractor() -> tuple[Shape, ...]:
     )
 
 
-def _trailer() -> tuple[Shape, ...]:
+def _trailer() -> tuple[AbstractShape, ...]:
     """A box with a stripe, rails, a tongue with the coupling, and the axle."""
     return (
         _box("0.88*l2", "0.6*l1", "0.42*l1", "-0.62*l2", "0.53*l1", TEAL),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.looks import BLUE, DARK, METAL, ORANGE, axle
-from noslip.model.bodies import Box, Cylinder, Placement, Shape
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar, Revolute
@@ -85,7 +85,7 @@ def build() -> Model:
     return b.build()
 
 
-def _frame() -> tuple[Shape, ...]:
+def _frame() -> tuple[AbstractShape, ...]:
     """A tube from the rear axle to the head, a saddle on its post, and the rear wheels."""
     return (
         _box(("0.85*ell", "0.07*ell", "0.07*ell"), ("0.42*ell", 0.0, "0.27*ell"), BLUE),
@@ -102,7 +102,7 @@ def _frame() -> tuple[Shape, ...]:
     )
 
 
-def _fork() -> tuple[Shape, ...]:
+def _fork() -> tuple[AbstractShape, ...]:
     """The front wheel between the legs of the fork, pedals, stem and handlebar with grips."""
     return (
         _wheel((0.0, 0.0, "0.2*ell")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
-from noslip.model.bodies import Box, Cylinder, Placement, Ring, Shape, Sphere
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Angles, Free, Revolute
@@ -151,7 +151,7 @@ def _bodies(b: ModelBuilder) -> None:
 _Point = tuple[Scalar, Scalar, Scalar]
 
 
-def _rear_frame() -> tuple[Shape, ...]:
+def _rear_frame() -> tuple[AbstractShape, ...]:
     """Tubes between hub, bottom bracket, saddle and steer axis."""
     hub: _Point = (0.0, 0.0, 0.0)
     bracket: _Point = ("0.42*w", 0.0, "-0.1*rR")
@@ -172,10 +172,10 @@ def _rear_frame() -> tuple[Shape, ...]:
     )
 
 
-def _rider() -> tuple[Shape, ...]:
+def _rider() -> tuple[AbstractShape, ...]:
     """A rider with the hands on the thighs."""
     hip, neck, head = _place(0.21, 1.08), _place(0.37, 1.58), _place(0.42, 1.80)
-    parts: list[Shape] = [
+    parts: list[AbstractShape] = [
         _tube(hip, neck, "0.11*w", TEAL),
         Sphere(radius="0.11*w", frame=Placement(position=neck), color=TEAL),
         _tube(neck, head, "0.045*w", _SKIN),
@@ -204,7 +204,7 @@ def _rider() -> tuple[Shape, ...]:
     return tuple(parts)
 
 
-def _front_frame() -> tuple[Shape, ...]:
+def _front_frame() -> tuple[AbstractShape, ...]:
     """Fork, stem and handlebar; the axis goes through the origin."""
     crown, stem = _on_axis("0", "0", 0.84), _on_axis("0", "0", 1.12)
     parts = [_tube(crown, stem, "0.014*w", RED)]
@@ -219,7 +219,7 @@ def _front_frame() -> tuple[Shape, ...]:
     return tuple(parts)
 
 
-def _wheel(radius: str) -> tuple[Shape, ...]:
+def _wheel(radius: str) -> tuple[AbstractShape, ...]:
     """Tire, hub, spokes and a mark on the rim that shows the spin."""
     across = Placement(angles=(pi / 2, 0.0, 0.0))
     tire = Ring(radius=f"0.96*{radius}", tube_radius=f"0.04*{radius}", frame=across)

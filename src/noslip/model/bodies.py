@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
+from typing import Annotated
 
-from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.families import Member
+from noslip.model import triangles
+from noslip.model.numbers import Array, NumberReader, angles_of, vector
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    ZERO,
+    Meaning,
+    NotNegativeLength,
+    Point,
+    PositiveLength,
+    Scalar,
+    Vector3,
+)
+from noslip.model.triangles import Triangles
+
+#: A moment of inertia, kg m².
+Inertia = Annotated[Scalar, Meaning(unit="kg*m^2")]
 
 #: The body that does not move. Joints and planes refer to it by this name.
 WORLD = "world"
@@ -23,50 +41,101 @@ class Placement:
     sequence : three of the letters x, y, z.
     """
 
-    position: Vector3 = ZERO
-    angles: Vector3 = ZERO
+    position: Point = ZERO
+    angles: Annotated[Vector3, Meaning(unit="rad")] = ZERO
     sequence: str = "xyz"
+
+    @classmethod
+    def at(cls, position: Array, R: Array | None = None) -> Placement:
+        """The placement with a position and an orientation (3, 3), as numbers."""
+        return cls(position=vector(position), angles=ZERO if R is None else vector(angles_of(R)))
+
+
+class AbstractShape(Member, abc.ABC, family="shape"):
+    """What a body looks like, for pictures only.
+
+    To add a shape: a frozen data class with a `word`, the fields of its size, `frame` and `color`,
+    and its `triangles`; `noslip.model.triangles` has what they are made of.
+    """
+
+    __slots__ = ()
+
+    frame: Placement
+    color: str
+
+    @abc.abstractmethod
+    def triangles(self, read: NumberReader) -> Triangles:
+        """Points (n, 3) in the shape's frame, m, and faces (m, 3), counterclockwise from outside.
+
+        `read` gives the fields their numbers, as in ``read.scalar(self.radius)``.
+        """
+
+    def wheel(self, read: NumberReader) -> tuple[float, float] | None:
+        """Radius and width if it may be a wheel about the z axis of its frame."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class Box(AbstractShape):
     """A box with edge lengths `size` (m) along the axes of its frame."""
 
-    size: Vector3
+    size: Annotated[Vector3, Meaning(unit="m", sign=NOT_NEGATIVE)]
     frame: Placement = Placement()
     color: str = "#4c78a8"
 
+    word = "box"
+    also_called = ("cube",)
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        return triangles.box(read.vector(self.size))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cylinder:
+class Cylinder(AbstractShape):
     """A cylinder of `radius` and `length` (m) along the z axis of its frame."""
 
-    radius: Scalar
-    length: Scalar
+    radius: PositiveLength
+    length: NotNegativeLength
     frame: Placement = Placement()
     color: str = "#333333"
 
+    word = "cylinder"
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        return triangles.cylinder(read.scalar(self.radius), read.scalar(self.length))
+
+    def wheel(self, read: NumberReader) -> tuple[float, float] | None:
+        return read.scalar(self.radius), read.scalar(self.length)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sphere:
+class Sphere(AbstractShape):
     """A sphere of `radius` (m) about the origin of its frame."""
 
-    radius: Scalar
+    radius: PositiveLength
     frame: Placement = Placement()
     color: str = "#e45756"
 
+    word = "sphere"
+    also_called = ("ball",)
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        return triangles.sphere(read.scalar(self.radius))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ring:
+class Ring(AbstractShape):
     """A torus: a ring of `radius` (m) about the z axis of its frame, its tube of `tube_radius`."""
 
-    radius: Scalar
-    tube_radius: Scalar
+    radius: PositiveLength
+    tube_radius: NotNegativeLength
     frame: Placement = Placement()
     color: str = "#333333"
 
+    word = "ring"
 
-Shape = Box | Cylinder | Sphere | Ring
+    def triangles(self, read: NumberReader) -> Triangles:
+        return triangles.ring(read.scalar(self.radius), read.scalar(self.tube_radius))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +157,11 @@ class Body:
     """
 
     name: str
-    mass: Scalar
-    inertia: tuple[Scalar, ...] | None = None
-    moment: Scalar | None = None
-    center_of_mass: Vector3 = ZERO
-    shapes: tuple[Shape, ...] = ()
+    mass: Annotated[Scalar, Meaning(unit="kg")]
+    inertia: tuple[Inertia, ...] | None = None
+    moment: Inertia | None = None
+    center_of_mass: Point = ZERO
+    shapes: tuple[AbstractShape, ...] = ()
 
     def inertia_entries(self) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
         """(Ixx, Iyy, Izz, Ixy, Ixz, Iyz) whichever way the inertia was given."""

@@ -8,21 +8,19 @@ silent, so that one mistake is one fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from noslip.errors import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
-from noslip.model.checks_inertia import check_inertia
-from noslip.model.checks_kinds import check_kind
-from noslip.model.checks_moment import check_moment
-from noslip.model.checks_names import check_names, check_unused
+from noslip.model.checks_inertia import check_inertia, check_moment
+from noslip.model.checks_names import check_names, check_references, check_unused
 from noslip.model.checks_numbers import check_numbers
-from noslip.model.checks_references import check_references
 from noslip.model.checks_scenario import check_scenario
 from noslip.model.checks_topology import check_motion, check_topology
 from noslip.model.checks_units import check_units
-from noslip.model.findings import Finding, Locate
+from noslip.model.findings import Finding, Locate, Path, field, owner
 from noslip.model.model import Model
-from noslip.model.schema import leaves
+from noslip.model.schema import Key, Kind, leaves
 from noslip.model.vocabulary import Vocabulary, vocabulary
 
 Check = Callable[[Model, Vocabulary], Iterator[Finding]]
@@ -75,9 +73,45 @@ def find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
     # nothing can be said of texts and tables that are none
     findings = [
-        finding for path, key, _, value in fields for finding in check_kind(path, key, value)
+        finding for path, key, _, value in fields for finding in _check_kind(path, key, value)
     ]
     if findings:
         return findings
     known = vocabulary(model, fields)
     return [finding for check in CHECKS for finding in check(model, known)]
+
+
+_TYPES: dict[Kind, type] = {
+    Kind.TEXT: str,
+    Kind.TRUTH: bool,
+    Kind.SCALAR_TABLE: dict,
+    Kind.TEXT_TABLE: dict,
+}
+
+_EXAMPLES = {
+    Kind.TEXT: 'write it in quotes, such as {name}="…"',
+    Kind.TRUTH: "write {name}=True or {name}=False",
+    Kind.SCALAR_TABLE: 'write {name}={{"wheel1.angle": 0.5}}',
+    Kind.TEXT_TABLE: 'write {name}={{"angle": "0.5*t"}}, with expressions in quotes',
+}
+
+
+def _check_kind(path: Path, key: Key, value: Any) -> Iterator[Finding]:
+    """One field that must be a text, a truth value, or a table of texts or scalars.
+
+    A file is checked for this as it is read; a model that was built may hold anything.
+    """
+    expected = _TYPES.get(key.kind)
+    if expected is None:
+        return
+    wrong = not isinstance(value, expected)
+    if not wrong and isinstance(value, dict):
+        wrong = not all(isinstance(name, str) for name in value)
+        if key.kind is Kind.TEXT_TABLE:
+            wrong = wrong or not all(isinstance(text, str) for text in value.values())
+    if wrong:
+        yield Finding(
+            path,
+            f"{owner(path)} has {field(path)} = {value!r:.60}, expected {key.kind.value}",
+            _EXAMPLES[key.kind].format(name=key.name),
+        )

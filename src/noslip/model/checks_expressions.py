@@ -1,6 +1,6 @@
 """Checks of expressions: readable, made of known names, with a value, linear where they must be.
 
-What an expression may use depends on where it stands; `SCOPES` says so. The scenario has its own
+What an expression may use depends on where it stands; its field says so. The scenario has its own
 names and is checked in `checks_scenario.py` with the functions of this file.
 """
 
@@ -26,23 +26,11 @@ from noslip.model.expressions import (
     parse,
 )
 from noslip.model.findings import Finding, Path, field, hint, number_text, owner
-from noslip.model.forces import Wrench
-from noslip.model.joints import Joint
 from noslip.model.model import IndependentSpeed, Model
 from noslip.model.quantities import Scalar
-from noslip.model.rows import PositionRow, VelocityRow
+from noslip.model.rows import AbstractRow
 from noslip.model.schema import Key, Kind
 from noslip.model.vocabulary import TIME, Vocabulary
-
-#: What expressions in some fields may use besides parameters; all other fields use parameters only.
-SCOPES: dict[tuple[type, str], tuple[str, ...]] = {
-    (Joint, "motion"): ("t",),
-    (PositionRow, "expression"): ("coordinates", "t"),
-    (VelocityRow, "expression"): ("coordinates", "speeds", "t"),
-    (IndependentSpeed, "expression"): ("coordinates", "speeds"),
-    (Wrench, "force"): ("coordinates", "speeds", "inputs", "t"),
-    (Wrench, "moment"): ("coordinates", "speeds", "inputs", "t"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +45,15 @@ class Scope:
 def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All expressions outside the scenario."""
     values = known.finite_parameters
-    scopes = {kinds: scope_of(known, kinds) for kinds in {(), *SCOPES.values()}}
+    kinds_of_names = {key.meaning.scope for _, key, _, _ in known.fields}
+    scopes = {kinds: scope_of(known, kinds) for kinds in kinds_of_names}
     for path, key, part, value in known.fields:
         if path[0] == "scenario":
             continue
-        scope = scopes[SCOPES.get((type(part), key.name), ())]
+        scope = scopes[key.meaning.scope]
         for at, text in texts_of(path, key, value):
             findings = list(check_text(at, text, scope, known, values))
-            yield from findings or _check_dependence(at, part, parse(text), known)
+            yield from findings or _check_dependence(at, key, part, parse(text), known)
 
 
 def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> Scope:
@@ -216,48 +205,15 @@ def _undefined(path: Path, said: str, tree: Expression, values: Mapping[str, flo
 
 
 def _check_dependence(
-    path: Path, part: Any, tree: Expression, known: Vocabulary
+    path: Path, key: Key, part: Any, tree: Expression, known: Vocabulary
 ) -> Iterator[Finding]:
-    """Rows hold what they must hold, linear where they must be linear."""
-    if not isinstance(part, PositionRow | VelocityRow | IndependentSpeed | Wrench):
-        return
-    said = f"{owner(path)} has an expression"
-    if isinstance(part, PositionRow) and not names_in(tree) & set(known.coordinates):
+    """A field is linear where it must be, and rows hold what they must hold."""
+    names = getattr(known, key.meaning.linear_in) if key.meaning.linear_in else ()
+    if dependence(tree, names) is Dependence.NONLINEAR:
         yield Finding(
             path,
-            f"{said} with no coordinate in it, so it constrains nothing",
-            f"use a coordinate, {_one_of(known.coordinates)}",
+            f"{owner(path)} has {field(path)} that is not linear in the {key.meaning.linear_in}",
+            f"write a sum of terms that have at most one {key.meaning.linear_in[:-1]} as a factor",
         )
-    if isinstance(part, VelocityRow | IndependentSpeed) and path[-1] == "expression":
-        how = dependence(tree, known.speeds)
-        if how is Dependence.CONSTANT:
-            yield Finding(
-                path,
-                f"{said} with no speed in it",
-                f"use a speed, {_one_of(known.speeds)}; a condition on coordinates alone is a row "
-                'of type = "position"',
-            )
-        if how is Dependence.NONLINEAR:
-            yield Finding(
-                path,
-                f"{said} that is not linear in the speeds",
-                "write a sum of terms that each have one speed as a factor; factors may depend on "
-                "coordinates, never on speeds",
-            )
-        if how is Dependence.AFFINE and isinstance(part, IndependentSpeed):
-            yield Finding(
-                path,
-                f"{said} with a term that has no speed in it",
-                "leave that term out: an independent speed is a sum of speeds times factors",
-            )
-    if isinstance(part, Wrench) and path[2] in ("force", "moment"):
-        if dependence(tree, known.inputs) is Dependence.NONLINEAR:
-            yield Finding(
-                path,
-                f"{owner(path)} has {field(path)} that is not linear in the inputs",
-                "write a sum of terms that have at most one input as a factor",
-            )
-
-
-def _one_of(names: tuple[str, ...]) -> str:
-    return f"for example '{names[0]}'" if names else "of which this model has none"
+    if isinstance(part, AbstractRow | IndependentSpeed) and key.name == "expression":
+        yield from part.expression_faults(path, tree, known)

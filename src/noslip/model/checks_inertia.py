@@ -1,4 +1,8 @@
-"""Checks of masses and inertia tensors at the nominal parameter values."""
+"""Checks of masses and inertia at the nominal parameter values.
+
+`moment` is about the z axis of the body. A body that gives it and is turned about another axis
+would have no inertia at all there, and its motion would be wrong without a word.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from noslip.model.bodies import Body
+from noslip.model.bodies import WORLD, Body, Placement
 from noslip.model.checks_expressions import value_at
+from noslip.model.expressions import ExpressionError
 from noslip.model.findings import Finding, number_text, vector_text
+from noslip.model.joints import Joint, motion_numbers
 from noslip.model.model import Model
+from noslip.model.numbers import Array
 from noslip.model.vocabulary import Vocabulary
+
+#: By which joints a body turns, and about which axes in its own frame.
+Turns = list[tuple[str, Array]]
+
+#: Sine of the angle below which an axis counts as parallel to z.
+PARALLEL = 1e-9
 
 #: Principal moments are compared to rounding, relative to the largest of them.
 ROUNDING = 1e-9
@@ -103,3 +116,62 @@ def _check_tensor(body: Body, values: dict[str, float]) -> Iterator[Finding]:
             "check the entries; A + B >= C holds for every distribution of mass",
             True,
         )
+
+
+def check_moment(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Bodies with a moment turn about their z axis, as far as that can be told at rest."""
+    flat = [body.name for body in model.bodies if body.moment is not None]
+    values = known.finite_parameters
+    turns: dict[str, Turns] = {WORLD: []}
+    for joint in known.topology.tree if flat else ():
+        before = turns.get(joint.parent)
+        found = None if before is None else _turns(joint, before, values)
+        if found is not None:
+            turns[joint.child] = found
+    for name in flat:
+        wrong = [turn for turn in turns.get(name, []) if np.hypot(*turn[1][:2]) > PARALLEL]
+        if wrong:
+            joint_name, axis = wrong[0]
+            yield Finding(
+                ("bodies", name, "moment"),
+                f"body '{name}' has moment, its inertia about its own z axis alone, but joint "
+                f"'{joint_name}' turns it about {vector_text(tuple(axis.round(9) + 0.0))}",
+                "give inertia = [Ixx, Iyy, Izz] instead, about the axes of the body",
+                True,
+            )
+
+
+def _turns(joint: Joint, before: Turns, values: dict[str, float]) -> Turns | None:
+    """By what the child turns, in its frame, with all joints at rest; None if that is not known.
+
+    ω_child = Rᵀ ω_parent + R_BM H v, H the angular part of the joint's motion, and
+    R = R_PF R_BMᵀ since F and M coincide at rest.
+    """
+    R_PF, R_BM = (_rotation(f, values) for f in (joint.parent_frame, joint.child_frame))
+    if R_PF is None or R_BM is None:
+        return None
+    try:
+        H = motion_numbers(joint.type, values)[:3]
+    except (TypeError, KeyError, IndexError, ExpressionError):
+        # fields that cannot be read are faults of their own
+        return None
+    if not np.all(np.isfinite(H)):
+        return None
+    columns = [column for column in H.T if column.any()]
+    own = [(joint.name, R_BM @ column) for column in columns]
+    return [(name, (R_PF @ R_BM.T).T @ axis) for name, axis in before] + own
+
+
+def _rotation(frame: Placement, values: dict[str, float]) -> Array | None:
+    """R₁(a₁) R₂(a₂) R₃(a₃), or None if an angle is not known."""
+    R = np.eye(3)
+    for letter, entry in zip(frame.sequence, frame.angles, strict=False):
+        angle = value_at(entry, values)
+        if angle is None or letter not in "xyz":
+            return None
+        i, j = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}[letter]
+        turn = np.eye(3)
+        turn[i, i] = turn[j, j] = np.cos(angle)
+        turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
+        R = R @ turn
+    return R

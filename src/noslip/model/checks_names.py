@@ -1,19 +1,22 @@
-"""Checks of the names a model declares: readable in expressions, unique, not taken, used."""
+"""Checks of names: those a model declares, and those by which its parts refer to each other.
+
+A declared name is readable in expressions, unique, not taken, and used.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from noslip.model.bodies import WORLD
-from noslip.model.checks_expressions import texts_of
+from noslip.model.checks_expressions import kind_of, loop_finding, texts_of
+from noslip.model.contacts import AbstractContact
 from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
-from noslip.model.findings import NOUNS, Finding, Path, owner
-from noslip.model.forces import Motor
+from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
 from noslip.model.model import Model
-from noslip.model.vocabulary import TIME, Vocabulary, named_angles
+from noslip.model.vocabulary import TIME, Vocabulary
 
 #: Length of a model's name.
 MAX_NAME = 100
@@ -99,12 +102,13 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """Warnings for parameters, inputs and definitions that nothing uses."""
     used: set[str] = set()
     for path, key, _, value in known.fields:
+        if key.meaning.names == "input":
+            used.add(value)
         for _, text in texts_of(path, key, value):
             try:
                 used |= names_of(text)
             except ExpressionError:
                 continue
-    used |= {force.input for force in model.forces if isinstance(force, Motor)}
     declared: list[Path] = [("parameters", p.name) for p in model.parameters]
     declared += [("inputs", i.name) for i in model.inputs]
     if model.scenario:
@@ -148,7 +152,7 @@ def _shared_inputs(model: Model) -> Iterator[Finding]:
 def _angle_names(model: Model) -> Iterator[Finding]:
     """Named angles and their rates must not collide with each other or the joint's own names."""
     for joint in model.joints:
-        angles = named_angles(joint)
+        angles = joint.type.named_angles()
         if angles is None:
             continue
         path = ("joints", joint.name, "angles", "names")
@@ -198,3 +202,116 @@ def _speed_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
 def _as_identifier(name: str) -> str:
     kept = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "name"
     return f"n{kept}" if kept[0].isdigit() else kept
+
+
+def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """All names by which parts of the model refer to each other, and what parts say of theirs."""
+    names = {"coordinate": known.coordinates, "speed": known.speeds, "input": known.inputs}
+    for path, key, _, value in known.fields:
+        kind = key.meaning.names
+        if kind == "body":
+            yield from _body(path, value, known)
+        elif kind:
+            yield from check_reference(path, value, kind, names[kind], known)
+        if key.meaning.choices and value not in key.meaning.choices:
+            yield _not_among(path, value, key.meaning.choices)
+    for joint in model.joints:
+        yield from joint.type.faults(("joints", joint.name), known)
+    for contact in model.contacts:
+        yield from _check_contact(contact)
+        yield from contact.faults(known)
+    for force in model.forces:
+        yield from force.faults(known)
+    yield from _check_speed_inputs(model)
+    yield from _check_independent_speeds(model, known)
+
+
+def check_reference(
+    path: Path, name: str, kind: str, names: Collection[str], known: Vocabulary
+) -> Iterator[Finding]:
+    """A name of the given kind must be among `names`."""
+    if name in names:
+        return
+    said = owner(path)
+    if name in known.loop_names:
+        yield loop_finding(path, said, name, known)
+        return
+    other = kind_of(name, known)
+    if other is not None:
+        what = f"{said} refers to {kind} '{name}', which is {other}"
+    else:
+        what = f"{said} refers to {kind} '{name}', which is not declared"
+    yield Finding(path, what, hint(name, names) if names else f"the model has no {kind} yet")
+
+
+def _body(path: Path, name: str, known: Vocabulary) -> Iterator[Finding]:
+    if name not in known.bodies:
+        yield Finding(
+            path,
+            f"{owner(path)} refers to body '{name}', which is not declared",
+            hint(name, known.bodies),
+        )
+
+
+def _not_among(path: Path, value: str, choices: tuple[str, ...]) -> Finding:
+    listed = " or ".join(f'"{choice}"' for choice in choices)
+    what = f'{owner(path)} has {field(path)} = "{value}", expected {listed}'
+    return Finding(path, what, hint(value, choices))
+
+
+def _check_contact(contact: AbstractContact) -> Iterator[Finding]:
+    path = ("contacts", contact.name)
+    if contact.body == WORLD != contact.plane.body:
+        yield Finding(
+            (*path, "body"),
+            f"contact '{contact.name}' has its wheel or blade on '{WORLD}'",
+            "put it on a body, if need be one that a fixed joint ties to the world",
+        )
+    if contact.body == contact.plane.body:
+        yield Finding(
+            path,
+            f"contact '{contact.name}' has body '{contact.body}' touch a plane of its own",
+            "name the body that carries the plane in plane.body, or the body that touches it",
+        )
+
+
+def _check_speed_inputs(model: Model) -> Iterator[Finding]:
+    imposed: dict[str, str] = {}
+    prescribed = {
+        name: joint.name
+        for joint in model.joints
+        if joint.motion and set(joint.motion) >= {c.name for c in joint.type.coordinates}
+        for name in joint.speed_names()
+    }
+    for given in model.speed_inputs:
+        path = ("speed_inputs", given.name, "speed")
+        if given.speed in imposed:
+            yield Finding(
+                path,
+                f"speed inputs '{imposed[given.speed]}' and '{given.name}' both impose "
+                f"'{given.speed}'",
+                "keep one of them",
+            )
+        imposed.setdefault(given.speed, given.name)
+        if given.speed in prescribed:
+            yield Finding(
+                path,
+                f"speed input '{given.name}' imposes '{given.speed}', which the motion of joint "
+                f"'{prescribed[given.speed]}' prescribes already",
+                "remove the speed input or the motion",
+            )
+
+
+def _check_independent_speeds(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for k, speed in enumerate(model.independent_speeds):
+        path = ("independent_speeds", k, "name")
+        if not speed.expression:
+            yield from check_reference(path, speed.name, "speed", known.speeds, known)
+        if speed.name in seen:
+            yield Finding(
+                path,
+                f"independent speed '{speed.name}' is given twice",
+                "keep one of them",
+            )
+        seen.add(speed.name)

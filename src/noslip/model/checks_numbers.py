@@ -7,53 +7,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from noslip.model.bodies import Box, Cylinder, Ring, Sphere
 from noslip.model.checks_expressions import value_at
-from noslip.model.contacts import Ball, Disk, KnifeEdge, Torus
 from noslip.model.expressions import is_finite
 from noslip.model.findings import Finding, Path, field, number_text, owner, vector_text
-from noslip.model.forces import JointFriction, Spring, Tire
-from noslip.model.joints import Prismatic, Revolute
 from noslip.model.model import Model
+from noslip.model.quantities import POSITIVE
 from noslip.model.schema import Key, Kind
 from noslip.model.vocabulary import Vocabulary
 
-#: Fields that must be above zero.
-POSITIVE = {
-    (Disk, "radius"),
-    (Ball, "radius"),
-    (Cylinder, "radius"),
-    (Sphere, "radius"),
-    (Ring, "radius"),
-    (JointFriction, "smoothing"),
-    (Tire, "maximum"),
-}
-
-#: Fields that must not be below zero.
-NOT_NEGATIVE = {
-    (Torus, "radius"),  # a torus without a ring is a ball
-    (Torus, "tube_radius"),
-    (Ring, "tube_radius"),
-    (Box, "size"),
-    (Cylinder, "length"),
-    (JointFriction, "level"),
-    (Spring, "rest_length"),
-    (Tire, "stiffness"),
-    (Tire, "v0"),
-}
-
 #: Numbers beyond these, but for 0, are mistakes, and their products soon leave what a float holds.
 SMALLEST, LARGEST = 1e-50, 1e50
-
-#: Fields that are directions.
-DIRECTIONS = {
-    (Revolute, "axis"),
-    (Prismatic, "axis"),
-    (Disk, "axis"),
-    (Torus, "axis"),
-    (KnifeEdge, "direction"),
-    (Tire, "direction"),
-}
 
 _SEQUENCE = re.compile(r"[xyz]{3}")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -62,12 +25,11 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 def check_numbers(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All numbers, counts, axis sequences and colors of the model."""
     values = known.finite_parameters
-    for path, key, part, value in known.fields:
-        place = (type(part), key.name)
+    for path, key, _, value in known.fields:
         yield from _check_entries(path, key, value)
-        if place in POSITIVE or place in NOT_NEGATIVE:
-            yield from _check_sign(path, value, values, place in POSITIVE)
-        if place in DIRECTIONS:
+        if key.meaning.sign:
+            yield from _check_sign(path, value, values, key.meaning.sign == POSITIVE)
+        if key.meaning.is_direction:
             yield from _check_direction(path, value, values)
         if key.name == "sequence":
             yield from _check_sequence(path, value)

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from noslip.model.checks_expressions import Scope, check_text, quoted, scope_of, value_at
-from noslip.model.checks_names import check_identifier, check_reserved
-from noslip.model.checks_references import check_reference
+from noslip.model.checks_names import check_identifier, check_reference, check_reserved
 from noslip.model.expressions import ExpressionError, nominal
 from noslip.model.findings import Finding, field, number_text
 from noslip.model.model import Model

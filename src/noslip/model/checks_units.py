@@ -15,9 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks_expressions import quoted, said_of, texts_of
-from noslip.model.contacts import Ball, Disk, KnifeEdge, Rolling, Torus
 from noslip.model.expressions import (
     CONSTANTS,
     ExpressionError,
@@ -28,55 +26,10 @@ from noslip.model.expressions import (
     parse,
 )
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor, Spring, Tire, Wrench
 from noslip.model.model import IndependentSpeed, Model
+from noslip.model.schema import Key
 from noslip.model.units import PURE, Dimension, UnitError, power, read_unit, times, unit_text
-from noslip.model.vocabulary import Vocabulary
-
-#: Unit of each field that has one; of those of joints, by what they act on, see `_unit_of_field`.
-FIELD_UNITS: dict[tuple[type, str], str] = {
-    (Model, "gravity"): "m/s^2",
-    (Body, "mass"): "kg",
-    (Body, "inertia"): "kg*m^2",
-    (Body, "moment"): "kg*m^2",
-    (Body, "center_of_mass"): "m",
-    (Placement, "position"): "m",
-    (Placement, "angles"): "rad",
-    (Box, "size"): "m",
-    (Cylinder, "radius"): "m",
-    (Cylinder, "length"): "m",
-    (Sphere, "radius"): "m",
-    (Ring, "radius"): "m",
-    (Ring, "tube_radius"): "m",
-    (Disk, "radius"): "m",
-    (Ball, "radius"): "m",
-    (Torus, "radius"): "m",
-    (Torus, "tube_radius"): "m",
-    (Rolling, "center"): "m",
-    (KnifeEdge, "point"): "m",
-    (Spring, "stiffness"): "N/m",
-    (Spring, "rest_length"): "m",
-    (Spring, "point"): "m",
-    (Spring, "other_point"): "m",
-    (Spring, "damping"): "N*s/m",
-    (Tire, "stiffness"): "N/rad",
-    (Tire, "v0"): "m/s",
-    (Tire, "point"): "m",
-    (Tire, "maximum"): "N",
-    (Wrench, "force"): "N",
-    (Wrench, "moment"): "N*m",
-    (Wrench, "point"): "m",
-}
-
-#: Units in joints, for a coordinate in m or in rad.
-JOINT_UNITS: dict[tuple[type, str], dict[str, str]] = {
-    (JointSpring, "stiffness"): {"m": "N/m", "rad": "N*m/rad"},
-    (JointSpring, "rest"): {"m": "m", "rad": "rad"},
-    (JointDamper, "damping"): {"m/s": "N*s/m", "rad/s": "N*m*s/rad"},
-    (JointFriction, "level"): {"m/s": "N", "rad/s": "N*m"},
-    (JointFriction, "smoothing"): {"m/s": "m/s", "rad/s": "rad/s"},
-    (Motor, "input"): {"m/s": "N", "rad/s": "N*m"},
-}
+from noslip.model.vocabulary import Vocabulary, angle_names
 
 #: Dimension of an expression: that of a quantity, a number without one, or not known.
 Found = Dimension | float | None
@@ -95,11 +48,11 @@ def check_units(model: Model, known: Vocabulary) -> Iterator[Finding]:
     for path, key, part, value in known.fields:
         if key.name == "unit":
             yield from _check_unit(path, part, value)
-        elif isinstance(part, Motor) and key.name == "input":
-            yield from _check_motor(path, part, units, dimensions)
+        elif key.meaning.names == "input":
+            yield from _check_input(path, key, part, value, units, dimensions)
         else:
             for at, text in texts_of(path, key, value):
-                unit = _unit_of_field(at, part, key.name, units)
+                unit = _unit_of_field(at, key, part, units)
                 if unit:
                     yield from _check_expression(at, text, unit, scope)
 
@@ -113,22 +66,19 @@ def _units_by_name(model: Model) -> dict[str, str]:
     for joint in model.joints:
         for quantity in (*joint.type.coordinates, *joint.type.speeds):
             units[f"{joint.name}.{quantity.name}"] = quantity.unit
-        angles = getattr(joint.type, "angles", None)
-        for name in angles.names if angles else ():
+        for name in angle_names(joint):
             units |= {f"{joint.name}.{name}": "rad", f"{joint.name}.{name}_rate": "rad/s"}
     units |= {w.name: units[w.speed] for w in model.speed_inputs if w.speed in units}
     return units
 
 
-def _unit_of_field(path: Path, part: Any, name: str, units: Mapping[str, str]) -> str:
+def _unit_of_field(path: Path, key: Key, part: Any, units: Mapping[str, str]) -> str:
     """The unit that an expression should have; empty where there is none."""
-    place = (type(part), name)
-    if place in JOINT_UNITS:
-        acts_on = part.coordinate if isinstance(part, JointSpring) else part.speed
-        return JOINT_UNITS[place].get(units.get(acts_on, ""), "")
-    if path[0] == "scenario" and name in ("start", "inputs", "motion"):
+    if path[0] == "scenario" and key.name in ("start", "inputs", "motion"):
         return units.get(str(path[-1]), "")
-    return FIELD_UNITS.get(place, "")
+    if key.meaning.units:
+        return key.meaning.units.get(units.get(getattr(part, key.meaning.along), ""), "")
+    return key.meaning.unit
 
 
 def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
@@ -140,17 +90,23 @@ def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
         yield Finding(path, f"{owner(path)} has unit {quoted(unit)}: {error}", error.fix)
 
 
-def _check_motor(
-    path: Path, motor: Motor, units: Mapping[str, str], dimensions: Mapping[str, Dimension]
+def _check_input(
+    path: Path,
+    key: Key,
+    part: Any,
+    name: str,
+    units: Mapping[str, str],
+    dimensions: Mapping[str, Dimension],
 ) -> Iterator[Finding]:
     """A motor turns with N*m and pushes with N."""
-    expected = JOINT_UNITS[Motor, "input"].get(units.get(motor.speed, ""))
-    given = dimensions.get(motor.input)
+    expected = _unit_of_field(path, key, part, units)
+    given = dimensions.get(name)
     if expected and given is not None and given != read_unit(expected):
+        acts_on = getattr(part, key.meaning.along) if key.meaning.along else ""
+        drives = f"drives '{acts_on}' with" if acts_on else "has"
         yield Finding(
             path,
-            f"{owner(path)} drives '{motor.speed}' with input '{motor.input}' in "
-            f"{units[motor.input]}, expected {expected}",
+            f"{owner(path)} {drives} input '{name}' in {units[name]}, expected {expected}",
             f"declare the input in {expected}, or let the motor act on another speed",
             True,
         )

@@ -1,16 +1,51 @@
 """Forces: motors, springs, dampers, friction, tires, given wrenches; the inputs that drive them.
 
-To add a force: write its data class here and its generalized force in `formulations/forces.py`.
-Gravity is a field of the model.
+To add a force, here or in a module of your own, write a frozen data class below `AbstractForce`;
+nothing else is touched:
+
+1. `word`, by which model files know it; its fields are the keys of its table, `name` among them,
+   and their types say units, signs and what they are names of (`quantities.py`);
+2. `apply(loads)`: what it does, said to `loads` (a `Loads`), which knows where everything is: push
+   a body at a point, act along a speed or a coordinate, store energy.
+
+What is below "fallbacks" in the base class has a general answer. Gravity is a field of the model.
 """
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
+import casadi as ca
+
+from noslip.families import Member
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import Plane
-from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, KnifeEdge, Plane
+from noslip.model.findings import Finding
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    ZERO,
+    BodyName,
+    CoordinateName,
+    Direction,
+    Meaning,
+    NotNegativeLength,
+    Point,
+    Reads,
+    Scalar,
+    SpeedName,
+    Vector3,
+)
+from noslip.spatial import Traced
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+#: Shares of the generalized forces, which the papers and the energy balance ask for by name.
+GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,40 +71,154 @@ class SpeedInput:
     """
 
     name: str
-    speed: str
+    speed: SpeedName
     description: str = ""
 
 
+class Sliding(NamedTuple):
+    """How a point of a body moves over a plane.
+
+    Parameters
+    ----------
+    point : of contact, in the world, m.
+    directions : name (longitudinal, lateral, normal) → unit vector in the world.
+    slip : name → velocity over the plane along it, m/s.
+    """
+
+    point: ca.SX
+    directions: dict[str, ca.SX]
+    slip: dict[str, ca.SX]
+
+
+class Loads(Protocol):
+    """What a force is applied to: a mechanism that knows where everything is and how it moves.
+
+    Vectors are in the world unless they are said to be in the body. A share is `SPRING` (with the
+    energy that `store` is told), `DISSIPATIVE` (never adds energy) or `GIVEN` (linear in inputs).
+    """
+
+    #: Gives fields their values; expressions may use coordinates, speeds, inputs and t.
+    read: Reads
+
+    def coordinate(self, name: str) -> ca.SX:
+        """A joint coordinate by its full name."""
+
+    def speed(self, name: str) -> ca.SX:
+        """A tree speed by its full name."""
+
+    def point(self, body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
+        """Position and velocity of a point that is given in the body frame."""
+
+    def turning(self, body: str) -> ca.SX:
+        """Angular velocity of a body."""
+
+    def sliding(self, contact: AbstractContact) -> Sliding:
+        """How a body moves over the plane of a contact."""
+
+    def push(
+        self,
+        share: str,
+        body: str,
+        point: Vector3,
+        force: Traced,
+        moment: Traced | None = None,
+        *,
+        in_body: bool = False,
+    ) -> None:
+        """Apply a force at a point that is given in the body frame, and a moment."""
+
+    def push_at(self, share: str, body: str, place: ca.SX, force: Traced) -> None:
+        """Apply a force to a body at a place in the world."""
+
+    def along_speed(self, share: str, name: str, force: Traced) -> None:
+        """Apply a force or torque along a tree speed, child against parent."""
+
+    def along_coordinate(self, share: str, name: str, force: Traced) -> None:
+        """Apply a force or torque along a coordinate."""
+
+    def store(self, energy: Traced) -> None:
+        """Add potential energy, J, whose negative gradient was applied as a `SPRING`."""
+
+
+class AbstractForce(Member, abc.ABC, family="force type"):
+    """A force in a mechanism; see the list at the top of this file."""
+
+    __slots__ = ()
+
+    name: str
+
+    @abc.abstractmethod
+    def apply(self, loads: Loads) -> None:
+        """Say what it does."""
+
+    # fallbacks
+
+    def driven(self) -> dict[str, str]:
+        """Tree speeds that it drives as a motor, each with its force input."""
+        return {}
+
+    def planes(self) -> tuple[Plane, ...]:
+        """What it touches the ground on."""
+        return ()
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        """What is wrong with it, besides its fields one by one."""
+        return iter(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Motor:
+class Motor(AbstractForce):
     """A motor in a joint: the force input acts on the named speed, child against parent."""
 
     name: str
-    speed: str
-    input: str
+    speed: SpeedName
+    input: Annotated[str, Meaning(names="input", units={"m/s": "N", "rad/s": "N*m"}, along="speed")]
+
+    word = "motor"
+
+    def apply(self, loads: Loads) -> None:
+        loads.along_speed(GIVEN, self.speed, loads.read.scalar(self.input))
+
+    def driven(self) -> dict[str, str]:
+        return {self.speed: self.input}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointSpring:
+class JointSpring(AbstractForce):
     """A linear spring on a joint coordinate: force −stiffness (coordinate − rest)."""
 
     name: str
-    coordinate: str
-    stiffness: Scalar
-    rest: Scalar = 0.0
+    coordinate: CoordinateName
+    stiffness: Annotated[Scalar, Meaning(units={"m": "N/m", "rad": "N*m/rad"}, along="coordinate")]
+    rest: Annotated[Scalar, Meaning(units={"m": "m", "rad": "rad"}, along="coordinate")] = 0.0
+
+    word = "joint_spring"
+
+    def apply(self, loads: Loads) -> None:
+        stretch = loads.coordinate(self.coordinate) - loads.read.scalar(self.rest)
+        stiffness = loads.read.scalar(self.stiffness)
+        loads.along_coordinate(SPRING, self.coordinate, -(stiffness * stretch))
+        loads.store(stiffness * stretch**2 / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointDamper:
+class JointDamper(AbstractForce):
     """A linear damper on a joint speed: force −damping · speed."""
 
     name: str
-    speed: str
-    damping: Scalar
+    speed: SpeedName
+    damping: Annotated[Scalar, Meaning(units={"m/s": "N*s/m", "rad/s": "N*m*s/rad"}, along="speed")]
+
+    word = "joint_damper"
+    also_called = ("damper",)
+
+    def apply(self, loads: Loads) -> None:
+        damping = loads.read.scalar(self.damping)
+        loads.along_speed(DISSIPATIVE, self.speed, -(damping * loads.speed(self.speed)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointFriction:
+class JointFriction(AbstractForce):
     """Dry friction on a joint speed, made smooth: force −level · tanh(speed / smoothing).
 
     Parameters
@@ -79,13 +228,27 @@ class JointFriction:
     """
 
     name: str
-    speed: str
-    level: Scalar
-    smoothing: Scalar
+    speed: SpeedName
+    level: Annotated[
+        Scalar,
+        Meaning(units={"m/s": "N", "rad/s": "N*m"}, along="speed", sign=NOT_NEGATIVE),
+    ]
+    smoothing: Annotated[
+        Scalar,
+        Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=POSITIVE),
+    ]
+
+    word = "joint_friction"
+    also_called = ("friction",)
+
+    def apply(self, loads: Loads) -> None:
+        level, smoothing = loads.read.scalar(self.level), loads.read.scalar(self.smoothing)
+        size = level * ca.tanh(loads.speed(self.speed) / smoothing)
+        loads.along_speed(DISSIPATIVE, self.speed, -size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spring:
+class Spring(AbstractForce):
     """A spring, with damping if wanted, between a point of one body and a point of another.
 
     Tension stiffness (length − rest_length) + damping · d(length)/dt along the line that joins
@@ -93,17 +256,42 @@ class Spring:
     """
 
     name: str
-    body: str
-    stiffness: Scalar
-    rest_length: Scalar
-    point: Vector3 = ZERO
-    other_body: str = WORLD
-    other_point: Vector3 = ZERO
-    damping: Scalar = 0.0
+    body: BodyName
+    stiffness: Annotated[Scalar, Meaning(unit="N/m")]
+    rest_length: NotNegativeLength
+    point: Point = ZERO
+    other_body: BodyName = WORLD
+    other_point: Point = ZERO
+    damping: Annotated[Scalar, Meaning(unit="N*s/m")] = 0.0
+
+    word = "spring"
+
+    def apply(self, loads: Loads) -> None:
+        read = loads.read
+        p, v = loads.point(self.body, self.point)
+        p_other, v_other = loads.point(self.other_body, self.other_point)
+        length = ca.norm_2(p - p_other)
+        along = (p - p_other) / length
+        stretch = length - read.scalar(self.rest_length)
+        stiffness = read.scalar(self.stiffness)
+        tension = stiffness * stretch
+        drag = read.scalar(self.damping) * ca.dot(along, v - v_other)
+        for share, size in ((SPRING, tension), (DISSIPATIVE, drag)):
+            loads.push(share, self.body, self.point, -size * along)
+            loads.push(share, self.other_body, self.other_point, size * along)
+        loads.store(stiffness * stretch**2 / 2)
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if self.body == self.other_body:
+            yield Finding(
+                ("forces", self.name),
+                f"force '{self.name}' is a spring from body '{self.body}' to itself",
+                "name another body in other_body",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tire:
+class Tire(AbstractForce):
     """The lateral force of a tire that slips sideways: a blade that gives way.
 
     With v_u and v_w the speeds of `point` over the plane, along the wheel's heading and along
@@ -128,17 +316,62 @@ class Tire:
     """
 
     name: str
-    body: str
-    direction: Vector3
-    stiffness: Scalar
-    v0: Scalar
-    point: Vector3 = ZERO
-    maximum: Scalar | None = None
+    body: BodyName
+    direction: Direction
+    stiffness: Annotated[Scalar, Meaning(unit="N/rad", sign=NOT_NEGATIVE)]
+    v0: Annotated[Scalar, Meaning(unit="m/s", sign=NOT_NEGATIVE)]
+    point: Point = ZERO
+    maximum: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)] | None = None
     plane: Plane = Plane()
+
+    word = "tire"
+
+    def apply(self, loads: Loads) -> None:
+        """F_w = −C v_w/√(v_u² + v0²), or −F tanh of that over F, along normal × heading."""
+        read = loads.read
+        # it touches the plane as a blade does, with the same axes
+        blade = KnifeEdge(
+            name=self.name,
+            body=self.body,
+            direction=self.direction,
+            point=self.point,
+            plane=self.plane,
+        )
+        sliding = loads.sliding(blade)
+        v_u, v_w = sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]
+        v0 = read.scalar(self.v0)
+        size = -read.scalar(self.stiffness) * v_w / ca.sqrt(v_u**2 + v0**2)
+        if self.maximum is not None:
+            maximum = read.scalar(self.maximum)
+            size = maximum * ca.tanh(size / maximum)
+        force = size * sliding.directions[LATERAL]
+        loads.push(DISSIPATIVE, self.body, self.point, force)
+        # the plane's body is pushed back at the same place
+        loads.push_at(DISSIPATIVE, self.plane.body, sliding.point, -force)
+
+    def planes(self) -> tuple[Plane, ...]:
+        return (self.plane,)
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if self.body == WORLD:
+            yield Finding(
+                ("forces", self.name, "body"),
+                f"force '{self.name}' is a tire of '{WORLD}', which does not move",
+                "name the body with the tire; what it rolls on is named in plane.body",
+            )
+        elif self.body == self.plane.body:
+            yield Finding(
+                ("forces", self.name),
+                f"force '{self.name}' has a tire of body '{self.body}' roll on a plane of its own",
+                "name the body that carries the plane in plane.body, or the one with the tire",
+            )
+
+
+_GIVEN_SCOPE = ("coordinates", "speeds", "inputs", "t")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wrench:
+class Wrench(AbstractForce):
     """A given force (N) at a point of a body and a given moment (N m).
 
     Entries are expressions of parameters, coordinates, speeds, time ``t`` and force inputs (linear
@@ -146,11 +379,24 @@ class Wrench:
     """
 
     name: str
-    body: str
-    force: Vector3 = ZERO
-    moment: Vector3 = ZERO
-    point: Vector3 = ZERO
-    axes: str = "world"
+    body: BodyName
+    force: Annotated[Vector3, Meaning(unit="N", scope=_GIVEN_SCOPE, linear_in="inputs")] = ZERO
+    moment: Annotated[Vector3, Meaning(unit="N*m", scope=_GIVEN_SCOPE, linear_in="inputs")] = ZERO
+    point: Point = ZERO
+    axes: Annotated[str, Meaning(choices=("world", "body"))] = "world"
 
+    word = "wrench"
+    also_called = ("force",)
 
-Force = Motor | JointSpring | JointDamper | JointFriction | Spring | Tire | Wrench
+    def apply(self, loads: Loads) -> None:
+        force, moment = loads.read.vector(self.force), loads.read.vector(self.moment)
+        in_body = self.axes == "body"
+        loads.push(GIVEN, self.body, self.point, force, moment, in_body=in_body)
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if self.body == WORLD:
+            yield Finding(
+                ("forces", self.name, "body"),
+                f"force '{self.name}' is a wrench on '{WORLD}', which does not move",
+                "name the body it acts on",
+            )

@@ -1,66 +1,187 @@
-"""Joint types. Each answers a fixed short list of questions; adding one touches this file only.
+"""Joint types. A type answers a short list of questions, and everything else follows from them.
 
-A joint connects a frame F on the parent to a frame M on the child. To add a joint type, write a
-frozen data class that answers
+A joint connects a frame F on the parent to a frame M on the child. To add a joint type, here or in
+a module of your own, write a frozen data class below `AbstractJointType`; nothing else is touched:
 
-1. `coordinates`, `speeds`: name, unit and usual range of each;
-2. `rest`: the coordinates at which F and M coincide;
-3. `pose(q)`: R_FM and p_FM, the pose of M in F;
-4. `motion()`: H (6×k), the twist of M relative to F, in M axes, angular part first: V_FM = H v;
-   all types use body-fixed speeds, for which H is constant;
-5. `kinematic_map(q)`: N with q̇ = N v;
-6. `closure(R, p)`: the rows that vanish when a pose R, p of M in F is possible for this joint; used
-when
-   the joint closes a loop;
-7. `quaternion`: where its unit quaternion starts among its coordinates, if it has one;
+1. `word`, by which model files and texts know it; its fields are the keys of its table, and their
+   types say units and signs (`quantities.py`);
+2. `coordinates`, `speeds`: name, unit, usual range, symbol and meaning of each;
+3. `rest`: the coordinates at which F and M coincide;
+4. `pose(q, read)`: R_FM and p_FM, the pose of M in F; `read` gives the type's fields their values,
+   as in ``read.scalar(self.lead)`` or ``read.direction(self.axis)``;
+5. `motion(read)`: H (6×k), the twist of M relative to F, in M axes, angular part first: V_FM = H v;
+   all types use body-fixed speeds, for which H is constant (so it spans a Lie algebra, from which
+   the Hamel terms follow);
+6. `kinematic_map(q)`: N with q̇ = N v; q̇ = v unless it says otherwise;
+7. `closure(R, p, read)`: the rows that vanish when a pose R, p of M in F is possible for this
+   joint; used when the joint closes a loop;
+8. `quaternion`: where its unit quaternion starts among its coordinates, if it has one.
 
-and add it to `JOINT_TYPES`.
+Everything below "fallbacks" in the base class has a general answer, which a type may replace.
+Tests: take the type through `tests/unit/kinematics/test_kinematics_joints.py`.
 """
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from noslip import spatial
+from noslip.families import Member
 from noslip.model.bodies import Placement
-from noslip.model.quantities import Quantity, Vector3, angle
+from noslip.model.findings import Finding, Path
+from noslip.model.numbers import Array, NumberReader
+from noslip.model.quantities import (
+    BodyName,
+    Direction,
+    Meaning,
+    Quantity,
+    Reads,
+    Scalar,
+    Vector3,
+    angle,
+)
 from noslip.spatial import Traced, vector
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
 
 _X, _Y, _Z = vector([1, 0, 0]), vector([0, 1, 0]), vector([0, 0, 1])
 _ZERO3 = vector([0, 0, 0])
 
 
-class AbstractJointType(abc.ABC):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Angles:
+    """Names for the orientation of a spherical or free joint, for start values and columns.
+
+    The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
+    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
+    """
+
+    sequence: str
+    names: tuple[str, str, str]
+
+
+class AbstractJointType(Member, abc.ABC, family="joint type"):
     """What a joint allows; see the list at the top of this file."""
 
     __slots__ = ()
 
-    #: The word for this type in model files.
-    word: ClassVar[str]
     coordinates: ClassVar[tuple[Quantity, ...]]
     speeds: ClassVar[tuple[Quantity, ...]]
     rest: ClassVar[tuple[float, ...]]
     quaternion: ClassVar[int | None] = None
 
     @abc.abstractmethod
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
-        """R_FM (3×3) and p_FM (3) at the coordinates q; `axis` is the type's unit axis, if any."""
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        """R_FM (3×3) and p_FM (3) at the coordinates q."""
 
     @abc.abstractmethod
-    def motion(self, axis: Traced) -> ca.SX:
+    def motion(self, read: Reads) -> ca.SX:
         """H (6×k): twist of M relative to F in M axes = H v."""
 
     @abc.abstractmethod
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        """Rows (name, unit, expression) that vanish when the joint closes a loop."""
+
+    # fallbacks
+
+    #: Whether it moves in the x-y plane of F: coordinates x, y and angle, speeds vx, vy and rate.
+    is_planar: ClassVar[bool] = False
+    #: What [CameronBook1993] calls it as a nonholonomic joint by itself; empty for none.
+    hamel_word: ClassVar[str] = ""
+
     def kinematic_map(self, q: Traced) -> ca.SX:
         """N (len(q)×k): q̇ = N v."""
+        return ca.SX.eye(len(self.speeds))
 
-    @abc.abstractmethod
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
-        """Rows (name, unit, expression) that vanish when the joint closes a loop."""
+    def named_angles(self) -> Angles | None:
+        """Names for its orientation, if it was given some."""
+        return None
+
+    def rotation_axis(self) -> Vector3 | None:
+        """The axis in the joint frame, if it turns about that axis and does nothing else."""
+        return None
+
+    def text(self) -> str:
+        """What it is, for people: its word and its fields."""
+        fields = [getattr(self, name) for name in getattr(self, "__dataclass_fields__", {})]
+        shown = [_shown(value) for value in fields if isinstance(value, float | str | tuple)]
+        return " ".join([self.word, *shown])
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        """What is wrong with its fields, besides each by itself; `path` is that of the joint."""
+        return iter(())
+
+    def hamel_terms(self, v: ca.SX, p: ca.SX, read: Reads) -> ca.SX:
+        """(k,) how momenta p along the speeds v turn with their axes: h·δ = p·H⁺[Hδ, Hv].
+
+        The bracket is that of twists, [A, B] = (ω_A × ω_B, ω_A × v_B + v_A × ω_B). It vanishes for
+        one speed; for three that turn about a point it is v × p.
+        """
+        k = len(self.speeds)
+        if k < 2:
+            return ca.SX.zeros(k)
+        H = self.motion(read)
+        inverse = ca.solve(ca.mtimes(H.T, H), H.T)
+        terms = [ca.SX(0)] * k
+        for i in range(k):
+            for j in range(k):
+                parts = ca.mtimes(inverse, _bracket(H[:, i], H[:, j]))
+                for m in range(k):
+                    terms[i] += parts[m] * v[j] * p[m]
+        return ca.vertcat(*terms)
+
+    def coupling(self, read: Reads) -> ca.SX | None:
+        """(6, 6) what a twist of M against F may not have, 1 − H (HᵀH)⁻¹Hᵀ; None for nothing."""
+        H = self.motion(read)
+        if H.shape[1] == 6:
+            return None
+        if H.shape[1] == 0:
+            return ca.SX.eye(6)
+        return ca.SX.eye(6) - ca.mtimes(H, ca.solve(ca.mtimes(H.T, H), H.T))
+
+    def pin(self, values: Mapping[str, float]) -> Array | None:
+        """The unit axis of a pin to draw in the joint frame: of a joint that turns about a line."""
+        H = motion_numbers(self, values)
+        if H.shape[1] != 1 or not H[:3].any():
+            return None
+        axis: Array = H[:3, 0] / np.linalg.norm(H[:3, 0])
+        return axis
+
+    def is_ball(self, values: Mapping[str, float]) -> bool:
+        """Whether to draw a ball: a joint that turns about a point in all directions."""
+        H = motion_numbers(self, values)
+        return H.shape[1] == 3 and not H[3:].any() and bool(np.linalg.matrix_rank(H[:3]) == 3)
+
+
+def motion_numbers(joint_type: AbstractJointType, values: Mapping[str, float]) -> Array:
+    """(6, k) H at parameter values."""
+    return _motion_numbers(joint_type, tuple(values.items()))
+
+
+@lru_cache(maxsize=256)
+def _motion_numbers(joint_type: AbstractJointType, values: tuple[tuple[str, float], ...]) -> Array:
+    H = joint_type.motion(NumberReader(dict(values)))
+    return np.array(ca.evalf(ca.densify(ca.SX(H)))).reshape(6, -1)
+
+
+def _bracket(a: ca.SX, b: ca.SX) -> ca.SX:
+    """[A, B] of twists."""
+    turning = spatial.cross(a[:3], b[:3])
+    return ca.vertcat(turning, spatial.cross(a[:3], b[3:]) + spatial.cross(a[3:], b[:3]))
+
+
+def _shown(value: float | str | tuple[Scalar, ...]) -> str:
+    if isinstance(value, tuple):
+        return "({})".format(", ".join(_shown(entry) for entry in value))
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _turn_rows(R: Traced) -> list[tuple[str, str, Traced]]:
@@ -93,25 +214,46 @@ def _across(axis: Traced) -> tuple[ca.SX, ca.SX]:
     return first, spatial.cross(axis, first)
 
 
+def _rate(symbol: str) -> Quantity:
+    return Quantity(name="rate", unit="rad/s", description="rate of the angle", symbol=symbol)
+
+
+_QUATERNION = tuple(
+    Quantity(name=f"q{k}", unit="1", description=f"quaternion, {part} part", symbol=f"q_{k}")
+    for k, part in zip("wxyz", ("scalar", "x", "y", "z"), strict=True)
+)
+_TURNING = tuple(
+    Quantity(
+        name=f"w{k}", unit="rad/s", description=f"turning about its own {k} axis", symbol=f"ω_{k}"
+    )
+    for k in "xyz"
+)
+_MOVING = tuple(
+    Quantity(name=f"v{k}", unit="m/s", description=f"speed along its own {k} axis", symbol=f"v_{k}")
+    for k in "xyz"
+)
+_PLACE = tuple(
+    Quantity(name=k, unit="m", description=f"position along {k}", symbol=k) for k in "xyz"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed(AbstractJointType):
     """No motion: the child is part of the parent."""
 
     word = "fixed"
+    also_called = ("weld", "rigid")
     coordinates = ()
     speeds = ()
     rest = ()
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.EYE3, _ZERO3
 
-    def motion(self, axis: Traced) -> ca.SX:
+    def motion(self, read: Reads) -> ca.SX:
         return ca.SX(6, 0)
 
-    def kinematic_map(self, q: Traced) -> ca.SX:
-        return ca.SX(0, 0)
-
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return _shift_rows(p) + _turn_rows(R)
 
 
@@ -119,23 +261,29 @@ class Fixed(AbstractJointType):
 class Revolute(AbstractJointType):
     """Rotation about `axis` (in the joint frame): one coordinate ``angle``, one speed ``rate``."""
 
-    axis: Vector3
+    axis: Direction
 
     word = "revolute"
-    coordinates = (angle(),)
-    speeds = (Quantity(name="rate", unit="rad/s"),)
+    also_called = ("hinge", "pin", "rotary")
+    coordinates = (angle(symbol="θ"),)
+    speeds = (_rate("θ̇"),)
     rest = (0.0,)
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
-        return spatial.rotation_about(axis, q[0]), _ZERO3
+    def rotation_axis(self) -> Vector3 | None:
+        return self.axis
 
-    def motion(self, axis: Traced) -> ca.SX:
-        return ca.vertcat(axis, _ZERO3)
+    def coupling(self, read: Reads) -> ca.SX | None:
+        # [SahaAngeles1989, eq. (20)]: e × (ω_j − ω_i) = 0; eq. (21): its points move together
+        return ca.diagcat(spatial.skew(read.direction(self.axis)), spatial.EYE3)
 
-    def kinematic_map(self, q: Traced) -> ca.SX:
-        return ca.SX(1)
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return spatial.rotation_about(read.direction(self.axis), q[0]), _ZERO3
 
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
+    def motion(self, read: Reads) -> ca.SX:
+        return ca.vertcat(read.direction(self.axis), _ZERO3)
+
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        axis = read.direction(self.axis)
         first, second = _across(axis)
         return _shift_rows(p) + _tilt_rows(R, axis, {"1": first, "2": second})
 
@@ -144,24 +292,24 @@ class Revolute(AbstractJointType):
 class Prismatic(AbstractJointType):
     """Translation along `axis` (in the joint frame): coordinate ``position``, speed ``speed``."""
 
-    axis: Vector3
+    axis: Direction
 
     word = "prismatic"
-    coordinates = (Quantity(name="position", unit="m"),)
-    speeds = (Quantity(name="speed", unit="m/s"),)
+    also_called = ("slider", "sliding")
+    coordinates = (Quantity(name="position", unit="m", description="displacement", symbol="s"),)
+    speeds = (
+        Quantity(name="speed", unit="m/s", description="rate of the displacement", symbol="ṡ"),
+    )
     rest = (0.0,)
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
-        return spatial.EYE3, axis * q[0]
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return spatial.EYE3, read.direction(self.axis) * q[0]
 
-    def motion(self, axis: Traced) -> ca.SX:
-        return ca.vertcat(_ZERO3, axis)
+    def motion(self, read: Reads) -> ca.SX:
+        return ca.vertcat(_ZERO3, read.direction(self.axis))
 
-    def kinematic_map(self, q: Traced) -> ca.SX:
-        return ca.SX(1)
-
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
-        first, second = _across(axis)
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        first, second = _across(read.direction(self.axis))
         shifts = [("shift_1", "m", ca.dot(first, p)), ("shift_2", "m", ca.dot(second, p))]
         return shifts + _turn_rows(R)
 
@@ -175,44 +323,23 @@ class Planar(AbstractJointType):
     """
 
     word = "planar"
-    coordinates = (Quantity(name="x", unit="m"), Quantity(name="y", unit="m"), angle())
-    speeds = (
-        Quantity(name="vx", unit="m/s"),
-        Quantity(name="vy", unit="m/s"),
-        Quantity(name="rate", unit="rad/s"),
-    )
+    coordinates = (*_PLACE[:2], angle(symbol="φ"))
+    speeds = (*_MOVING[:2], _rate("φ̇"))
     rest = (0.0, 0.0, 0.0)
+    is_planar = True
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.rotation_about(_Z, q[2]), vector([q[0], q[1], 0])
 
-    def motion(self, axis: Traced) -> ca.SX:
+    def motion(self, read: Reads) -> ca.SX:
         return ca.horzcat(ca.vertcat(_ZERO3, _X), ca.vertcat(_ZERO3, _Y), ca.vertcat(_Z, _ZERO3))
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         # the speeds are in M axes, the coordinates x, y in F: [ẋ; ẏ] = R [vx; vy]
         return spatial.rotation_about(_Z, q[2])
 
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return [("shift_z", "m", p[2]), *_tilt_rows(R, _Z, {"x": _X, "y": _Y})]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Angles:
-    """Names for the orientation of a spherical or free joint, for start values and columns.
-
-    The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
-    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
-    """
-
-    sequence: str
-    names: tuple[str, str, str]
-
-
-_QUATERNION = tuple(Quantity(name=n, unit="1") for n in ("qw", "qx", "qy", "qz"))
-_TURNING = tuple(Quantity(name=n, unit="rad/s") for n in ("wx", "wy", "wz"))
-_MOVING = tuple(Quantity(name=n, unit="m/s") for n in ("vx", "vy", "vz"))
-_PLACE = tuple(Quantity(name=n, unit="m") for n in ("x", "y", "z"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,21 +349,26 @@ class Spherical(AbstractJointType):
     angles: Angles | None = None
 
     word = "spherical"
+    also_called = ("ball",)
+    hamel_word = "roll-pitch-yaw"
     coordinates = _QUATERNION
     speeds = _TURNING
     rest = (1.0, 0.0, 0.0, 0.0)
     quaternion = 0
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
+    def named_angles(self) -> Angles | None:
+        return self.angles
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.rotation_from_quaternion(q), _ZERO3
 
-    def motion(self, axis: Traced) -> ca.SX:
+    def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(spatial.EYE3, ca.SX.zeros(3, 3))
 
     def kinematic_map(self, q: Traced) -> ca.SX:
         return spatial.quaternion_rate_map(q)
 
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return _shift_rows(p)
 
 
@@ -250,15 +382,19 @@ class Free(AbstractJointType):
     angles: Angles | None = None
 
     word = "free"
+    also_called = ("floating",)
     coordinates = _PLACE + _QUATERNION
     speeds = _TURNING + _MOVING
     rest = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
     quaternion = 3
 
-    def pose(self, q: Traced, axis: Traced) -> tuple[ca.SX, ca.SX]:
+    def named_angles(self) -> Angles | None:
+        return self.angles
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
         return spatial.rotation_from_quaternion(q[3:7]), q[0:3]
 
-    def motion(self, axis: Traced) -> ca.SX:
+    def motion(self, read: Reads) -> ca.SX:
         return ca.SX.eye(6)
 
     def kinematic_map(self, q: Traced) -> ca.SX:
@@ -269,14 +405,8 @@ class Free(AbstractJointType):
             ca.horzcat(E, ca.SX(4, 3)),
         )
 
-    def closure(self, R: Traced, p: Traced, axis: Traced) -> list[tuple[str, str, Traced]]:
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return []
-
-
-JointType = Fixed | Revolute | Prismatic | Planar | Spherical | Free
-JOINT_TYPES: tuple[type[AbstractJointType], ...] = (
-    Fixed, Revolute, Prismatic, Planar, Spherical, Free,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,12 +428,12 @@ class Joint:
     """
 
     name: str
-    parent: str
-    child: str
-    type: JointType
+    parent: BodyName
+    child: BodyName
+    type: AbstractJointType
     parent_frame: Placement = Placement()
     child_frame: Placement = Placement()
-    motion: dict[str, str] | None = None
+    motion: Annotated[dict[str, str], Meaning(scope=("t",))] | None = None
     description: str = ""
 
     def coordinate_names(self) -> tuple[str, ...]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-from noslip.model.bodies import Body, Placement, Shape
-from noslip.model.contacts import Contact
-from noslip.model.forces import Force, ForceInput, SpeedInput
-from noslip.model.joints import AbstractJointType, Joint, JointType
-from noslip.model.quantities import ZERO, Parameter, Scalar, Vector3
-from noslip.model.rows import Row
+from noslip.model.bodies import AbstractShape, Body, Placement
+from noslip.model.contacts import AbstractContact
+from noslip.model.dependence import Dependence, dependence
+from noslip.model.expressions import Expression
+from noslip.model.findings import Finding, Path, owner
+from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
+from noslip.model.joints import AbstractJointType, Joint
+from noslip.model.quantities import ZERO, Meaning, Parameter, Scalar, Vector3
+from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
 from noslip.words import counted
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +34,20 @@ class IndependentSpeed:
     """
 
     name: str
-    expression: str = ""
+    expression: Annotated[str, Meaning(scope=("coordinates", "speeds"))] = ""
     unit: str = ""
+
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        """What is wrong with the expression, which can be read and has a value."""
+        yield from speed_faults(path, tree, known)
+        if dependence(tree, known.speeds) is Dependence.AFFINE:
+            yield Finding(
+                path,
+                f"{owner(path)} has an expression with a term that has no speed in it",
+                "leave that term out: an independent speed is a sum of speeds times factors",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +58,14 @@ class Model:
     """
 
     name: str
-    gravity: Vector3
+    gravity: Annotated[Vector3, Meaning(unit="m/s^2")]
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
     bodies: tuple[Body, ...] = ()
     joints: tuple[Joint, ...] = ()
-    contacts: tuple[Contact, ...] = ()
-    rows: tuple[Row, ...] = ()
-    forces: tuple[Force, ...] = ()
+    contacts: tuple[AbstractContact, ...] = ()
+    rows: tuple[AbstractRow, ...] = ()
+    forces: tuple[AbstractForce, ...] = ()
     inputs: tuple[ForceInput, ...] = ()
     speed_inputs: tuple[SpeedInput, ...] = ()
     independent_speeds: tuple[IndependentSpeed, ...] = ()
@@ -97,7 +116,7 @@ class ModelBuilder:
         inertia: tuple[Scalar, ...] | None = None,
         moment: Scalar | None = None,
         center_of_mass: Vector3 = ZERO,
-        shapes: tuple[Shape, ...] = (),
+        shapes: tuple[AbstractShape, ...] = (),
     ) -> None:
         """Add a rigid body; see :class:`Body`."""
         self._add(
@@ -139,7 +158,7 @@ class ModelBuilder:
             "joints",
             Joint(
                 name=name,
-                type=cast(JointType, type),
+                type=type,
                 parent=parent,
                 child=child,
                 parent_frame=parent_frame,
@@ -149,19 +168,19 @@ class ModelBuilder:
             ),
         )
 
-    def contact(self, contact: Contact) -> None:
+    def contact(self, contact: AbstractContact) -> None:
         """Add a rolling contact or a knife edge."""
-        _expect(contact, Contact, "contact", "Rolling(…) or KnifeEdge(…)")
+        _expect(contact, AbstractContact, "contact", "Rolling(…) or KnifeEdge(…)")
         self._add("contacts", contact)
 
-    def row(self, row: Row) -> None:
+    def row(self, row: AbstractRow) -> None:
         """Add a general constraint row."""
-        _expect(row, Row, "row", "VelocityRow(…) or PositionRow(…)")
+        _expect(row, AbstractRow, "row", "VelocityRow(…) or PositionRow(…)")
         self._add("rows", row)
 
-    def force(self, force: Force) -> None:
+    def force(self, force: AbstractForce) -> None:
         """Add a motor, spring, damper, friction or given wrench."""
-        _expect(force, Force, "force", "Motor(…), Spring(…), Wrench(…) and so on")
+        _expect(force, AbstractForce, "force", "Motor(…), Spring(…), Wrench(…) and so on")
         self._add("forces", force)
 
     def input(self, name: str, unit: str, description: str = "") -> str:

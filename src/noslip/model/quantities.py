@@ -1,9 +1,17 @@
-"""Named numbers: what every field, state and column of noslip is made of."""
+"""Named numbers: what every field, state and column of noslip is made of.
+
+A field of a part says by its type what it holds, in which unit, with which sign, or what it is the
+name of: ``radius: PositiveLength``, ``axis: Direction``, ``body: BodyName``. Reader, writer, checks
+and the reference page of model files read it there. A type that is not listed here is written as
+``Annotated[Scalar, Meaning(unit="N*s/m")]``.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
 
 #: A number in SI units, or the text of an expression of declared parameters, such as ``"l/2"``.
 Scalar = float | str
@@ -12,6 +20,64 @@ Scalar = float | str
 Vector3 = tuple[Scalar, Scalar, Scalar]
 
 ZERO: Vector3 = (0.0, 0.0, 0.0)
+
+#: Signs that a field may be bound to.
+POSITIVE, NOT_NEGATIVE = "positive", "not negative"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What a field of a part stands for, besides its type.
+
+    Parameters
+    ----------
+    unit : SI unit of a scalar or of the entries of a vector; empty where there is none.
+    units, along : units by the unit of the coordinate or speed that the field `along` names, as
+        ``{"m": "N/m", "rad": "N*m/rad"}`` along ``"coordinate"``.
+    sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
+    is_direction : whether it is a vector whose length does not matter, but not zero.
+    names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
+    choices : the texts it may be.
+    scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
+        ``t``.
+    linear_in : names of the scope it must be linear in, such as ``inputs``.
+    """
+
+    unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict, hash=False)
+    along: str = ""
+    sign: str = ""
+    is_direction: bool = False
+    names: str = ""
+    choices: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    linear_in: str = ""
+
+
+Length = Annotated[Scalar, Meaning(unit="m")]
+PositiveLength = Annotated[Scalar, Meaning(unit="m", sign=POSITIVE)]
+NotNegativeLength = Annotated[Scalar, Meaning(unit="m", sign=NOT_NEGATIVE)]
+#: A place in the frame of a body.
+Point = Annotated[Vector3, Meaning(unit="m")]
+Direction = Annotated[Vector3, Meaning(is_direction=True)]
+BodyName = Annotated[str, Meaning(names="body")]
+CoordinateName = Annotated[str, Meaning(names="coordinate")]
+SpeedName = Annotated[str, Meaning(names="speed")]
+#: The name of a force input.
+InputName = Annotated[str, Meaning(names="input")]
+
+
+class Reads(Protocol):
+    """Gives the scalars of a model their values: traced ones, or numbers."""
+
+    def scalar(self, scalar: Scalar) -> Any:
+        """The value of a number or an expression."""
+
+    def vector(self, entries: Iterable[Scalar]) -> Any:
+        """The column of several."""
+
+    def direction(self, entries: Iterable[Scalar]) -> Any:
+        """The unit vector along a direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +100,17 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """Name, unit, meaning and usual range of one component of a state, an input or an output."""
+    """Name, unit, meaning and usual range of one component of a state, an input or an output.
+
+    `symbol` is how it is written in equations, such as ``v_x`` or ``θ̇``; by default its name is.
+    """
 
     name: str
     unit: str
     description: str = ""
     lower: float = -1.0
     upper: float = 1.0
+    symbol: str = ""
 
     def renamed(self, prefix: str) -> Quantity:
         """The same quantity of a named owner: ``angle`` of joint ``wheel1`` is ``wheel1.angle``."""
@@ -50,9 +120,17 @@ class Quantity:
             description=self.description,
             lower=self.lower,
             upper=self.upper,
+            symbol=self.symbol,
         )
 
 
-def angle(name: str = "angle", description: str = "") -> Quantity:
+def angle(name: str = "angle", description: str = "angle", symbol: str = "") -> Quantity:
     """An angle in rad that may take any value."""
-    return Quantity(name=name, unit="rad", description=description, lower=-math.pi, upper=math.pi)
+    return Quantity(
+        name=name,
+        unit="rad",
+        description=description,
+        lower=-math.pi,
+        upper=math.pi,
+        symbol=symbol,
+    )

@@ -5,11 +5,42 @@ A row says which speeds or coordinates it ties, not on which bodies and where it
 
 from __future__ import annotations
 
+import abc
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from noslip.families import Member
+from noslip.model.dependence import Dependence, dependence
+from noslip.model.expressions import Expression, names_in
+from noslip.model.findings import Finding, Path, owner
+from noslip.model.quantities import Meaning
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+
+class AbstractRow(Member, abc.ABC, family="row type"):
+    """An expression that is kept at zero."""
+
+    __slots__ = ()
+
+    name: str
+    expression: str
+    unit: str
+
+    #: Whether the expression is g(q, t), whose rate is the row, or the row itself.
+    is_holonomic: ClassVar[bool]
+
+    @abc.abstractmethod
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        """What is wrong with the expression, which can be read and has a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VelocityRow:
+class VelocityRow(AbstractRow):
     """A row A(q) v + a(q, t) = 0, given as an expression that is linear in the speeds.
 
     Parameters
@@ -20,17 +51,60 @@ class VelocityRow:
     """
 
     name: str
-    expression: str
+    expression: Annotated[str, Meaning(scope=("coordinates", "speeds", "t"))]
     unit: str = "m/s"
+
+    word = "velocity"
+    is_holonomic = False
+
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        return speed_faults(path, tree, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionRow:
+class PositionRow(AbstractRow):
     """A row g(q, t) = 0, given as an expression of parameters, coordinates and time ``t``."""
 
     name: str
-    expression: str
+    expression: Annotated[str, Meaning(scope=("coordinates", "t"))]
     unit: str = "m"
 
+    word = "position"
+    is_holonomic = True
 
-Row = VelocityRow | PositionRow
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        if not names_in(tree) & set(known.coordinates):
+            yield Finding(
+                path,
+                f"{owner(path)} has an expression with no coordinate in it, so it constrains "
+                "nothing",
+                f"use a coordinate, {_one_of(known.coordinates)}",
+            )
+
+
+def speed_faults(path: Path, tree: Expression, known: Vocabulary) -> Iterator[Finding]:
+    """An expression that must be linear in the speeds and hold at least one."""
+    said = f"{owner(path)} has an expression"
+    how = dependence(tree, known.speeds)
+    if how is Dependence.CONSTANT:
+        yield Finding(
+            path,
+            f"{said} with no speed in it",
+            f"use a speed, {_one_of(known.speeds)}; a condition on coordinates alone is a row "
+            'of type = "position"',
+        )
+    if how is Dependence.NONLINEAR:
+        yield Finding(
+            path,
+            f"{said} that is not linear in the speeds",
+            "write a sum of terms that each have one speed as a factor; factors may depend on "
+            "coordinates, never on speeds",
+        )
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    return f"for example '{names[0]}'" if names else "of which this model has none"

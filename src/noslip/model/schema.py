@@ -1,12 +1,12 @@
 """The keys of a model file, read off the data classes, which are their only definition.
 
 Reader, writer, checks and reference page all come from :func:`keys_of`. A new field of a data class
-is a new key; a new kind of contact, force or shape needs its word in `WORDS`.
+is a new key; a new member of a family (joint type, surface, force, shape) is known by its word.
 
 - A part that has a name is a table under its name: ``[bodies.platform]``.
 - Parts without one, and independent speeds, are an array of tables: ``[[bodies.platform.shapes]]``.
-- Where a part may be of several classes, its table has a key ``type`` with the word of the class.
-- The fields of a joint's type sit in the joint's own table.
+- Where a part may be any member of a family, its table has a key ``type`` with the member's word.
+- The fields of a part that is itself called ``type`` sit in the table around it: a joint's type.
 """
 
 from __future__ import annotations
@@ -18,70 +18,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from noslip.model.bodies import Box, Cylinder, Ring, Sphere
-from noslip.model.contacts import Ball, Disk, KnifeEdge, Rolling, Torus
+from noslip.errors import ModelError
+from noslip.families import base_of, members_of
 from noslip.model.findings import Path
-from noslip.model.forces import (
-    JointDamper,
-    JointFriction,
-    JointSpring,
-    Motor,
-    Spring,
-    Tire,
-    Wrench,
-)
-from noslip.model.joints import JOINT_TYPES, AbstractJointType
 from noslip.model.model import IndependentSpeed
-from noslip.model.rows import PositionRow, VelocityRow
+from noslip.model.quantities import Meaning
 
 #: The version of the layout of model files.
 FORMAT = 1
-
-#: The word of each class in the key ``type``.
-WORDS: dict[type, str] = {
-    Box: "box",
-    Cylinder: "cylinder",
-    Sphere: "sphere",
-    Ring: "ring",
-    Disk: "disk",
-    Ball: "ball",
-    Torus: "torus",
-    Rolling: "rolling",
-    KnifeEdge: "knife_edge",
-    VelocityRow: "velocity",
-    PositionRow: "position",
-    Motor: "motor",
-    JointSpring: "joint_spring",
-    JointDamper: "joint_damper",
-    JointFriction: "joint_friction",
-    Spring: "spring",
-    Tire: "tire",
-    Wrench: "wrench",
-    **{joint_type: joint_type.word for joint_type in JOINT_TYPES},
-}
-
-#: What others call a type.
-ALSO_CALLED = {
-    "hinge": "revolute",
-    "pin": "revolute",
-    "rotary": "revolute",
-    "slider": "prismatic",
-    "sliding": "prismatic",
-    "ball": "spherical",
-    "weld": "fixed",
-    "rigid": "fixed",
-    "floating": "free",
-    "wheel": "rolling",
-    "blade": "knife_edge",
-    "skate": "knife_edge",
-    "damper": "joint_damper",
-    "friction": "joint_friction",
-    "force": "wrench",
-    "sphere": "ball",
-    "cube": "box",
-}
 
 
 class Kind(Enum):
@@ -110,7 +56,8 @@ class Key:
     name : the key, which is the field of the data class.
     kind : what it holds.
     size : number of entries of an array, if it is fixed.
-    parts : classes of the parts it may hold.
+    part : class of the parts it holds, or base class of their family.
+    meaning : unit, sign and so on.
     is_required : whether it has no default.
     default : what it is when left out.
     is_flat : whether the fields of the part sit in the table that holds the key.
@@ -119,17 +66,41 @@ class Key:
     name: str
     kind: Kind
     size: int | None = None
-    parts: tuple[type, ...] = ()
+    part: type | None = None
+    meaning: Meaning = Meaning()
     is_required: bool = True
     default: Any = None
     is_flat: bool = False
 
+    @property
+    def family(self) -> type | None:
+        """The base class of the family whose members it may hold, if it is one."""
+        return self.part if self.part is not None and base_of(self.part) is self.part else None
+
+    @property
+    def parts(self) -> tuple[type, ...]:
+        """Classes of the parts it may hold."""
+        if self.family is not None:
+            return members_of(self.family)
+        return () if self.part is None else (self.part,)
+
 
 @cache
 def keys_of(part: type) -> tuple[Key, ...]:
-    """The keys of a table that describes a part, in the order of the fields of its class."""
-    hints = typing.get_type_hints(part)
-    return tuple(_key(field, hints[field.name]) for field in dataclasses.fields(part))
+    """The keys of a table that describes a part, in the order of the fields of its class.
+
+    Raises
+    ------
+    ModelError : if a field of the class holds what a model file cannot.
+    """
+    if not dataclasses.is_dataclass(part):
+        raise ModelError(
+            f"{part.__name__} is no data class, so nobody knows its fields",
+            f"class {part.__module__}.{part.__qualname__}",
+            "write @dataclass(frozen=True, slots=True, kw_only=True) before it",
+        )
+    hints = typing.get_type_hints(part, include_extras=True)
+    return tuple(_key(part, field, hints[field.name]) for field in dataclasses.fields(part))
 
 
 def leaves(part: Any, path: Path = ()) -> Iterator[tuple[Path, Key, Any, Any]]:
@@ -161,53 +132,75 @@ def leaves(part: Any, path: Path = ()) -> Iterator[tuple[Path, Key, Any, Any]]:
                 yield at, key, part, value
 
 
-def _key(field: dataclasses.Field[Any], hint: Any) -> Key:
+def _key(part: type, field: dataclasses.Field[Any], hint: Any) -> Key:
     """The key of a field, from the field's type."""
-    members = [m for m in _members(hint) if m is not type(None)]
+    members, meaning = _unwrapped(hint)
     is_required, default = False, field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
     elif default is dataclasses.MISSING:
         is_required, default = True, None
-    kind, size, parts = _kind(members)
+    try:
+        kind, size, held = _kind([m for m in members if m is not type(None)])
+    except (KeyError, ValueError, TypeError, IndexError):
+        raise ModelError(
+            f"field '{field.name}' of {part.__name__} holds {hint}, which no model file can",
+            f"class {part.__module__}.{part.__qualname__}",
+            "use float, int, bool, str, Scalar (a number or an expression), Vector3, tuples of "
+            "them, or data classes of such fields",
+        ) from None
     return Key(
         name=field.name,
         kind=kind,
         size=size,
-        parts=parts,
+        part=held,
+        meaning=meaning,
         is_required=is_required,
         default=default,
-        is_flat=all(issubclass(p, AbstractJointType) for p in parts) and bool(parts),
+        is_flat=kind is Kind.PART and field.name == "type",
     )
 
 
 _PLAIN = {bool: Kind.TRUTH, int: Kind.WHOLE, float: Kind.NUMBER, str: Kind.TEXT}
 
 
-def _kind(members: list[Any]) -> tuple[Kind, int | None, tuple[type, ...]]:
-    """Kind, size and part classes of a type given by the members of its union."""
+def _kind(members: list[Any]) -> tuple[Kind, int | None, type | None]:
+    """Kind, size and class of parts of a type given by the members of its union."""
     if members == [float, str]:
-        return Kind.SCALAR, None, ()
-    if all(dataclasses.is_dataclass(m) for m in members):
-        return Kind.PART, None, tuple(members)
+        return Kind.SCALAR, None, None
     (hint,) = members
     if hint in _PLAIN:
-        return _PLAIN[hint], None, ()
+        return _PLAIN[hint], None, None
+    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or base_of(hint) is hint):
+        return Kind.PART, None, hint
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is dict:
         table = {Kind.SCALAR: Kind.SCALAR_TABLE, Kind.TEXT: Kind.TEXT_TABLE}
-        return table[_kind(_members(arguments[1]))[0]], None, ()
+        return table[_kind(_unwrapped(arguments[1])[0])[0]], None, None
+    if typing.get_origin(hint) is not tuple:
+        raise TypeError(hint)
     size = None if arguments[-1] is Ellipsis else len(arguments)
-    item, _, parts = _kind(_members(arguments[0]))
-    if item is Kind.PART:
-        is_named = all("name" in p.__dataclass_fields__ for p in parts)  # type: ignore[attr-defined]
-        is_named = is_named and parts != (IndependentSpeed,)
-        return (Kind.NAMED if is_named else Kind.LIST), None, parts
-    return {Kind.SCALAR: Kind.SCALARS, Kind.TEXT: Kind.TEXTS}[item], size, ()
+    item, _, part = _kind(_unwrapped(arguments[0])[0])
+    if part is not None:
+        is_named = "name" in typing.get_type_hints(part) and part is not IndependentSpeed
+        return (Kind.NAMED if is_named else Kind.LIST), None, part
+    return {Kind.SCALAR: Kind.SCALARS, Kind.TEXT: Kind.TEXTS}[item], size, None
 
 
-def _members(hint: Any) -> list[Any]:
-    """The members of a union, or the type itself."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return list(typing.get_args(hint))
-    return [hint]
+def _unwrapped(hint: Any) -> tuple[list[Any], Meaning]:
+    """The members of a union, or the type itself, and what it is annotated to mean."""
+    meaning = Meaning()
+    if typing.get_origin(hint) is Annotated:
+        found = [note for note in hint.__metadata__ if isinstance(note, Meaning)]
+        meaning = found[-1] if found else meaning
+        hint = hint.__origin__
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        if typing.get_origin(hint) is tuple and meaning == Meaning():
+            meaning = _unwrapped(typing.get_args(hint)[0])[1]
+        return [hint], meaning
+    members: list[Any] = []
+    for member in typing.get_args(hint):
+        inner, own = _unwrapped(member)
+        members += inner
+        meaning = own if meaning == Meaning() else meaning
+    return members, meaning

@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from noslip.families import IF_YOUR_OWN, find_member, usual_word, words_of
 from noslip.model.expressions import is_finite
 from noslip.model.findings import NOUNS, Finding, Path, hint, path_text
 from noslip.model.joints import Fixed
 from noslip.model.model import Model
-from noslip.model.schema import ALSO_CALLED, FORMAT, WORDS, Key, Kind, keys_of
+from noslip.model.schema import FORMAT, Key, Kind, keys_of
 
 Table = dict[str, Any]
 
@@ -46,7 +47,7 @@ def model_from_table(table: Table) -> Reading:
     table = dict(table)
     reader.check_format(table.pop("format", None))
     renamed = reader.rename(table, [key.name for key in keys_of(Model)])
-    model = reader.part((Model,), table, ())
+    model = reader.part(Model, None, table, ())
     return Reading(
         model=model if reader.is_whole else None,
         findings=tuple(reader.findings),
@@ -95,23 +96,26 @@ class _TableReader:
                 self.is_whole = False
         return renamed
 
-    def part(self, classes: tuple[type, ...], table: Any, path: Path, **given: Any) -> Any:
-        """One part of one of the classes, from its table; None if it cannot be told which."""
+    def part(
+        self, part: type | None, family: type | None, table: Any, path: Path, **given: Any
+    ) -> Any:
+        """A part of a class or of a family, from its table; None if it cannot be told which."""
         if not isinstance(table, dict):
             self.wrong(path, table, Kind.PART)
             # what has a name may be missed anywhere
             self.is_whole &= "name" not in given
             return None
         rest = dict(table)
-        part = classes[0] if len(classes) == 1 else self.chosen(classes, rest, path)
+        known: list[str] = []
+        if family is not None:
+            part, known = self.chosen(family, rest, path), ["type"]
         if part is None:
             return None
-        known = ["type"] if len(classes) > 1 else []
         for key in keys_of(part):
-            if not key.is_flat:
+            if not key.is_flat or key.family is None:
                 continue
             # the fields of the joint's type are taken out of the joint's table
-            joint_type = self.chosen(key.parts, rest, path)
+            joint_type = self.chosen(key.family, rest, path)
             types = (joint_type,) if joint_type else key.parts
             known += ["type", *(k.name for type_ in types for k in keys_of(type_))]
             if joint_type is None:
@@ -126,24 +130,26 @@ class _TableReader:
             self.unknown(name, known, path)
         return read
 
-    def chosen(self, classes: tuple[type, ...], table: Table, path: Path) -> type | None:
-        """The class that the key ``type`` names, or that was probably meant; None if it is none."""
-        words = {WORDS[part]: part for part in classes}
+    def chosen(self, family: type, table: Table, path: Path) -> type | None:
+        """The member that the key ``type`` names, or that was probably meant; None for none."""
         word = table.pop("type", None)
-        if isinstance(word, str) and word in words:
-            return words[word]
+        found = find_member(family, word) if isinstance(word, str) else None
+        if found is not None:
+            return found
+        words = words_of(family)
         meant = nearest_word(word, words) if isinstance(word, str) else None
         listed = ", ".join(f'"{w}"' for w in words)
         if word is None:
             self.note(path, f"{_called(path)} has no type", f"add type = one of {listed}")
         else:
             what = f"{_called(path)} has type {_shown(word)}, expected one of {listed}"
-            also = ALSO_CALLED.get(str(word), "")
-            if also in words:
-                meant = also
-            fix = f"did you mean '{also}'?" if also in words else hint(str(word), words)
+            also = usual_word(family, str(word))
+            fix = f"did you mean '{also}'?" if also else hint(str(word), words)
+            meant = also or meant
+            if isinstance(word, str) and meant is None:
+                fix += f"; {IF_YOUR_OWN}"
             self.note((*path, "type"), what, fix)
-        return words[meant] if meant is not None else None
+        return find_member(family, meant) if meant is not None else None
 
     def fields(self, part: type, table: Table, path: Path, given: dict[str, Any]) -> Any:
         """A part from the keys of its table, which are taken out; None without a part it needs."""
@@ -167,12 +173,16 @@ class _TableReader:
         """What a key holds, by its kind."""
         match key.kind:
             case Kind.PART:
-                return self.part(key.parts, value, path)
+                return self.part(key.part, key.family, value, path)
             case Kind.NAMED if isinstance(value, dict):
-                named = (self.part(key.parts, v, (*path, n), name=n) for n, v in value.items())
+                named = (
+                    self.part(key.part, key.family, v, (*path, n), name=n) for n, v in value.items()
+                )
                 return tuple(part for part in named if part is not None)
             case Kind.LIST if isinstance(value, list):
-                listed = (self.part(key.parts, v, (*path, k)) for k, v in enumerate(value))
+                listed = (
+                    self.part(key.part, key.family, v, (*path, k)) for k, v in enumerate(value)
+                )
                 # the others keep their numbers
                 return tuple(
                     _TableReader().fields(key.parts[0], {}, path, {}) if p is None else p
@@ -297,8 +307,8 @@ def _example(key: Key) -> str:
         return 'unit = "kg*m^2", or whatever its unit is; "1" for a pure number'
     if key.name == "gravity":
         return "gravity = [0, 0, -9.81]"
-    if len(key.parts) > 1:
-        return f'{key.name} = {{type = "{WORDS[key.parts[0]]}", …}}'
+    if key.family is not None:
+        return f'{key.name} = {{type = "{words_of(key.family)[0]}", …}}'
     return f"{key.name} = {_EXAMPLES[key.kind]}"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from noslip.errors import ModelError
 from noslip.model.model import Model
-from noslip.model.schema import FORMAT, WORDS, Key, Kind, keys_of
+from noslip.model.schema import FORMAT, Key, Kind, keys_of
 from noslip.model.tables import Table
 
 
@@ -24,7 +25,7 @@ def _table(part: Any, skip: tuple[str, ...] = ()) -> Table:
         if key.name in skip or (not key.is_required and value == key.default):
             continue
         if key.is_flat:
-            table |= {"type": WORDS[type(value)], **_table(value)}
+            table |= {"type": _word(value), **_table(value)}
         else:
             table[key.name] = _plain(key, value)
     return table
@@ -48,9 +49,21 @@ def _plain(key: Key, value: Any) -> Any:
 
 
 def _typed(key: Key, part: Any, skip: tuple[str, ...] = ()) -> Table:
-    """Table of a part, with its word if the key may hold parts of several classes."""
-    word = {"type": WORDS[type(part)]} if len(key.parts) > 1 else {}
+    """Table of a part, with its word if the key may hold any member of a family."""
+    word = {"type": _word(part)} if key.family is not None else {}
     return {**word, **_table(part, skip)}
+
+
+def _word(member: Any) -> str:
+    """The word by which a file can name the class of a part."""
+    own = type(member)
+    if "word" not in vars(own):
+        raise ModelError(
+            f"{own.__name__} has no word of its own, so no file can name it",
+            f"class {own.__module__}.{own.__qualname__}",
+            'give it one, as word = "my_word"',
+        )
+    return str(own.word)
 
 
 def _plain_scalar(value: Any) -> Any:

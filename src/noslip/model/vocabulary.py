@@ -9,7 +9,7 @@ from typing import Any
 from noslip.model.bodies import WORLD
 from noslip.model.expressions import is_finite
 from noslip.model.findings import Path
-from noslip.model.joints import Angles, Joint
+from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.schema import Key, leaves
 from noslip.model.topology import Topology, topology
@@ -79,14 +79,9 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
     )
 
 
-def named_angles(joint: Joint) -> Angles | None:
-    """The named angles of a joint's orientation, if its type has them."""
-    return getattr(joint.type, "angles", None)
-
-
 def angle_names(joint: Joint) -> tuple[str, ...]:
-    """The names of those angles, without the joint's name."""
-    angles = named_angles(joint)
+    """The named angles of a joint's orientation, if it has some, without the joint's name."""
+    angles = joint.type.named_angles()
     return () if angles is None else tuple(angles.names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +39,7 @@ class SensitivityRequest:
     ) -> SegmentSettings:
         """What a run in pieces needs."""
         return SegmentSettings(
-            run=dataclasses.replace(self.run, times=times, rtol=rtol),
+            run=self.run._replace(times=times, rtol=rtol),
             absolute=absolute,
             base=base,
             tables=tables,

@@ -147,8 +147,7 @@ class _Pieces:
             self._jump(None)
             self._looks = self._looks[1:]
         stop = float(self._looks[0]) if self._looks.size else request.end_time
-        left = dataclasses.replace(
-            request,
+        left = request._replace(
             step=self._step,
             max_steps=request.max_steps - self._steps,
             times=request.times[self._done :],

@@ -334,7 +334,7 @@ def _extra(
     """Columns that are neither states nor follow from them."""
     follows = {"energy_error"}
     for joint in system.model.joints:
-        angles = getattr(joint.type, "angles", None)
+        angles = joint.type.named_angles()
         names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
         follows |= {*names, *(f"{name}_rate" for name in names)}
     follows |= {s.name for s in system.model.independent_speeds if s.expression}

@@ -135,7 +135,7 @@ def _angles(run: Trajectory) -> Sources:
     table: Sources = {}
     coordinates, speeds = ([x.name for x in xs] for xs in (run.coordinates, run.speeds))
     for joint in run.model.joints:
-        angles = getattr(joint.type, "angles", None)
+        angles = joint.type.named_angles()
         if angles is None or f"{joint.name}.qw" not in coordinates or not len(run.t):
             continue
         at, first = coordinates.index(f"{joint.name}.qw"), speeds.index(f"{joint.name}.wx")

@@ -258,7 +258,6 @@ def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = Fa
         nz=plan.num_generator_states,
         num_health=plan.health_floors.size,
         num_inputs=plan.num_inputs,
-        num_base=plan.base_inputs.size,
         num_tables=len(plan.tables),
         num_events=directions.size,
         num_endings=plan.num_endings - int(np.isnan(directions[: plan.num_endings]).sum()),

@@ -14,9 +14,9 @@ import dataclasses
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -51,8 +51,7 @@ _EXAMPLES = {
 MOST_STEPS = 10**18
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunRequest:
+class RunRequest(NamedTuple):
     """What a run is asked for. Made by :func:`read_run` from the arguments of a call.
 
     Parameters
@@ -73,18 +72,18 @@ class RunRequest:
     start_time: float
     end_time: float
     times: Array
-    method: str = "dop853"
     rtol: float
     atol: float
-    step: float = 0.0
-    max_step: float = np.inf
     max_steps: int
     values: Array
+    method: str = "dop853"
+    step: float = 0.0
+    max_step: float = np.inf
     start: Mapping[str, float] | Start | None = None
     inputs: Any = None
-    definitions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    stop: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    events: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    definitions: Mapping[str, Any] = MappingProxyType({})
+    stop: Mapping[str, str] = MappingProxyType({})
+    events: Mapping[str, str] = MappingProxyType({})
     progress: Callable[[float], object] | None = None
     cancel: Any = None
     on_failure: str = "raise"
@@ -122,6 +121,10 @@ _DEFAULTS = {
 }
 
 
+#: Arguments that are mappings from names.
+_MAPPINGS = ("start", "starts", "inputs", "parameters", "definitions", "stop", "events")
+
+
 def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
     """The request of a call, checked.
 
@@ -142,22 +145,18 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         settings[name] = given[name] if name in given else given["tolerance"]
     start_time, duration, samples = given["start_time"], given["duration"], given.get("samples", 2)
     _check_settings(function, system, settings, start_time, duration, samples)
-    is_batch = "starts" in given
-    check_named(
-        given.get("progress"),
-        given.get("cancel"),
-        start=None if isinstance(start, Start) else start,
-        starts=given.get("starts"),
-        inputs=None if isinstance(inputs, AbstractInputLaw) else inputs,
-        parameters=given.get("parameters"),
-        definitions=given.get("definitions"),
-        stop=given.get("stop"),
-        events=given.get("events"),
-    )
+    named = {word: given[word] for word in _MAPPINGS if given.get(word) is not None}
+    if isinstance(start, Start):
+        del named["start"]
+    if isinstance(inputs, AbstractInputLaw):
+        del named["inputs"]
+    progress, cancel = given.get("progress"), given.get("cancel")
+    if named or progress is not None or cancel is not None:
+        check_named(progress, cancel, **named)
     definitions = given.get("definitions") or {}
     if definitions:
         check_definitions(system, definitions)
-    parameters = None if is_batch else given.get("parameters")
+    parameters = None if "starts" in given else given.get("parameters")
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
     return RunRequest(
@@ -171,8 +170,8 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         definitions=definitions,
         stop=given.get("stop") or {},
         events=given.get("events") or {},
-        progress=given.get("progress"),
-        cancel=given.get("cancel"),
+        progress=progress,
+        cancel=cancel,
         **settings,
     )
 

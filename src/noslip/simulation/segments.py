@@ -24,6 +24,9 @@ from noslip.simulation.runner import NativeResult
 
 Indices = NDArray[np.int_]
 
+#: The only motion of a single run.
+ONE: Indices = np.zeros(1, int)
+
 #: Least singular value of A_d, rows of length 1, below which no speeds determine the motion.
 RANK_LOST = 1e-8
 
@@ -79,10 +82,10 @@ def drive(motions: Motions, place: Place, count: int = 1) -> None:
     place : where all of them start.
     count : how many there are.
     """
-    groups: dict[Place, Indices] = {place: np.arange(count)}
+    groups = [(place, ONE if count == 1 else np.arange(count))]
     while groups:
         following: dict[Place, list[Indices]] = {}
-        for here, which in groups.items():
+        for here, which in groups:
             ends = motions.run(here, which)
             if ends is None:
                 continue
@@ -90,7 +93,7 @@ def drive(motions: Motions, place: Place, count: int = 1) -> None:
                 if there != here:
                     motions.carry(here, there, some)
                 following.setdefault(there, []).append(some)
-        groups = {place: np.concatenate(parts) for place, parts in following.items()}
+        groups = [(place, np.concatenate(parts)) for place, parts in following.items()]
 
 
 def next_places(place: Place, ends: Ends) -> list[Place | None]:
@@ -133,7 +136,7 @@ def _grouped(places: list[Place | None], which: Indices) -> dict[Place, Indices]
 def end_of_one(result: NativeResult, values: Array) -> Ends:
     """Where the segment of a single motion ended."""
     return Ends(
-        which=np.zeros(1, int),
+        which=ONE,
         codes=np.array([result.code]),
         indices=np.array([result.index]),
         times=np.array([result.time]),

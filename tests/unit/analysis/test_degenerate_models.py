@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli.main import main
-from noslip.formulations.verify import FORMULATIONS
+from noslip.formulations.catalog import known_formulations
 
 Z = (0.0, 0.0, 1.0)
 CENTER = (0.1, 0.05, 0.02)
-METHODS = (*FORMULATIONS, ns.Vakonomic())
+METHODS = tuple(known_formulations().values())
 
 
 def in_plane(name, *rows, motion=None):

@@ -1,11 +1,14 @@
 """Members of one's own: a path, a timing law and a controller from a file outside the package."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import noslip as ns
+from noslip.cli.main import main
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.forms import read_form
 from noslip.control.paths.arc_length import length
@@ -85,6 +88,19 @@ def test_the_studio_has_forms_for_them_and_runs_them(agv, parts):
     assert done.run.tracking_error < 1e-6
     assert "--path spiral:radius=2.0" in done.command.replace("'", "")
     assert "--controller speed-servo" in done.command
+
+
+def test_the_command_line_knows_them_by_a_plugin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, timing, controller = TEXTS
+    words = ["track", "agv", "--path", path, "--timing", timing, "--controller", controller]
+    words += ["--point=0,-a,0", "--direction=0,1,0", "--no-plots", "--json"]
+    with isolated():
+        outcome = CliRunner().invoke(main, words)
+        assert outcome.exit_code == 1 and "there is no path 'spiral'" in outcome.output
+        outcome = CliRunner().invoke(main, [*words, "--plugin", str(FILE)])
+    assert outcome.exit_code == 0, outcome.output
+    assert json.loads(outcome.stdout)["tracking_error"]
 
 
 def test_every_member_of_the_package_says_units_it_knows():

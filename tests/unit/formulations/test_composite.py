@@ -7,8 +7,8 @@ from states import admissible_states, at, numeric
 
 import noslip as ns
 from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
-from noslip.formulations.forces import GRAVITY
 from noslip.formulations.tree import inverse_dynamics, lumped, mass_matrix
+from noslip.model.forces import GRAVITY
 
 #: Two ways through a dozen bodies, relative to the largest entry.
 ROUNDING = 1e-11

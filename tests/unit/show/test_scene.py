@@ -11,19 +11,12 @@ from scipy.integrate import cumulative_simpson
 import noslip as ns
 from mechanisms import MECHANISMS
 from noslip.model.bodies import WORLD
+from noslip.model.numbers import angles_of, number, numbers, rotation_to
+from noslip.model.triangles import box, cone, cylinder, ring, sphere
 from noslip.show.scene.camera import camera, extent, followed, is_far
 from noslip.show.scene.frames import frames, part_poses
-from noslip.show.scene.geometry import (
-    angles_of,
-    number,
-    numbers,
-    placed,
-    quaternions_of,
-    rotation_to,
-    rotations_of,
-    without_jumps,
-)
-from noslip.show.scene.meshes import box, cone, cylinder, ring, shape_mesh, sphere
+from noslip.show.scene.geometry import placed, quaternions_of, rotations_of, without_jumps
+from noslip.show.scene.meshes import shape_mesh
 from noslip.show.scene.overlays import grids, rounded, traces
 from noslip.show.scene.render import CameraView
 from noslip.show.scene.rollers import rollers, rolling_rate

@@ -9,8 +9,9 @@ import pytest
 from newton_euler import NewtonEuler
 
 import noslip as ns
+from noslip.model.numbers import numbers
 from noslip.show.scene.frames import film_times, frames
-from noslip.show.scene.geometry import numbers, rotations_of
+from noslip.show.scene.geometry import rotations_of
 
 LIBRARY = tuple(ns.MODELS)
 

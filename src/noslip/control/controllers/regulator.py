@@ -37,7 +37,6 @@ from noslip.control.lqr import ACCURACY, solve_lqr_along
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.model.joints import Planar
 from noslip.numeric import is_truth
 
 #: Gains that change by less than this part of their size are numbers.
@@ -380,7 +379,7 @@ def _at_point(point: LocalState) -> tuple[Array, Array]:
 def planar_places(system: System) -> list[int]:
     """Where the coordinates x, y and angle of each planar joint start."""
     nodes = system.kinematics.tree.nodes
-    return [n.coordinates.start for n in nodes if isinstance(n.joint.type, Planar)]
+    return [n.coordinates.start for n in nodes if n.joint.type.is_planar]
 
 
 def _reference_states(

@@ -28,7 +28,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
 from noslip.model.expressions import nominal
-from noslip.model.joints import Angles, Free
+from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
 from noslip.simulation.starts.completion import Start
 from noslip.spatial import traced_angles
@@ -129,7 +129,7 @@ class Balance:
 
     def turning(self, q: Array, v: Array) -> float:
         """The turning rate of a state, rad/s, positive to the left."""
-        at, sequence = self.base.coordinates.start + Free.quaternion, _angles(self.base).sequence
+        at, sequence = _quaternion(self.base), _angles(self.base).sequence
         axes = turn_axes_at(angles_of(q, at, sequence), sequence)
         rates = np.linalg.solve(axes, v[self.base.speeds][:3])
         return self.left * float(rates[0])
@@ -152,7 +152,7 @@ class Balance:
         rows = ca.Function("rows", [o.t, o.q, o.params], [own.E])(s.t, s.q, s.params)
         eta = ca.mtimes(rows, kin.v)
         known |= {z.name: eta[k] for k, z in enumerate(own.independent_speeds)}
-        at, sequence = self.base.coordinates.start + Free.quaternion, _angles(self.base).sequence
+        at, sequence = _quaternion(self.base), _angles(self.base).sequence
         turned = traced_angles(s.q[at : at + 4], sequence)
         rates = angle_rates(turned, sequence, kin.v[self.base.speeds][:3])
         for k, name in enumerate(_angle_names(self.base)):
@@ -179,7 +179,7 @@ def find_balance(
     base = system.kinematics.tree.nodes[0]
     known = dict(zip((p.name for p in system.model.parameters), values, strict=True))
     pull = np.array([nominal(e, known) for e in system.model.gravity])
-    angles = base.joint.type.angles if isinstance(base.joint.type, Free) else None
+    angles = base.joint.type.named_angles() if len(base.joint.type.speeds) == 6 else None
     if angles is None or not np.any(pull) or system.model.speed_inputs:
         return None
     up = -pull["xyz".index(angles.sequence[0])]
@@ -265,9 +265,16 @@ def _about(
 
 def _angles(base: Node) -> Angles:
     """The named angles of a base, which has some."""
-    angles = base.joint.type.angles if isinstance(base.joint.type, Free) else None
+    angles = base.joint.type.named_angles() if len(base.joint.type.speeds) == 6 else None
     assert angles is not None
     return angles
+
+
+def _quaternion(base: Node) -> int:
+    """Where the quaternion of a base starts among the coordinates."""
+    at = base.joint.type.quaternion
+    assert at is not None
+    return int(base.coordinates.start + at)
 
 
 def _angle_names(base: Node) -> list[str]:

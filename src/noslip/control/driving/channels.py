@@ -28,9 +28,7 @@ from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
-from noslip.model.contacts import Rolling
 from noslip.model.expressions import nominal
-from noslip.model.forces import Motor
 
 #: How a channel acts.
 PLACE, SPEED, FORCE = "place", "speed", "force"
@@ -351,11 +349,13 @@ def _by_hand(balance: Balance, name: str, unit: str, joint: Node) -> Channel:
 
 def motor_joint(system: System, name: str) -> Node | None:
     """The joint that a force input turns or pushes as its only motor."""
-    motors = [f for f in system.model.forces if isinstance(f, Motor) and f.input == name]
-    if len(motors) != 1:
+    driven = [
+        speed for force in system.model.forces for speed, by in force.driven().items() if by == name
+    ]
+    if len(driven) != 1:
         return None
     names = [s.name for s in system.speeds]
-    return node_of_speed(system, names.index(motors[0].speed))
+    return node_of_speed(system, names.index(driven[0]))
 
 
 def node_of_speed(system: System, k: int) -> Node:
@@ -363,7 +363,7 @@ def node_of_speed(system: System, k: int) -> Node:
 
 
 def carries_wheel(system: System, node: Node) -> bool:
-    return any(isinstance(c, Rolling) and c.body == node.body.name for c in system.model.contacts)
+    return any(c.is_wheel and c.body == node.body.name for c in system.model.contacts)
 
 
 def given_force(system: System, name: str, unit: str, values: Array) -> Channel:

@@ -30,7 +30,6 @@ from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
 from noslip.model.bodies import Placement
 from noslip.model.expressions import nominal
-from noslip.model.joints import Planar
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
@@ -211,7 +210,7 @@ def planar_base(system: System) -> Node:
     """The node of the vehicle's base: a body on a planar joint with the ground."""
     for node in system.kinematics.tree.nodes:
         joint = node.joint
-        if isinstance(joint.type, Planar) and node.parent < 0:
+        if joint.type.is_planar and node.parent < 0:
             turned = any(a != 0 for a in joint.parent_frame.angles)
             moved = any(x != 0 for x in joint.parent_frame.position[:2])
             if turned or moved or joint.child_frame != Placement():

@@ -2,11 +2,7 @@
 
 A rule for each kind of name, so that the same model always gets the same symbols:
 
-    revolute    angle θ, rate θ̇, with the joint's name as index
-    prismatic   position s, speed ṡ, with the joint's name as index
-    planar      x, y, φ and v_x, v_y, φ̇
-    spherical   q_w, q_x, q_y, q_z and ω_x, ω_y, ω_z
-    free        both: x, y, z, q_w, … and ω_x, …, v_x, …
+    joints      the symbols of their types; of a joint with one coordinate, with its name as index
     inputs      F for a force, τ for a torque, unless their name is a letter already
     parameters  their own names
 
@@ -28,32 +24,6 @@ from noslip.formulations.base import Equations
 from noslip.model.quantities import Quantity
 from noslip.show.equations.glyphs import GREEK, Glyph, glyph_of_name
 
-#: The last part of a coordinate's or speed's name → its glyph, by the joint type's word.
-_PLANE = {"x": Glyph("x"), "y": Glyph("y"), "z": Glyph("z"), "angle": Glyph("φ")}
-_PLANE |= {"vx": Glyph("v", "x"), "vy": Glyph("v", "y"), "vz": Glyph("v", "z")}
-_PLANE |= {"rate": Glyph("φ", dots=1)}
-_TURN = {f"q{k}": Glyph("q", k) for k in "wxyz"} | {f"w{k}": Glyph("ω", k) for k in "xyz"}
-_RULES: dict[str, dict[str, Glyph]] = {
-    "revolute": {"angle": Glyph("θ"), "rate": Glyph("θ", dots=1)},
-    "prismatic": {"position": Glyph("s"), "speed": Glyph("s", dots=1)},
-    "planar": _PLANE,
-    "spherical": _TURN,
-    "free": _PLANE | _TURN,
-}
-#: Joint types whose index always says which joint it is.
-_NAMED = ("revolute", "prismatic")
-
-_MEANINGS = {
-    "x": "position along x", "y": "position along y", "z": "position along z",
-    "angle": "angle", "position": "displacement", "rate": "rate of the angle",
-    "speed": "rate of the displacement",
-    "vx": "speed along its own x axis", "vy": "speed along its own y axis",
-    "vz": "speed along its own z axis", "wx": "turning about its own x axis",
-    "wy": "turning about its own y axis", "wz": "turning about its own z axis",
-    "qw": "quaternion, scalar part", "qx": "quaternion, x part", "qy": "quaternion, y part",
-    "qz": "quaternion, z part",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -74,7 +44,8 @@ class Notation:
 
     def __init__(self, equations: Equations) -> None:
         kin, model = equations.kinematics, equations.model
-        self._joint_type = {j.name: j.type.word for j in model.joints}
+        # the only coordinate of a joint always says which joint it is of
+        self._alone = {j.name for j in model.joints if len(j.type.coordinates) == 1}
         self._description = {j.name: j.description for j in model.joints}
         self._used: set[str] = set()
         self.time = Entry(self._unique(Glyph("t"), "time"), "time", "s", "time", "time")
@@ -95,7 +66,7 @@ class Notation:
             for i in model.speed_inputs
         ]  # fmt: skip
         # a symbol that is needed twice takes the joint's name along
-        moving = [self._short(q.name) for q in (*kin.coordinates, *kin.speeds)]
+        moving = [self._short(q) for q in (*kin.coordinates, *kin.speeds)]
         self._wanted = Counter(self._used) + Counter(g.text for g in moving)
         self.coordinates = [self._moving(c, "coordinate") for c in kin.coordinates]
         self.speeds = [self._moving(s, "tree speed") for s in kin.speeds]
@@ -133,22 +104,21 @@ class Notation:
             for e in self.multipliers[: equations.costates.shape[0]]
         ]
 
-    def _short(self, name: str) -> Glyph:
-        joint, _, part = name.rpartition(".")
-        kind = self._joint_type.get(joint, "")
-        glyph = _RULES.get(kind, {}).get(part) or glyph_of_name(part)
-        return glyph.of(joint) if kind in _NAMED else glyph
+    def _short(self, quantity: Quantity) -> Glyph:
+        joint, _, part = quantity.name.rpartition(".")
+        glyph = _glyph_of_symbol(quantity.symbol) if quantity.symbol else glyph_of_name(part)
+        return glyph.of(joint) if joint in self._alone else glyph
 
     def _moving(self, quantity: Quantity, group: str) -> Entry:
         joint, _, part = quantity.name.rpartition(".")
-        glyph = self._short(quantity.name)
+        glyph = self._short(quantity)
         plain = Glyph(glyph.base, glyph.index)
         if max(self._wanted[glyph.text], self._wanted[plain.text]) > 1 and (
-            self._joint_type.get(joint) not in _NAMED
+            joint not in self._alone
         ):
             glyph = glyph.of(joint)
         glyph = self._unique(glyph, quantity.name)
-        meaning = f"{_MEANINGS.get(part, part)} of '{joint}'"
+        meaning = f"{quantity.description or part} of '{joint}'"
         if self._description.get(joint) and group == "coordinate":
             meaning += f" ({self._description[joint]})"
         return Entry(glyph, quantity.name, quantity.unit, meaning, group)
@@ -185,6 +155,13 @@ class Notation:
 def symbol(glyph: Glyph) -> sympy.Symbol:
     """The SymPy symbol that is written as this glyph."""
     return sympy.Symbol(unicodedata.normalize("NFC", glyph.text), real=True)
+
+
+def _glyph_of_symbol(symbol: str) -> Glyph:
+    """``v_x`` is v with the index x, ``θ̇`` is θ with a dot."""
+    base, _, index = unicodedata.normalize("NFD", symbol).partition("_")
+    dots = base.count("\N{COMBINING DOT ABOVE}")
+    return Glyph(base.replace("\N{COMBINING DOT ABOVE}", ""), index, dots=dots)
 
 
 def _input_glyph(name: str, unit: str) -> Glyph:

@@ -6,6 +6,7 @@ functions at random states; see `writing`. The symbols are those of `notation`.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from noslip.errors import NoslipError, nearest
 from noslip.formulations.base import Equations
 from noslip.show.equations import documents
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
-from noslip.show.equations.derivations import common, energies, multipliers, twists
+from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
 from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
 from noslip.show.equations.derivations.subject import Subject
@@ -28,15 +29,7 @@ from noslip.show.equations.writing import Written, write
 #: Time limit of the simplification, s. The number of operations limits it long before.
 SECONDS = 6.0
 
-#: The word of a formulation → its own sections up to the equations of motion.
-METHODS: dict[str, Callable[[Subject], list[Drafted]]] = {
-    "complement": twists.complement,
-    "desantis": twists.desantis,
-    "boltzmann-hamel": energies.boltzmann_hamel,
-    "gibbs-appell": energies.gibbs_appell,
-    "multipliers": multipliers.multipliers,
-    "vakonomic": multipliers.vakonomic,
-}
+#: Word → how a document is written.
 FORMATS: dict[str, Callable[[str, list[Section]], str]] = {
     "text": documents.text_document,
     "markdown": documents.markdown_document,
@@ -134,11 +127,20 @@ def _draft(subject: Subject) -> list[Drafted]:
     opening.append(words(reference))
     drafted = [("Model and method", opening), common.mechanism(subject), common.symbols(subject)]
     drafted += [common.kinematics(subject), common.constraints(subject)]
-    basis = Glyph("J", "nh") if formulation.word == "desantis" else Glyph("S")
-    drafted.append(common.admissible_speeds(subject, basis))
-    drafted += METHODS[formulation.word](subject)
+    drafted.append(common.admissible_speeds(subject, Glyph(*formulation.basis_symbol)))
+    drafted += _own_sections(subject)
     forces = common.constraint_forces(subject)
     return [*drafted, forces] if forces is not None else drafted
+
+
+def _own_sections(subject: Subject) -> list[Drafted]:
+    """What a formulation itself says, up to the equations of motion."""
+    module, _, function = subject.equations.formulation.derivation.partition(":")
+    if not module:
+        return general.general(subject)
+    write_sections: Callable[[Subject], list[Drafted]]
+    write_sections = getattr(importlib.import_module(module), function)
+    return write_sections(subject)
 
 
 def _residual(

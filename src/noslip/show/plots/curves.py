@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Numbers that differ by less than this part of their size are the same but for rounding.
+#: NumberReader that differ by less than this part of their size are the same but for rounding.
 ROUNDING = 1e-9
 #: What is smaller than this in every unit is zero but for rounding.
 NOTHING = 1e-13

@@ -121,7 +121,7 @@ def reaction_names(run: Trajectory) -> list[str]:
 
 def angle_names(joint: Joint) -> tuple[str, ...]:
     """Named angles of a joint's orientation."""
-    angles = getattr(joint.type, "angles", None)
+    angles = joint.type.named_angles()
     return () if angles is None else tuple(angles.names)
 
 

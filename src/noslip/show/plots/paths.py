@@ -28,7 +28,7 @@ from noslip.errors import SimulationError
 from noslip.kinematics.symbols import parameter_reader
 from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
-from noslip.model.joints import Free, Joint, Planar
+from noslip.model.joints import Joint
 from noslip.show.plots.curves import Array
 from noslip.show.plots.panels import BELOW, EDGE, NARROW
 from noslip.show.plots.style import (
@@ -202,13 +202,11 @@ class Path:
 
 
 def ground_joints(run: Trajectory) -> list[Joint]:
-    """Planar and free joints on the world."""
+    """Joints on the world that have a place in it, x and y: planar and free ones."""
     return [
         joint
         for joint in run.model.joints
-        if isinstance(joint.type, Planar | Free)
-        and joint.parent == WORLD
-        and f"{joint.name}.x" in run.columns
+        if joint.parent == WORLD and {f"{joint.name}.x", f"{joint.name}.y"} <= set(run.columns)
     ]
 
 
@@ -236,7 +234,7 @@ def ground_paths(run: Trajectory) -> list[Path]:
                 continue
             x, y = run[names[0]], run[names[1]]
             if k:
-                z = run[names[2]] if isinstance(joint.type, Free) else np.zeros(len(x))
+                z = run[names[2]] if names[2] in run.columns else np.zeros(len(x))
                 R, p = placed(joint.parent_frame, run.parameters)
                 x, y = plane.seen(np.column_stack([x, y, z]) @ R.T + p).T
             name = f"{joint.name} reference" if is_reference else joint.name

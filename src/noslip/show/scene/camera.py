@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from noslip.model.numbers import Array
 from noslip.show.scene.frames import Frames, part_poses
-from noslip.show.scene.geometry import Array
 from noslip.show.scene.scene import Scene
 
 #: Upright angle of view, rad.

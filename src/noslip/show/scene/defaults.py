@@ -12,48 +12,47 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from noslip.model.bodies import WORLD, Body, Box, Cylinder, Placement, Ring, Shape, Sphere
-from noslip.model.contacts import Ball, KnifeEdge, Plane, Rolling, Torus
-from noslip.model.joints import Joint, Prismatic, Revolute, Spherical
-from noslip.model.model import Model
-from noslip.show.scene.geometry import (
-    Array,
-    angles_of,
-    number,
-    numbers,
-    placed,
-    rotation_to,
-    vector,
+from noslip.model.bodies import (
+    WORLD,
+    AbstractShape,
+    Body,
+    Box,
+    Cylinder,
+    Placement,
+    Sphere,
 )
+from noslip.model.contacts import DARK, METAL, Plane
+from noslip.model.joints import Joint
+from noslip.model.model import Model
+from noslip.model.numbers import Array, NumberReader, number, numbers, rotation_to
+from noslip.show.scene.geometry import placed
 from noslip.show.scene.rollers import planes
 
-METAL, DARK, MARK = "#9d9d9d", "#333333", "#f58518"
 COLORS = ("#4c78a8", "#72b7b2", "#e45756", "#54a24b", "#b279a2", "#eeca3b")
 
 
-def default_shapes(model: Model, body: Body, values: Mapping[str, float]) -> tuple[Shape, ...]:
+def default_shapes(
+    model: Model, body: Body, values: Mapping[str, float]
+) -> tuple[AbstractShape, ...]:
     """What a body without shapes looks like; at least one shape."""
     color = COLORS[model.bodies.index(body) % len(COLORS)]
     size = typical_length(model, values)
-    shapes: list[Shape] = []
+    shapes: list[AbstractShape] = []
     for contact in model.contacts:
         if contact.body != body.name:
             continue
-        if isinstance(contact, Rolling):
-            shapes += _wheel(contact, values)
-        else:
-            shapes += _blade(contact, size, values)
+        shapes += contact.shapes(size, NumberReader(values))
     shapes += _links(model, body, size, color, values)
     tables = [plane for plane in planes(model) if plane.body == body.name]
     shapes += [_table(plane, size, color, values) for plane in tables]
-    is_wheel = any(c.body == body.name and isinstance(c, Rolling) for c in model.contacts)
+    is_wheel = any(c.body == body.name and c.is_wheel for c in model.contacts)
     if not is_wheel and not tables and (not shapes or number(body.mass, values) > 0):
         most = 0.25 * size if shapes else 0.6 * size
         shapes.append(_mass(body, size, most, color, values))
     return tuple(shapes)
 
 
-def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]:
+def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[AbstractShape, ...]:
     """Bearings of joints that tie bodies to places in the world.
 
     A body with shapes that turns about the vertical stands on the ground by itself.
@@ -61,34 +60,35 @@ def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[Shape, ...]
     size = typical_length(model, values)
     gravity = numbers(model.gravity, values)
     drawn = {body.name for body in model.bodies if body.shapes}
-    shapes: list[Shape] = []
+    shapes: list[AbstractShape] = []
     for joint in model.joints:
-        if WORLD not in (joint.parent, joint.child) or isinstance(joint.type, Prismatic):
+        if WORLD not in (joint.parent, joint.child):
             continue
         frame = joint.parent_frame if joint.parent == WORLD else joint.child_frame
         R, p = placed(frame, values)
-        if isinstance(joint.type, Spherical):
-            shapes.append(Sphere(radius=size / 14, frame=_at(p), color=METAL))
-        elif isinstance(joint.type, Revolute):
-            axis = R @ numbers(joint.type.axis, values)
-            axis = axis / np.linalg.norm(axis)
+        pin = joint.type.pin(values)
+        if joint.type.is_ball(values):
+            shapes.append(Sphere(radius=size / 14, frame=Placement.at(p), color=METAL))
+        elif pin is not None:
+            axis = R @ pin
             is_vertical = abs(axis @ gravity) > 0.9 * np.linalg.norm(gravity)
             if is_vertical and {joint.parent, joint.child} & drawn:
                 continue
             back = p - axis * size / 8
             shapes.append(_rod(back, p, size / 14, METAL))
             plate = (0.4 * size, 0.4 * size, size / 30)
-            shapes.append(Box(size=plate, frame=_at(back, rotation_to(axis)), color=METAL))
+            shapes.append(Box(size=plate, frame=Placement.at(back, rotation_to(axis)), color=METAL))
     return tuple(shapes)
 
 
 def typical_length(model: Model, values: Mapping[str, float]) -> float:
     """The largest distance between places on one body, m; where all coincide, of its inertia."""
     lengths, gyrations = [0.0], [0.0]
+    read = NumberReader(values)
     for body in model.bodies:
         points = [p for _, p in _places(model, body, values)]
         points.append(numbers(body.center_of_mass, values))
-        reach = [2 * _reach(c, values) for c in model.contacts if c.body == body.name]
+        reach = [2 * float(c.reach(read)) for c in model.contacts if c.body == body.name]
         apart = [float(np.linalg.norm(a - b)) for a in points for b in points]
         lengths += [x for x in (*apart, *reach) if np.isfinite(x)]
         gyrations.append(2 * _gyration(body, values))
@@ -98,53 +98,9 @@ def typical_length(model: Model, values: Mapping[str, float]) -> float:
     return 1.0
 
 
-def _wheel(contact: Rolling, values: Mapping[str, float]) -> Iterator[Shape]:
-    """The rolling surface, with a mark that shows how it turns."""
-    center = numbers(contact.center, values)
-    wheel = contact.wheel
-    radius = number(wheel.radius, values)
-    if isinstance(wheel, Ball):
-        yield Sphere(radius=radius, frame=_at(center), color=COLORS[2])
-        yield Ring(radius=radius, tube_radius=radius / 40, frame=_at(center), color=MARK)
-        return
-    R = rotation_to(numbers(wheel.axis, values))
-    if isinstance(wheel, Torus):
-        tube = number(wheel.tube_radius, values)
-        yield Ring(radius=radius, tube_radius=tube, frame=_at(center, R), color=DARK)
-        yield Cylinder(radius=radius, length=tube / 2, frame=_at(center, R), color=METAL)
-        width, reach = 0.6 * tube, radius
-    else:
-        width, reach = radius / 8, radius
-        yield Cylinder(radius=radius, length=width, frame=_at(center, R), color=DARK)
-    yield Box(
-        size=(0.85 * reach, reach / 7, 1.2 * width),
-        frame=_at(center + R[:, 0] * 0.45 * reach, R),
-        color=MARK,
-    )
-    yield Cylinder(radius=reach / 8, length=1.6 * width, frame=_at(center, R), color=METAL)
-
-
-def _blade(contact: KnifeEdge, size: float, values: Mapping[str, float]) -> Iterator[Shape]:
-    """A thin upright runner that touches with its lower edge, in the axes of its body."""
-    point, along = numbers(contact.point, values), numbers(contact.direction, values)
-    along = along / np.linalg.norm(along)
-    up = np.array([0.0, 0.0, 1.0])
-    if abs(along[2]) > 0.9:
-        up = np.array([1.0, 0.0, 0.0])
-    across = np.cross(up, along)
-    across /= np.linalg.norm(across)
-    R = np.column_stack([along, across, np.cross(along, across)])
-    height = 0.12 * size
-    yield Box(
-        size=(0.5 * size, 0.02 * size, height),
-        frame=_at(point + R[:, 2] * height / 2, R),
-        color=METAL,
-    )
-
-
 def _links(
     model: Model, body: Body, size: float, color: str, values: Mapping[str, float]
-) -> Iterator[Shape]:
+) -> Iterator[AbstractShape]:
     """Bars from the body's own joint to every other place on it, and a pin at each joint."""
     places = _places(model, body, values)
     ends = [p for _, p in places]
@@ -155,12 +111,12 @@ def _links(
         if np.linalg.norm(end - start) > 1e-9 * size:
             yield _rod(start, end, size / 30, color)
     for joint, p in places:
-        if isinstance(joint.type, Revolute):
+        pin = joint.type.pin(values)
+        if pin is not None:
             R, _ = placed(
                 joint.child_frame if joint.child == body.name else joint.parent_frame, values
             )
-            axis = R @ numbers(joint.type.axis, values)
-            axis = axis / np.linalg.norm(axis)
+            axis = R @ pin
             yield _rod(p - axis * size / 20, p + axis * size / 20, size / 20, DARK)
 
 
@@ -168,7 +124,7 @@ def _table(plane: Plane, size: float, color: str, values: Mapping[str, float]) -
     """A plate whose upper face is a plane that something rolls on."""
     R, p = placed(plane.frame, values)
     thick = size / 20
-    frame = _at(p - R[:, 2] * thick / 2, R)
+    frame = Placement.at(p - R[:, 2] * thick / 2, R)
     return Box(size=(3 * size, 3 * size, thick), frame=frame, color=color)
 
 
@@ -190,7 +146,7 @@ def _mass(body: Body, size: float, most: float, color: str, values: Mapping[str,
     a, b, c = (float(e) for e in edges)
     if body.moment is not None:
         center = center + np.array([0.0, 0.0, 0.5 * c])
-    return Box(size=(a, b, c), frame=_at(center), color=color)
+    return Box(size=(a, b, c), frame=Placement.at(center), color=color)
 
 
 def _places(model: Model, body: Body, values: Mapping[str, float]) -> list[tuple[Joint, Array]]:
@@ -202,14 +158,6 @@ def _places(model: Model, body: Body, values: Mapping[str, float]) -> list[tuple
         elif joint.parent == body.name:
             found.append((joint, placed(joint.parent_frame, values)[1]))
     return found
-
-
-def _reach(contact: Rolling | KnifeEdge, values: Mapping[str, float]) -> float:
-    if isinstance(contact, KnifeEdge):
-        return 0.0
-    wheel = contact.wheel
-    tube = number(wheel.tube_radius, values) if isinstance(wheel, Torus) else 0.0
-    return number(wheel.radius, values) + tube
 
 
 def _gyration(body: Body, values: Mapping[str, float]) -> float:
@@ -224,12 +172,6 @@ def _rod(start: Array, end: Array, radius: float, color: str) -> Cylinder:
     return Cylinder(
         radius=radius,
         length=float(np.linalg.norm(along)),
-        frame=_at((start + end) / 2, rotation_to(along)),
+        frame=Placement.at((start + end) / 2, rotation_to(along)),
         color=color,
-    )
-
-
-def _at(position: Array, R: Array | None = None) -> Placement:
-    return Placement(
-        position=vector(position), angles=vector(np.zeros(3) if R is None else angles_of(R))
     )

@@ -15,11 +15,13 @@ import numpy as np
 
 from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
+from noslip.model.numbers import Array, rotation_to
+from noslip.model.triangles import Triangles as Mesh
+from noslip.model.triangles import cone, cylinder
 from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames, part_poses
-from noslip.show.scene.geometry import Array, rotation_to, rotations_of
-from noslip.show.scene.meshes import Color, cone, cylinder
-from noslip.show.scene.meshes import Triangles as Mesh
+from noslip.show.scene.geometry import rotations_of
+from noslip.show.scene.meshes import Color
 from noslip.show.scene.overlays import Grid, arrows, grids, pale, rounded, traces
 from noslip.show.scene.render import (
     CameraView,

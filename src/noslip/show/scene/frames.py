@@ -24,8 +24,8 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import twists
 from noslip.model.bodies import WORLD
+from noslip.model.numbers import Array
 from noslip.show.scene.geometry import (
-    Array,
     quaternions_of,
     roller_quaternions,
     rotations_of,
@@ -36,7 +36,7 @@ from noslip.show.scene.scene import Part, Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import cross
 
-#: Numbers of a body in the native picture.
+#: NumberReader of a body in the native picture.
 PER_BODY = 21
 
 

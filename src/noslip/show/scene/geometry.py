@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noslip.model import expressions
 from noslip.model.bodies import Placement
-from noslip.model.quantities import Scalar, Vector3
-
-Array = NDArray[np.float64]
-
-
-def number(scalar: Scalar, values: Mapping[str, float]) -> float:
-    """What a scalar of the model is at given parameter values; nan where it has no value."""
-    if not isinstance(scalar, str):
-        return float(scalar)
-    names = _names(scalar)
-    constants = expressions.CONSTANTS
-    given = tuple(values[name] if name in values else constants[name] for name in names)
-    return _value(scalar, names, given)
-
-
-# a slider asks for the same expressions again and again, and changes few of them
-
-
-@lru_cache(maxsize=4096)
-def _names(text: str) -> tuple[str, ...]:
-    """The names in an expression."""
-    return tuple(sorted(expressions.names_in(expressions.parse(text))))
-
-
-@lru_cache(maxsize=16384)
-def _value(text: str, names: tuple[str, ...], given: tuple[float, ...]) -> float:
-    return expressions.nominal(text, dict(zip(names, given, strict=True)))
-
-
-def numbers(entries: Sequence[Scalar], values: Mapping[str, float]) -> Array:
-    """The same for a vector."""
-    return np.array([number(entry, values) for entry in entries])
-
-
-def vector(entries: Array) -> Vector3:
-    """Three numbers as the model has them."""
-    x, y, z = (float(e) for e in entries)
-    return x, y, z
+from noslip.model.numbers import Array, numbers, rotation_about
 
 
 def placed(placement: Placement, values: Mapping[str, float]) -> tuple[Array, Array]:
@@ -57,32 +17,6 @@ def placed(placement: Placement, values: Mapping[str, float]) -> tuple[Array, Ar
     for letter, angle in zip(placement.sequence, angles, strict=True):
         R = R @ rotation_about(np.eye(3)["xyz".index(letter)], float(angle))
     return R, numbers(placement.position, values)
-
-
-def rotation_about(axis: Array, angle: float) -> Array:
-    """R = e eᵀ + cos(angle) (1 − e eᵀ) + sin(angle) e× of a unit vector e."""
-    x, y, z = axis
-    along = np.outer(axis, axis)
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    result: Array = along + np.cos(angle) * (np.eye(3) - along) + np.sin(angle) * skew
-    return result
-
-
-def angles_of(R: Array) -> Array:
-    """Three angles with R = Rx(a₁) Ry(a₂) Rz(a₃), the sequence of a placement by default."""
-    second = np.arcsin(np.clip(R[0, 2], -1.0, 1.0))
-    if abs(R[0, 2]) > 1 - 1e-12:  # only the sum of the two others is determined
-        return np.array([np.arctan2(R[2, 1], R[1, 1]), second, 0.0])
-    return np.array([np.arctan2(-R[1, 2], R[2, 2]), second, np.arctan2(-R[0, 1], R[0, 0])])
-
-
-def rotation_to(direction: Array) -> Array:
-    """A rotation that turns z to a direction; the two other axes lie as they like."""
-    z = direction / np.linalg.norm(direction)
-    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = np.cross(helper, z)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
 
 
 def quaternions_of(R: Array) -> Array:

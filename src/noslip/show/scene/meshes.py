@@ -1,8 +1,4 @@
-"""Boxes, cylinders, spheres and rings as triangles in the body frame.
-
-Vertices are doubled along sharp edges, so that smooth shading keeps the edges of a box and the rim
-of a cylinder and rounds everything else.
-"""
+"""Shapes as colored triangles in the body frame."""
 
 from __future__ import annotations
 
@@ -12,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.model.bodies import Box, Cylinder, Ring, Shape, Sphere
-from noslip.show.scene.geometry import number, numbers, placed
+from noslip.model.bodies import AbstractShape
+from noslip.model.numbers import NumberReader
+from noslip.show.scene.geometry import placed
 
 Vertices = NDArray[np.float32]
 Faces = NDArray[np.uint32]
 Color = tuple[int, int, int]
-
-#: Edges of the polygon that stands for a circle.
-AROUND = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,17 +33,9 @@ class Mesh:
     color: Color
 
 
-def shape_mesh(shape: Shape, values: Mapping[str, float]) -> Mesh:
+def shape_mesh(shape: AbstractShape, values: Mapping[str, float]) -> Mesh:
     """The mesh of a shape at given parameter values, in the frame of its body."""
-    match shape:
-        case Box():
-            points, faces = box(numbers(shape.size, values))
-        case Cylinder():
-            points, faces = cylinder(number(shape.radius, values), number(shape.length, values))
-        case Sphere():
-            points, faces = sphere(number(shape.radius, values))
-        case Ring():
-            points, faces = ring(number(shape.radius, values), number(shape.tube_radius, values))
+    points, faces = shape.triangles(NumberReader(values))
     R, p = placed(shape.frame, values)
     return Mesh(
         vertices=(points @ R.T + p).astype(np.float32),
@@ -61,93 +47,3 @@ def shape_mesh(shape: Shape, values: Mapping[str, float]) -> Mesh:
 def rgb(color: str) -> Color:
     """Numbers of a color written as ``#rrggbb``."""
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
-
-
-Triangles = tuple[NDArray[np.float64], NDArray[np.int64]]
-
-
-def box(size: NDArray[np.float64]) -> Triangles:
-    """A box about the origin: six faces of four vertices each."""
-    points: list[NDArray[np.float64]] = []
-    faces: list[list[int]] = []
-    for axis in range(3):
-        for side in (-1.0, 1.0):
-            across, up = (axis + 1) % 3, (axis + 2) % 3
-            corners = np.zeros((4, 3))
-            corners[:, axis] = side
-            corners[:, across] = side * np.array([-1.0, 1.0, 1.0, -1.0])
-            corners[:, up] = [-1.0, -1.0, 1.0, 1.0]
-            at = 4 * len(points)
-            points.append(corners)
-            faces += [[at, at + 1, at + 2], [at, at + 2, at + 3]]
-    return np.concatenate(points) * size / 2, np.array(faces)
-
-
-def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
-    """A cylinder along z about the origin: side, then the two ends."""
-    circle = _circle(around) * radius
-    top, bottom = (_raised(circle, side * length / 2) for side in (1, -1))
-    k = np.arange(around)
-    j = (k + 1) % around
-    side_faces = _quads(k + around, j + around, j, k)
-    fan = np.column_stack([np.full(around - 2, 0), np.arange(1, around - 1), np.arange(2, around)])
-    points = np.concatenate([top, bottom, top, bottom])
-    faces = np.concatenate([side_faces, fan + 2 * around, fan[:, ::-1] + 3 * around])
-    return points, faces
-
-
-def cone(radius: float, length: float, around: int = AROUND) -> Triangles:
-    """A cone with its base on the plane z = 0 and its tip above: side, then base."""
-    base = _raised(_circle(around) * radius, 0.0)
-    tips = np.tile([0.0, 0.0, length], (around, 1))
-    k = np.arange(around)
-    j = (k + 1) % around
-    side = np.column_stack([k, j, k + around])
-    fan = np.column_stack([np.full(around - 2, 0), np.arange(2, around), np.arange(1, around - 1)])
-    return np.concatenate([base, tips, base]), np.concatenate([side, fan + 2 * around])
-
-
-def sphere(radius: float, around: int = 32) -> Triangles:
-    """A sphere about the origin, by longitude and latitude."""
-    rows = around // 2
-    latitude = np.pi * (np.arange(rows + 1) / rows - 0.5)
-    circle = _circle(around)
-    points = np.concatenate(
-        [_raised(circle * np.cos(a), float(np.sin(a))) for a in latitude], axis=0
-    )
-    k = np.arange(around)
-    j = (k + 1) % around
-    faces = [
-        _quads(row * around + k, row * around + j, (row + 1) * around + j, (row + 1) * around + k)
-        for row in range(rows)
-    ]
-    return radius * points, np.concatenate(faces)
-
-
-def ring(radius: float, tube_radius: float, around: int = 2 * AROUND, tube: int = 20) -> Triangles:
-    """A torus about z."""
-    turn, roll = np.meshgrid(
-        2 * np.pi * np.arange(around) / around, 2 * np.pi * np.arange(tube) / tube, indexing="ij"
-    )
-    out = radius + tube_radius * np.cos(roll)
-    points = np.stack(
-        [out * np.cos(turn), out * np.sin(turn), tube_radius * np.sin(roll)], axis=-1
-    ).reshape(-1, 3)
-    a, b = (x.ravel() for x in np.meshgrid(np.arange(around), np.arange(tube), indexing="ij"))
-    a2, b2 = (a + 1) % around, (b + 1) % tube
-    return points, _quads(a * tube + b, a2 * tube + b, a2 * tube + b2, a * tube + b2)
-
-
-def _circle(around: int) -> NDArray[np.float64]:
-    angle = 2 * np.pi * np.arange(around) / around
-    return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def _raised(circle: NDArray[np.float64], height: float) -> NDArray[np.float64]:
-    return np.column_stack([circle, np.full(len(circle), height)])
-
-
-def _quads(*corners: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two triangles for each quadrilateral, corners counterclockwise."""
-    a, b, c, d = corners
-    return np.concatenate([np.column_stack([a, b, c]), np.column_stack([a, c, d])])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.model.bodies import WORLD
+from noslip.model.numbers import Array, rotation_to
 from noslip.show.scene.camera import Extent
 from noslip.show.scene.frames import Frames
-from noslip.show.scene.geometry import Array, rotation_to
 from noslip.show.scene.meshes import Color
 from noslip.show.scene.scene import Ground, Scene
 

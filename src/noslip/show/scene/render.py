@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.model.numbers import Array
 from noslip.show.scene.camera import Camera
-from noslip.show.scene.geometry import Array
 from noslip.show.scene.meshes import Color
 
 Ints = NDArray[np.int64]

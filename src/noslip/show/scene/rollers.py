@@ -20,12 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noslip.model.bodies import WORLD, Body, Box, Cylinder, Placement, Shape
-from noslip.model.contacts import Plane, Rolling
-from noslip.model.forces import Tire
+from noslip.model.bodies import WORLD, AbstractShape, Body, Box, Cylinder, Placement
+from noslip.model.contacts import Plane
 from noslip.model.model import Model
+from noslip.model.numbers import Array, NumberReader, angles_of, vector
 from noslip.model.topology import topology
-from noslip.show.scene.geometry import Array, angles_of, number, placed, vector
+from noslip.show.scene.geometry import placed
 
 #: A cylinder stands on the ground if it is this near to it, as a part of its radius.
 NEAR = 1e-6
@@ -59,18 +59,19 @@ class Roller:
 
 def planes(model: Model) -> tuple[Plane, ...]:
     """What the model rolls or skates on, each plane once."""
+    of_contacts = [contact.plane for contact in model.contacts]
+    of_forces = [plane for force in model.forces for plane in force.planes()]
     found: list[Plane] = []
-    tires = [force for force in model.forces if isinstance(force, Tire)]
-    for part in (*model.contacts, *tires):
-        if part.plane not in found:
-            found.append(part.plane)
+    for plane in (*of_contacts, *of_forces):
+        if plane not in found:
+            found.append(plane)
     return tuple(found)
 
 
 def rollers(model: Model, values: Mapping[str, float]) -> tuple[Roller, ...]:
     """All cylinders that stand on the world's ground when the joints are at rest."""
     grounds = [placed(plane.frame, values) for plane in planes(model) if plane.body == WORLD]
-    rolling = {c.body for c in model.contacts if isinstance(c, Rolling)}
+    rolling = {c.body for c in model.contacts if c.is_wheel}
     poses = rest_poses(model, values)
     found: list[Roller] = []
     for body in model.bodies:
@@ -78,8 +79,6 @@ def rollers(model: Model, values: Mapping[str, float]) -> tuple[Roller, ...]:
             continue
         count = 0
         for k, shape in enumerate(body.shapes):
-            if not isinstance(shape, Cylinder):
-                continue
             roller = _roller(body, k, shape, poses[body.name], grounds, values)
             if roller is not None:
                 count += 1
@@ -87,7 +86,7 @@ def rollers(model: Model, values: Mapping[str, float]) -> tuple[Roller, ...]:
     return tuple(found)
 
 
-def marks(roller: Roller) -> tuple[Shape, ...]:
+def marks(roller: Roller) -> tuple[AbstractShape, ...]:
     """A rim and a bar on the wheel, in its own frame, so that its turning is seen."""
     z = roller.axis
     x = np.cross([0.0, 0.0, 1.0] if abs(z[2]) < 0.9 else [1.0, 0.0, 0.0], z)
@@ -130,14 +129,17 @@ def rest_poses(model: Model, values: Mapping[str, float]) -> dict[str, tuple[Arr
 def _roller(
     body: Body,
     k: int,
-    shape: Cylinder,
+    shape: AbstractShape,
     pose: tuple[Array, Array],
     grounds: list[tuple[Array, Array]],
     values: Mapping[str, float],
 ) -> Roller | None:
-    """The wheel that a cylinder is, if it stands on one of the grounds."""
+    """The wheel that a shape is, if it stands on one of the grounds."""
+    size = shape.wheel(NumberReader(values))
+    if size is None:
+        return None
     R_S, center = placed(shape.frame, values)
-    radius = number(shape.radius, values)
+    radius, width = size
     axis, at = pose[0] @ R_S[:, 2], pose[1] + pose[0] @ center
     for R_G, p_G in grounds:
         normal = R_G[:, 2]
@@ -150,7 +152,7 @@ def _roller(
                 center=center,
                 axis=R_S[:, 2],
                 radius=radius,
-                width=number(shape.length, values),
+                width=width,
                 normal=normal,
             )
     return None

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from noslip.errors import ModelError, nearest
-from noslip.model.bodies import WORLD, Shape
-from noslip.model.contacts import Rolling
+from noslip.model.bodies import WORLD, AbstractShape
 from noslip.model.model import Model
+from noslip.model.numbers import Array, number, numbers
 from noslip.show.scene.defaults import default_shapes, world_shapes
-from noslip.show.scene.geometry import Array, number, numbers, placed
+from noslip.show.scene.geometry import placed
 from noslip.show.scene.meshes import Color, Faces, Mesh, Vertices, shape_mesh
 from noslip.show.scene.rollers import Roller, marks, planes, rollers
 
@@ -125,7 +125,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
 
 
 def _parts(
-    body: str, shape: Shape, roller: Roller | None, values: Mapping[str, float]
+    body: str, shape: AbstractShape, roller: Roller | None, values: Mapping[str, float]
 ) -> Iterator[Part]:
     """The part of a shape; of a wheel that is turned also what shows its turning."""
     mesh = shape_mesh(shape, values)
@@ -167,7 +167,7 @@ def _grounds(model: Model, values: Mapping[str, float]) -> list[Ground]:
 
 
 def _quiet(model: Model, values: Mapping[str, float]) -> Iterator[str]:
-    rolling = {c.body for c in model.contacts if isinstance(c, Rolling)}
+    rolling = {c.body for c in model.contacts if c.is_wheel}
     alone = len(model.bodies) == 1
     for body in model.bodies:
         if (body.name in rolling and not alone) or number(body.mass, values) == 0:

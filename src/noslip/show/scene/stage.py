@@ -19,15 +19,10 @@ from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
+from noslip.model.numbers import Array, rotation_to
 from noslip.show.scene.camera import Camera, camera, extent, followed
 from noslip.show.scene.frames import Frames
-from noslip.show.scene.geometry import (
-    Array,
-    quaternions_of,
-    roller_quaternions,
-    rotation_to,
-    without_jumps,
-)
+from noslip.show.scene.geometry import quaternions_of, roller_quaternions, without_jumps
 from noslip.show.scene.meshes import Color
 from noslip.show.scene.overlays import arrows, fineness, grids, pale, rounded, traces
 from noslip.show.scene.scene import Part, Scene

@@ -22,6 +22,7 @@ from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import trace_events
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import inputs_expression, table_entries, traced_entries
+from noslip.simulation.loop.shape import rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,7 +148,9 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         texts = {f"event '{name}'": text for name, text in events.items()}
         expressions["events"], near = trace_events(system, texts, definitions)
     own_parameters = generator.parameters if generator else ca.SX(0, 1)
-    extra = ca.vertcat(*symbols.values(), own_parameters, near)
+    extra = ca.vertcat(*symbols.values(), own_parameters)
+    count = system.kinematics.symbols.params.shape[0] + extra.shape[0] + near.shape[0]
+    extra = ca.vertcat(extra, ca.SX.sym("unused", rounded(count) - count), near)
     programs = {
         name: _program(system, name, expression, generator, extra)
         for name, expression in expressions.items()
@@ -281,11 +284,12 @@ def _update_times(generator: InputGenerator | None, start_time: float, end_time:
 def _parameter_rows(
     request: BatchRequest, generator: InputGenerator | None, num_angles: int
 ) -> Array:
-    """[parameters; numbers; the law's; room for angles], one row or one for each trajectory."""
+    """[parameters; numbers; the law's; unused; room for angles], one row or one for each."""
     parts = [request.parameters, *(array[:, None] for array in request.numbers.values())]
     if generator is not None:
         parts.append(np.asarray(generator.parameter_values)[None])
-    parts.append(np.zeros((1, num_angles)))
+    count = sum(part.shape[1] for part in parts) + num_angles
+    parts.append(np.zeros((1, rounded(count) - count + num_angles)))
     return _stacked(parts)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from noslip.engines.flow import Target
 from noslip.simulation.loop.code import LoopCode, loop_code
-from noslip.simulation.loop.shape import SETUP, Shape
+from noslip.simulation.loop.shape import SETUP, Shape, rounded
 from noslip.simulation.runner import POLL_INTERVAL, PROGRESS_INTERVAL, CancelRequest
 
 Array = np.ndarray
@@ -203,6 +203,7 @@ class Shared:
             "base_stride": plan.base_inputs.shape[1] if len(plan.base_inputs) > 1 else 0,
             "num_updates": plan.update_times.size if plan.functions.get("update") else 0,
             "num_samples": plan.sample_times.size,
+            "num_columns": plan.num_columns,
             "max_steps": plan.max_steps,
             "max_events": results.event_times.shape[2],
             "end_time": plan.end_time,
@@ -241,7 +242,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         num_events=plan.directions.size,
         num_endings=plan.num_endings,
         num_angles=num_angles,
-        num_columns=plan.num_columns,
+        num_columns=rounded(plan.num_columns),
         keeps=tuple(name for name in keeps if getattr(results, name).size),
         has_generator=bool(plan.functions.get("generator")),
         has_update=bool(plan.functions.get("update")) and plan.update_times.size > 0,

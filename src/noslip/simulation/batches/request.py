@@ -6,7 +6,6 @@ entry or of as many as there are trajectories.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +136,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         if len(array) > 1
     }
     return BatchRequest(
-        run=run if set(keep) - {"final"} else dataclasses.replace(run, times=np.zeros(0)),
+        run=run if set(keep) - {"final"} else run._replace(times=np.zeros(0)),
         count=count,
         starts=of("start"),
         parameters=_parameters(system, of("parameter"), count),

@@ -57,6 +57,7 @@ from noslip.simulation.loop.rates import (
     update_generator,
 )
 from noslip.simulation.loop.samples import (
+    each_column,
     find_columns,
     find_state,
     next_sample,
@@ -411,8 +412,8 @@ def _finish(w: LoopWriter) -> None:
         find_inputs(w, s.t, w.y)
         find_columns(w, s.t, w.y)
         final = w.vector("final")
-        for k in range(shape.num_columns):
-            final[index * shape.num_columns + k] = w.values[k]
+        for k in each_column(w):
+            final[index * w.number("num_columns") + k] = w.values[k]
         for k in range(shape.num_angles):
             place = shape.num_parameters - shape.num_angles + k
             w.vector("angles")[index * shape.num_angles + k] = w.own_parameters[place]

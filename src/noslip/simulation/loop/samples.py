@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from noslip.engines.flow import Array, Value
 from noslip.simulation.loop.dense import ask_roughness, state_within
 from noslip.simulation.loop.projection import settle
@@ -36,9 +38,9 @@ def _keep(w: LoopWriter, name: str, x: Array, count: int) -> None:
 
 def _record_columns(w: LoopWriter, t: Value, y: Array) -> None:
     """Keep or reduce column values."""
-    f, s, shape, count = w.f, w.s, w.shape, w.shape.num_columns
+    f, s, shape, count = w.f, w.s, w.shape, w.number("num_columns")
     find_columns(w, t, y)
-    for k in range(count):
+    for k in each_column(w):
         value, at = w.values[k], s.index * count + k
         for word in ("minimum", "maximum"):
             if word in shape.keeps:
@@ -49,6 +51,12 @@ def _record_columns(w: LoopWriter, t: Value, y: Array) -> None:
         if "samples" in shape.keeps:
             row = s.index * w.number("num_samples") + s.filled
             w.vector("samples")[row * count + k] = value
+
+
+def each_column(w: LoopWriter) -> Iterator[Value]:
+    """Numbers of the columns, at run time."""
+    if w.shape.num_columns:
+        yield from w.f.count(0, w.number("num_columns"))
 
 
 def find_columns(w: LoopWriter, t: Value, y: Array) -> None:

@@ -26,14 +26,15 @@ class Shape:
     nx, nz : states of the mechanism, and of the law that gives the inputs.
     num_health : values that must stay away from zero.
     num_inputs : of the mechanism.
-    num_base, num_tables : numbers that the law is given, and how many of them tables drive.
+    num_base, num_tables : numbers that the law of a batch is given, and how many of them tables
+        drive.
     is_batch : whether there are many trajectories, each with parameters of its own, and columns of
         them are kept; else there is one, whose functions take parameters from where they are
         given, and states and inputs are kept.
-    num_parameters : of all functions of a batch.
+    num_parameters : of all functions of a batch, rounded up by `rounded`.
     num_events, num_endings, num_angles : values whose crossings are looked for, the first of them
         that end a run, the last of them that are angles which go on.
-    num_columns : values kept of samples of a batch.
+    num_columns : values kept of samples of a batch, rounded up by `rounded`.
     keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
     has_generator, has_update, has_projection : which functions there are.
     has_knots : whether steps must end on given times.
@@ -81,6 +82,11 @@ class Shape:
         return self.num_events - self.num_endings - self.num_angles
 
 
+def rounded(count: int) -> int:
+    """A size rounded up, so that fewer loops of different shapes are compiled."""
+    return -(-count // 16) * 16
+
+
 _FUNCTIONS = ("rates", "generator", "update", "project", "events", "columns")
 _GIVEN = (
     # trajectories to do, and how many were taken; the memory that stays with the run
@@ -114,7 +120,7 @@ _LEFT = (
 )
 _SIZES = (
     *("queue_length", "parameter_stride", "base_stride"),
-    *("num_updates", "num_samples", "max_steps", "max_events"),
+    *("num_updates", "num_samples", "num_columns", "max_steps", "max_events"),
     # a run pauses after so many steps (0: never), and when there is no room for more crossings or
     # ends of steps
     *("pause", "most_crossings", "most_recorded"),

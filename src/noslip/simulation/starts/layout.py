@@ -174,7 +174,7 @@ def _orientations(system: System) -> tuple[Orientation, ...]:
     found = []
     for node in system.kinematics.tree.nodes:
         joint = node.joint
-        angles = getattr(joint.type, "angles", None)
+        angles = joint.type.named_angles()
         if angles is not None and joint.type.quaternion is not None:
             found.append(
                 Orientation(

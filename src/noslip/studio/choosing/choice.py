@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.formulations.base import AbstractFormulation
-from noslip.formulations.vakonomic import Vakonomic
-from noslip.formulations.verify import FORMULATIONS
+from noslip.formulations.catalog import known_formulations
 from noslip.model import expressions
 from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
@@ -30,8 +28,6 @@ TASKS = {
     DRIVE: "Drive it yourself",
 }
 
-#: Word of a formulation → the formulation.
-WAYS: dict[str, AbstractFormulation] = {f.word: f for f in (*FORMULATIONS, Vakonomic())}
 
 #: Seconds of a run that has no length of its own.
 DURATION = 10.0
@@ -106,9 +102,8 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-#: Options of a choice that are words → the words there are.
+#: Options of a choice that are words → the words there are; formulations may come from plugins.
 WORDS: dict[str, tuple[str, ...]] = {
-    "formulation": tuple(WAYS),
     "task": tuple(TASKS),
 }
 
@@ -118,6 +113,8 @@ def check_options(options: Mapping[str, object]) -> None:
     members = {family: form_kinds(family) for family in FAMILIES if family in options}
     if "controller" in options:
         members["controller"] = tuple(controller_labels())
+    if "formulation" in options:
+        members["formulation"] = tuple(known_formulations())
     for key, value in options.items():
         known = (WORDS | members).get(key)
         if known is not None and value not in known:

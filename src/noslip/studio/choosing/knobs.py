@@ -220,7 +220,7 @@ def _orientations(system: System) -> list[_Orientation]:
         joint, place = node.joint, node.joint.type.quaternion
         if place is None:
             continue
-        angles = getattr(joint.type, "angles", None)
+        angles = joint.type.named_angles()
         names = angles.names if angles is not None else ()
         found.append(
             _Orientation(

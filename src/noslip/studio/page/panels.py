@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from noslip.formulations.catalog import known_formulations
 from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
     TASKS,
-    WAYS,
     Choice,
 )
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
@@ -140,7 +140,8 @@ class Panels:
     def _task_choices(self, choice: Choice) -> None:
         """Formulation, path, timing, controller."""
         page, gui, session = self.page, self.gui, self.page.session
-        way = gui.add_dropdown("formulation", tuple(WAYS), initial_value=choice.formulation)
+        ways = tuple(known_formulations())
+        way = gui.add_dropdown("formulation", ways, initial_value=choice.formulation)
         way.on_update(page.guard(lambda _: session.choose(formulation=way.value)))
         if choice.task == PATH:
             self._form("path", form_kinds("path"), choice)

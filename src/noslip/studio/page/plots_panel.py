@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.system import Array
-from noslip.model.contacts import Rolling
-from noslip.model.joints import Revolute
+from noslip.model.vocabulary import angle_names
 from noslip.show.units import raised, unit_text
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.page.disposal import Disposal
@@ -56,8 +55,7 @@ def plot_groups(run: Trajectory) -> dict[str, PlotGroup]:
     angles = [
         name
         for joint in run.model.joints
-        if getattr(joint.type, "angles", None) is not None
-        for name in (f"{joint.name}.{a}" for a in joint.type.angles.names)  # type: ignore[union-attr]
+        for name in (f"{joint.name}.{a}" for a in angle_names(joint))
         if name in run.columns
     ]
     places = [c.name for c in run.coordinates if units[c.name] != "1"] + angles
@@ -87,10 +85,9 @@ def plot_groups(run: Trajectory) -> dict[str, PlotGroup]:
 
 def _wheel_angles(run: Trajectory) -> list[str]:
     """Angles of the joints that carry rolling wheels."""
-    rolling = {c.body for c in run.model.contacts if isinstance(c, Rolling)}
-    carrying = [
-        j.name for j in run.model.joints if j.child in rolling and isinstance(j.type, Revolute)
-    ]
+    rolling = {c.body for c in run.model.contacts if c.is_wheel}
+    turning = [j for j in run.model.joints if j.type.rotation_axis() is not None]
+    carrying = [j.name for j in turning if j.child in rolling]
     known = {c.name for c in run.coordinates}
     return [name for j in carrying if (name := f"{j}.angle") in known]
 

@@ -20,12 +20,13 @@ from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest
 from noslip.families import members_of
+from noslip.formulations.catalog import formulation_of
 from noslip.formulations.certificate import Certificate
 from noslip.formulations.derive import derive
 from noslip.formulations.verify import verify
 from noslip.library import MODELS, load
 from noslip.model.model import Model
-from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO, WAYS
+from noslip.studio.choosing.choice import DRIVE, INPUTS, PATH, SCENARIO
 
 Found = TypeVar("Found")
 
@@ -47,7 +48,8 @@ class Mechanism:
     def system(self, formulation: str) -> System:
         """The system by a formulation's word."""
         return self._once(
-            f"system {formulation}", lambda: compile_system(derive(self.model, WAYS[formulation]))
+            f"system {formulation}",
+            lambda: compile_system(derive(self.model, formulation_of(formulation))),
         )
 
     def tasks(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.families import find_member
-from noslip.formulations.vakonomic import Vakonomic
+from noslip.formulations.catalog import formulation_of
 from noslip.model.scenario import Scenario
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import complete_start
@@ -89,7 +89,7 @@ def check_mechanics(system: System, choice: Choice) -> None:
 
 def is_vakonomic(choice: Choice) -> bool:
     """Whether the equations are those of a different theory, without forces of the ground."""
-    return choice.formulation == Vakonomic.word
+    return not formulation_of(choice.formulation).is_dalembert
 
 
 def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:

@@ -68,13 +68,7 @@ def mechanism(subject: Subject) -> Drafted:
 
 
 def _joint_words(joint: Joint) -> str:
-    axis = getattr(joint.type, "axis", None)
-    about = "" if axis is None else " ({})".format(", ".join(_short(a) for a in axis))
-    return f"{joint.type.word}{about} '{joint.name}'"
-
-
-def _short(scalar: float | str) -> str:
-    return scalar if isinstance(scalar, str) else f"{scalar:g}"
+    return f"{joint.type.text()} '{joint.name}'"
 
 
 def _items(expressions: list[ca.SX]) -> tuple[Item, ...]:

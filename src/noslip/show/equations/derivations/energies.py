@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.formulations.boltzmann_hamel import hamel_term
-from noslip.formulations.forces import GRAVITY, SPRING
 from noslip.formulations.gibbs_appell import acceleration_energy
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
+from noslip.model.forces import GRAVITY, SPRING
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (
     Drafted,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import casadi as ca
 
 from noslip.kinematics.kinematics import Kinematics
-from noslip.spatial import cross
 
 
 def turning_term(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
@@ -40,22 +39,8 @@ def turning_term(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
 
 def _turned(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
     """turn(p, v) of (1), zero for joints of one speed."""
-    parts: list[ca.SX] = []
-    for node in kin.tree.nodes:
-        own, speed = p[node.speeds], v[node.speeds]
-        match node.joint.type.word:
-            case "planar":
-                # speeds v_x, v_y, ω
-                parts.append(-speed[2] * own[1])
-                parts.append(speed[2] * own[0])
-                parts.append(speed[0] * own[1] - speed[1] * own[0])
-            case "spherical":
-                parts.append(cross(speed, own))
-            case "free":
-                # speeds ω, v
-                turning, moving = speed[0:3], speed[3:6]
-                parts.append(cross(turning, own[0:3]) + cross(moving, own[3:6]))
-                parts.append(cross(turning, own[3:6]))
-            case _:
-                parts.append(ca.SX.zeros(len(node.joint.type.speeds)))
+    parts = [
+        node.joint.type.hamel_terms(v[node.speeds], p[node.speeds], kin.reader)
+        for node in kin.tree.nodes
+    ]
     return ca.vertcat(*parts) if parts else ca.SX(0, 1)

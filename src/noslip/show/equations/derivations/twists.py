@@ -7,8 +7,8 @@ import sympy
 
 from noslip.formulations.complement import unit_speed_twists
 from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
-from noslip.formulations.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.kinematics.linear import symmetric_solve
+from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (
     Drafted,

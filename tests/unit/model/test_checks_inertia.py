@@ -16,7 +16,7 @@ from noslip.errors import Fault
 from noslip.formulations.desantis import body_jacobian
 from noslip.kinematics.kinematics import trace
 from noslip.model.checks import check_model
-from noslip.model.checks_moment import _turns
+from noslip.model.checks_inertia import _turns
 from noslip.model.topology import topology
 
 FLAT = {"inertia": None, "moment": 1.0}

@@ -1,0 +1,384 @@
+"""A joint, a surface, a force, a shape and a formulation from outside the package work everywhere.
+
+They are defined in `tests/models/own_members.py`, which nothing of the package knows.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import noslip as ns
+from noslip.cli import main
+from noslip.families import (
+    find_member,
+    isolated,
+    load_plugin,
+    members_of,
+    words_of,
+)
+from noslip.formulations.catalog import known_formulations
+from noslip.kinematics.symbols import Reader
+from noslip.model.bodies import AbstractShape
+from noslip.model.contacts import AbstractSurface
+from noslip.model.files import load_model, model_to_toml, parse_model
+from noslip.model.forces import AbstractForce
+from noslip.model.joints import AbstractJointType
+from noslip.model.numbers import NumberReader
+
+PLUGIN = Path(__file__).parent / "models" / "own_members.py"
+READ = Reader({})
+
+
+@pytest.fixture(scope="module")
+def own():
+    with isolated():
+        yield load_plugin(PLUGIN)
+
+
+@pytest.fixture(scope="module")
+def model(own):
+    return own.rocker()
+
+
+@pytest.fixture(scope="module")
+def system(model, own):
+    return ns.compile(ns.derive(model, own.Kane()))
+
+
+@pytest.fixture(scope="module")
+def scenario_run(system):
+    return ns.run_scenario(system)
+
+
+@pytest.fixture(scope="module")
+def file(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "rocker.toml"
+    ns.save_model(model, path)
+    return path
+
+
+def command(*words):
+    result = CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+# by Python
+
+
+def test_each_is_found_by_its_word(own):
+    assert find_member(AbstractJointType, "own_screw") is own.Screw
+    assert find_member(AbstractSurface, "own_ellipsoid") is own.Ellipsoid
+    assert find_member(AbstractForce, "own_drag") is own.Drag
+    assert find_member(AbstractShape, "own_cone") is own.Cone
+    assert type(known_formulations()["own_kane"]) is own.Kane
+
+
+def test_a_saved_model_is_loaded_again(model, file):
+    assert load_model(file) == model
+    text = file.read_text()
+    for word in ("own_screw", "own_ellipsoid", "own_drag", "own_cone"):
+        assert f'type = "{word}"' in text
+
+
+def test_all_formulations_agree_the_own_one_among_them(model):
+    certificate = ns.verify(model)
+    assert certificate.holds
+    assert "Kane's equations" in certificate.formulations
+
+
+def test_the_contact_point_is_on_the_ellipsoid_where_its_normal_points_down(own, rng):
+    size = np.array([0.4, 0.35, 0.3])
+    n = rng.normal(size=3)
+    n /= np.linalg.norm(n)
+    touch = own.Ellipsoid(size=tuple(size)).contact(ca.SX(n), ca.SX.eye(3), READ)
+    p = np.array(ca.evalf(touch.arm)).ravel()
+    assert np.sum((p / size) ** 2) == pytest.approx(1.0, rel=1e-14)
+    # the gradient of Σ (p/a)² is along −n
+    outward = p / size**2
+    assert np.cross(outward, n) == pytest.approx(np.zeros(3), abs=1e-13 * np.linalg.norm(outward))
+    assert outward @ n < 0
+
+
+def test_a_ball_as_an_ellipsoid_moves_as_the_ball_does(own):
+    def rolling(surface):
+        b = ns.ModelBuilder(name="rolling", gravity=(0.0, 0.0, -9.81))
+        b.body("ball", mass=1.0, inertia=(0.1, 0.2, 0.25), center_of_mass=(0.05, 0.02, -0.1))
+        b.joint("ball", ns.Free(), parent="world", child="ball")
+        b.contact(ns.Rolling(name="ground", body="ball", wheel=surface))
+        system = ns.compile(ns.derive(b.build()))
+        start = {"ball.wx": 1.0, "ball.wy": -2.0, "ball.wz": 0.5}
+        return ns.simulate(system, duration=2.0, start=start, rtol=1e-11, atol=1e-11)
+
+    one = rolling(ns.Ball(radius=0.3))
+    other = rolling(own.Ellipsoid(size=(0.3, 0.3, 0.3)))
+    assert other.q == pytest.approx(one.q, abs=1e-8)
+
+
+def test_a_screw_is_what_its_rows_say(own, rng):
+    """Its own rows vanish at its poses; the papers' coupling holds its motion."""
+    screw = own.Screw(axis=(0.3, -0.5, 0.9), lead=0.1)
+    R, p = screw.pose(ca.DM([0.7]), READ)
+    assert [float(ca.evalf(g)) for _, _, g in screw.closure(R, p, READ)] == pytest.approx(
+        [0.0] * 5, abs=1e-14
+    )
+    gap = np.array(ca.evalf(ca.mtimes(screw.coupling(READ), screw.motion(READ))))
+    assert gap == pytest.approx(np.zeros((6, 1)), abs=1e-15)
+
+
+def test_stacked_matrices_hold_for_a_screw(model, own):
+    """A T = 0: the couplings of the papers allow what the independent speeds do."""
+    kin = ns.trace(model)
+    found = ns.stacked_matrices(kin)
+    gap = ca.Function("gap", [kin.symbols.q, kin.symbols.params], [ca.mtimes(found.A, found.T)])
+    for _, q in kin.probe.configurations(3):
+        assert np.array(gap(q, kin.probe.params)) == pytest.approx(0.0, abs=1e-13)
+
+
+def test_a_screw_closes_a_loop(own):
+    """A carriage on a slider, its nut tied to the screw by a second joint."""
+    b = ns.ModelBuilder(name="press", gravity=(0.0, 0.0, -9.81))
+    b.body("spindle", mass=1.0, inertia=(0.01, 0.01, 0.02))
+    b.body("carriage", mass=3.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("spin", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="spindle")
+    b.joint("slide", ns.Prismatic(axis=(0.0, 0.0, 1.0)), parent="world", child="carriage")
+    # the carriage sinks by 0.05 m as the spindle turns by −1 rad against it
+    b.joint(
+        "thread", own.Screw(axis=(0.0, 0.0, 1.0), lead=0.05), parent="spindle", child="carriage"
+    )
+    model = b.build()
+    assert ns.verify(model).holds
+    run = ns.simulate(ns.compile(ns.derive(model)), duration=0.5, rtol=1e-11, atol=1e-11)
+    # m p² + J about the axis, driven by m g p
+    expected = 3.0 * 9.81 * 0.05 / (0.02 + 3.0 * 0.05**2)
+    assert run["spin.rate"][-1] == pytest.approx(expected * 0.5, rel=1e-9)
+
+
+def test_energy_is_kept_but_for_what_drag_takes(scenario_run):
+    run = scenario_run
+    assert run.ending is ns.Ending.FINISHED
+    assert "energy drift" in run.summary()
+    assert np.nanmax(np.abs(run["energy_error"])) < 1e-8
+
+
+def test_a_batch_is_its_single_runs(system):
+    masses = np.array([1.8, 2.0, 2.3])
+    start = {"stone.roll": 0.2, "stone.yaw_rate": 1.0}
+    batch = ns.simulate_batch(system, duration=1.0, starts=start, parameters={"m": masses})
+    for k, m in enumerate(masses):
+        run = ns.simulate(system, duration=1.0, start=start, parameters={"m": float(m)}, samples=2)
+        assert batch["stone.x"][k] == pytest.approx(run["stone.x"][-1], abs=1e-12)
+
+
+def test_small_motions_about_rest(system, model):
+    """The screw's own frequency: k/(J + m p²), at rest on its spring where it cannot roll."""
+    found = ns.steady(system, {"stone.yaw": 0.0, "stone.yaw_rate": 0.0})
+    line = ns.linearize(system, found.start, inputs=found.inputs)
+    assert np.all(np.isfinite(line.eigenvalues))
+
+
+def test_it_is_audited(system, scenario_run):
+    found = ns.audit(system, scenario_run, friction=0.5)
+    assert found.wheels[0].name == "ground"
+    assert np.all(found.wheels[0].normal > 0)
+
+
+@pytest.mark.parametrize("format", ["text", "latex", "html", "markdown"])
+def test_its_equations_are_written_and_confirmed(system, format):
+    text = ns.equations_text(system.equations, format)
+    assert "agree with the compiled functions" in text
+    assert "own_screw" in text.replace("\\_", "_")
+
+
+def test_prose_of_a_formulation_is_in_its_equations(own):
+    text = ns.equations_text(ns.derive(ns.load("manipulator-2r"), own.Kane()))
+    assert "Kane's equations" in text
+    assert "The generalized inertia forces are F" in text
+    assert "agree with the compiled functions" in text
+
+
+def test_a_run_is_left_read_and_reported(scenario_run, system, tmp_path):
+    ns.write_run(scenario_run, tmp_path / "run", system=system)
+    assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
+    again = ns.read_run(tmp_path / "run")
+    assert again.q == pytest.approx(scenario_run.q)
+    ns.write_report(system, scenario_run, tmp_path / "report.html")
+    assert "Kane" in (tmp_path / "report.html").read_text()
+
+
+def test_it_is_animated(scenario_run, tmp_path):
+    ns.animate(scenario_run, tmp_path / "rocker.html")
+    assert (tmp_path / "rocker.html").stat().st_size > 10_000
+
+
+def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
+    from noslip.show.scene.scene import scene
+
+    parts = {part.body: part for part in scene(model).parts if part.body != "world"}
+    assert {"stone", "nut"} <= set(parts)
+    cone = own.Cone(radius=0.05, length=0.15)
+    points, faces = cone.triangles(NumberReader({}))
+    # the volume by the divergence theorem is that of the 32-sided cone
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    volume = np.sum(a * np.cross(b, c)) / 6
+    assert volume == pytest.approx(32 * 0.05**2 * np.sin(np.pi / 16) / 2 * 0.15 / 3, rel=1e-12)
+    ellipsoid = own.Ellipsoid(size=(0.4, 0.35, 0.3))
+    (shape,) = ellipsoid.shapes(np.zeros(3), NumberReader({}))
+    points, _ = shape.triangles(NumberReader({}))
+    assert np.sum((points / [0.4, 0.35, 0.3]) ** 2, axis=1) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_studio_shows_it(model, own):
+    from noslip.studio.choosing.choice import check_options
+    from noslip.studio.running.models import Mechanism
+
+    check_options({"formulation": "own_kane"})
+    mechanism = Mechanism(model)
+    assert "Kane" in mechanism.equations_html("own_kane")
+
+
+# on the command line
+
+
+def test_commands_take_it(file, tmp_path):
+    plugin = ("--plugin", PLUGIN)
+    assert "nut.turn [rad]" in command("check", file, *plugin)
+    assert "6 formulations agree" in command("verify", file, *plugin)
+    assert "Kane's equations" in command("derive", file, "--method", "own_kane", *plugin)
+    assert "rocker" in command("run", file, "-o", tmp_path / "run", "--no-plots", *plugin)
+    command("evaluate", file, *plugin)
+    # before the command too
+    assert "nut.turn [rad]" in command(*plugin, "check", file)
+
+
+def test_a_plugin_is_needed_and_asked_for_in_a_process_of_its_own(file):
+    words = [sys.executable, "-m", "noslip.cli", "check", str(file)]
+    alone = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert alone.returncode == 1
+    assert 'has type "own_screw"' in alone.stderr
+    assert "--plugin MODULE" in alone.stderr
+    assert "Traceback" not in alone.stderr
+    named = subprocess.run(
+        [*words, "--plugin", str(PLUGIN)], capture_output=True, text=True, check=False
+    )
+    assert named.returncode == 0, named.stderr
+
+
+# plugins and words
+
+
+def test_what_others_call_it_is_told(model):
+    text = model_to_toml(model).replace('"own_screw"', '"helical"')
+    with pytest.raises(ns.ModelError, match="did you mean 'own_screw'"):
+        parse_model(text)
+
+
+def test_a_word_is_taken_once(own):
+    with pytest.raises(ns.NoslipError, match="two classes have the word 'revolute'") as raised:
+
+        class Other(ns.AbstractJointType):
+            word = "revolute"
+
+    assert "Other" in raised.value.faults[0].where
+    assert "noslip.model.joints.Revolute" in raised.value.faults[0].where
+    assert "another word" in raised.value.faults[0].fix
+    assert find_member(AbstractJointType, "revolute") is ns.Revolute
+
+
+def test_families_are_again_what_they_were():
+    before = words_of(AbstractShape)
+    with isolated():
+        load_plugin(PLUGIN)
+        assert "own_cone" in words_of(AbstractShape)
+    assert words_of(AbstractShape) == before
+    with isolated():
+        # a module that is loaded again is known again
+        load_plugin(PLUGIN)
+        assert "own_cone" in words_of(AbstractShape)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what", "fix"),
+    [
+        ("missing.py", None, "cannot be read", "give the path"),
+        ("no_such_module_here", None, "there is no module", "check the name"),
+        ("broken.py", "x = 1\nraise ValueError('no')\n", "ValueError: no", "mend the module"),
+        ("needs.py", "import no_such_module_here\n", "no_such_module_here", "mend the module"),
+    ],
+)
+def test_a_plugin_at_fault_is_told(name, text, what, fix, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ns.NoslipError) as raised:
+        load_plugin(name)
+    (fault,) = raised.value.faults
+    assert what in fault.what
+    assert name in fault.where
+    assert fix in fault.fix
+    result = CliRunner().invoke(main, ["--plugin", name, "list"])
+    assert result.exit_code == 1
+    assert what in result.output
+
+
+def test_a_field_that_no_file_can_hold_is_told():
+    from dataclasses import dataclass
+
+    with isolated():
+
+        @dataclass(frozen=True, kw_only=True)
+        class Table(ns.AbstractForce):
+            name: str
+            values: object
+
+            word = "own_table"
+
+            def apply(self, loads):
+                pass
+
+        b = ns.ModelBuilder(name="m", gravity=(0.0, 0.0, 0.0))
+        b.body("a", mass=1.0, inertia=(1.0, 1.0, 1.0))
+        b.joint("a", ns.Free(), parent="world", child="a")
+        b.force(Table(name="t", values=None))
+        with pytest.raises(ns.ModelError, match="field 'values' of Table"):
+            b.build()
+
+
+def test_installed_plugins_are_loaded_when_a_word_is_not_known(tmp_path):
+    """A distribution with an entry point in the group ``noslip``."""
+    info = tmp_path / "rods-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rods\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[noslip]\nrods = rods\n")
+    (tmp_path / "rods.py").write_text(PLUGIN.read_text().replace("own_", "installed_"))
+    code = (
+        "import sys; import noslip as ns\n"
+        "from noslip.families import find_member, words_of\n"
+        "from noslip.model.joints import AbstractJointType\n"
+        "assert 'rods' not in sys.modules\n"
+        "assert find_member(AbstractJointType, 'revolute') and 'rods' not in sys.modules\n"
+        "assert find_member(AbstractJointType, 'installed_screw')\n"
+        "assert find_member(AbstractJointType, 'nothing') is None\n"
+        "from noslip.formulations.catalog import known_formulations\n"
+        "assert 'installed_kane' in known_formulations()\n"
+    )
+    path = f"{tmp_path}:{Path(ns.__file__).parent.parent}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": path, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_member_with_a_word_is_in_exactly_one_family(own):
+    families = (AbstractJointType, AbstractSurface, AbstractForce, AbstractShape)
+    members = [m for family in families for m in members_of(family)]
+    assert len(members) == len(set(members))
