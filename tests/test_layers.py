@@ -60,7 +60,6 @@ FOLDERS = {
 
 #: Packages in which imports within functions may close a cycle, and why.
 LAZY = {
-    "control": "a timing law of least time simulates motions along its path",
     "model": "ModelBuilder.build() runs the checks of the whole model",
 }
 

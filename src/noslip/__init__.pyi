@@ -257,12 +257,6 @@ from .control.paths.composite import (
     Composite as Composite,
     reversed_path as reversed_path,
 )
-from .control.paths.text import (
-    parse_path as parse_path,
-)
-from .control.timing.text import (
-    parse_timing as parse_timing,
-)
 from .control.timing.laws import (
     ConstantEnergy as ConstantEnergy,
     ConstantSpeed as ConstantSpeed,
@@ -317,11 +311,13 @@ from .control.controllers.regulator import (
     Regulator as Regulator,
     linear_quadratic as linear_quadratic,
 )
-from .control.controllers.text import (
-    parse_controller as parse_controller,
-)
 from .control.timing.motor_limits import (
     motor_limits as motor_limits,
+)
+from .control.text import (
+    parse_controller as parse_controller,
+    parse_path as parse_path,
+    parse_timing as parse_timing,
 )
 from .control.chaplygin import (
     control_angle as control_angle,

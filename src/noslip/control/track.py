@@ -1,11 +1,13 @@
-"""`track`: a vehicle along a path, from inverse kinematics to torques to simulation to error.
+"""`track`: drive a vehicle along a path.
 
-path → admissible reference → feed-forward inputs (→ feedback) → simulation → error
+    path → motion of the coordinates → reference motion → input law → run → errors
+
+The reference motion (``analysis/reference_motion.py``) is admissible and comes with the inputs that
+produce it; the input law is these inputs, or a controller that compares with it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,19 +15,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import FollowMotion
-from noslip.analysis.reference_motion import ADMISSIBLE, start_on_motion
-from noslip.control.controllers.base import AbstractController, FeedForward
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.regulator import Regulator
+from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.path import PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
-from noslip.control.timing.laws import AbstractTiming
-from noslip.control.timing.least_time import LeastTime
-from noslip.engines.system import Array, System
+from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan
+from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.numeric import is_truth
@@ -42,7 +40,7 @@ def track(
     system: System,
     path: AbstractPath,
     *,
-    timing: AbstractTiming | LeastTime,
+    timing: AbstractTimingPlan,
     point: Vector3 = ZERO,
     direction: Vector3 = (1.0, 0.0, 0.0),
     reverse: bool = False,
@@ -52,7 +50,7 @@ def track(
     hinge: str = "",
     hitch: Scalar = 0.0,
     trailer: Scalar = 0.0,
-    controller: AbstractController | Regulator | None = None,
+    controller: AbstractControllerPlan | None = None,
     inputs: tuple[str, ...] = (),
     limits: Mapping[str, float] | None = None,
     period: float = 0.0,
@@ -91,69 +89,49 @@ def track(
     ------
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
-    _check_options(system, controller, inputs, dict(limits or {}), period)
-    if isinstance(timing, LeastTime):
-        timing = timing.on(
-            system,
-            path,
-            point=point,
-            direction=direction,
-            reverse=reverse,
-            steering=steering,
-            wheelbase=wheelbase,
-            hinge=hinge,
-            hitch=hitch,
-            trailer=trailer,
-            inputs=inputs,
-            reference=reference,
-            parameters=parameters,
-        )
-    motion = motion_along(
-        system,
-        path,
-        timing,
-        point=point,
-        direction=direction,
-        reverse=reverse,
-        steering=steering,
-        wheelbase=wheelbase,
-        largest_steering=largest_steering,
-        hinge=hinge,
-        hitch=hitch,
-        trailer=trailer,
+    feedback = FeedForward() if controller is None else controller
+    _check_options(system, feedback, inputs, dict(limits or {}), period)
+    follows: dict[str, Any] = {
+        "point": point,
+        "direction": direction,
+        "reverse": reverse,
+        "steering": steering,
+        "wheelbase": wheelbase,
+        "hinge": hinge,
+        "hitch": hitch,
+        "trailer": trailer,
+    }
+    # path → motion of the coordinates
+    timed = timing.on(
+        system, path, **follows, inputs=inputs, reference=reference, parameters=parameters
     )
-    if isinstance(motion, PathMotion) and not steering and _is_open(controller):
+    motion = motion_along(system, path, timed, **follows, largest_steering=largest_steering)
+    lasts = timed.duration(path) if duration is None else duration
+    if feedback.is_open:
         _check_turning(system, motion)
-    lasts = timing.duration(path) if duration is None else duration
-    values = system.parameters(parameters)
-    follow = FollowMotion(
-        motion=motion, reference_start=np.zeros(len(system.coordinates)), inputs=inputs
-    )
-    on_path = start_on_motion(system, follow, dict(reference or {}), values)
-    follow = dataclasses.replace(follow, reference_start=on_path.q)
-    if isinstance(controller, Regulator):
-        controller = controller.along(
-            system, motion, reference_start=on_path.q, duration=lasts, parameters=parameters
-        )
-    elif isinstance(controller, PoseTracking):
-        controller = dataclasses.replace(
-            controller,
-            point=point if controller.point is None else controller.point,
-            direction=direction if controller.direction is None else controller.direction,
-        )
-    law: AbstractInputLaw = follow
-    if controller is not None and not _is_open(controller):
+    # → reference motion: admissible, with the inputs that produce it
+    wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
+    # → input law: feed-forward, or feedback along the reference motion
+    law: AbstractInputLaw = wanted.law
+    if not feedback.is_open:
         law = Tracking(
             motion=motion,
-            controller=controller,
-            reference_start=on_path.q,
+            controller=feedback.along(
+                system,
+                motion,
+                reference_start=wanted.start.q,
+                duration=lasts,
+                parameters=parameters,
+            ),
+            reference_start=wanted.start.q,
             limits=dict(limits or {}),
             period=period,
         )
+    # → run
     run = simulate(
         system,
         duration=lasts,
-        start=_disturbed(system, on_path, start, values) if start else on_path,
+        start=_disturbed(wanted, start) if start else wanted.start,
         inputs=law,
         parameters=parameters,
         samples=samples,
@@ -164,8 +142,10 @@ def track(
         cancel=cancel,
         on_failure=on_failure,
     )
-    miss = _admissibility(system, follow, run, values)
-    return run.replaced(path_errors=motion.errors(system, run), admissibility=miss)
+    # → errors
+    return run.replaced(
+        path_errors=motion.errors(system, run), admissibility=_admissibility(wanted, run)
+    )
 
 
 def motion_along(
@@ -214,12 +194,10 @@ def motion_along(
     )
 
 
-def _is_open(controller: AbstractController | Regulator | None) -> bool:
-    return controller is None or isinstance(controller, FeedForward)
-
-
-def _check_turning(system: System, motion: PathMotion) -> None:
+def _check_turning(system: System, motion: PathMotion | TrailerMotion) -> None:
     """Refuse, without feedback, a path on which the rate of turning jumps."""
+    if not isinstance(motion, PathMotion) or motion.steering:
+        return
     path, timing = motion.path, motion.timing
     places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
     passed = dict(zip(places, timing.break_times(path), strict=False))
@@ -236,17 +214,18 @@ def _check_turning(system: System, motion: PathMotion) -> None:
             )
 
 
-def _disturbed(system: System, on_path: Start, start: Mapping[str, float], values: Array) -> Start:
-    """The start on the path, but for what is given."""
-    places = {c.name: float(x) for c, x in zip(system.coordinates, on_path.q, strict=True)}
-    speeds = zip(system.independent_speeds, on_path.eta, strict=True)
+def _disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
+    """The start of the reference motion, but for the values that are given."""
+    system, begin = wanted.system, wanted.start
+    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
+    speeds = zip(system.independent_speeds, begin.eta, strict=True)
     given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
-    return complete_start(system, given, parameters=values)
+    return complete_start(system, given, parameters=wanted.parameters)
 
 
 def _check_options(
     system: System,
-    controller: AbstractController | Regulator | None,
+    controller: AbstractControllerPlan,
     inputs: tuple[str, ...],
     limits: dict[str, float],
     period: float,
@@ -265,13 +244,13 @@ def _check_options(
             )
     if is_truth(period) or not (period >= 0 and math.isfinite(period)):
         raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
-    if _is_open(controller) and (limits or period):
+    if controller.is_open and (limits or period):
         raise SimulationError(
             "limits and a period belong to a controller, and there is none",
             where,
             "give a controller, or leave them out",
         )
-    if not _is_open(controller) and inputs:
+    if not controller.is_open and inputs:
         raise SimulationError(
             "a choice of inputs belongs to feed-forward alone, and there is a controller",
             where,
@@ -279,19 +258,16 @@ def _check_options(
         )
 
 
-def _admissibility(system: System, follow: FollowMotion, run: Trajectory, values: Array) -> float:
+def _admissibility(wanted: ReferenceMotion, run: Trajectory) -> float:
     """The largest inadmissible rate along the run; refused if it is not small."""
-    few = slice(None, None, max(1, len(run.t) // 60))
-    states = np.column_stack([run[name] for name in follow.motion.trace(system).names])
-    reference = np.column_stack([run[f"reference.{c.name}"] for c in system.coordinates])
-    miss = follow.residual(system, run.t[few], states[few], reference[few], values)
+    miss = wanted.residual(run)
     if miss.size > ADMISSIBLE:
         at = float(np.interp(miss.time, run.t, run["path.arc_length"]))
         raise SimulationError(
             f"the path is not admissible for this vehicle: {at:.4g} m along it no motion without "
             f"slip has the rate of '{miss.coordinate}', the nearest one misses it by "
             f"{miss.size:.3g} {miss.unit}",
-            f"path for model '{system.model.name}'",
+            f"path for model '{wanted.system.model.name}'",
             "let a point follow that cannot move sideways, point `direction` along its free "
             "motion, or name the steering",
         )

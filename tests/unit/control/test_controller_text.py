@@ -3,8 +3,9 @@
 import pytest
 
 import noslip as ns
-from noslip.control.controllers.text import CONTROLLERS, OTHERS
+from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.errors import SimulationError
+from noslip.families import members_of
 
 FORMS = {
     "pose": ns.PoseTracking(),
@@ -37,15 +38,18 @@ FORMS = {
 @pytest.mark.parametrize("text", FORMS)
 def test_text_forms(text):
     assert ns.parse_controller(text) == FORMS[text]
+    assert ns.parse_controller(FORMS[text].text()) == FORMS[text]
 
 
 def test_every_controller_of_the_text_form_is_among_these():
-    assert set(CONTROLLERS.values()) == {type(c) for c in FORMS.values()}
-    assert OTHERS == ("none", "lqr")
+    others = {ns.FeedForward, ns.Regulator}
+    members = members_of(AbstractControllerPlan)
+    known = {m for m in members if m.__module__.startswith("noslip.")}
+    assert known == {type(c) for c in FORMS.values()} | others
 
 
 def test_none_and_weights():
-    assert ns.parse_controller("none") is None
+    assert ns.parse_controller("none") == ns.FeedForward()
     found = ns.parse_controller("lqr:platform.x=20,torque1=1/2;torque2=1")
     assert isinstance(found, ns.Regulator)
     assert found.weights == {"platform.x": 20.0, "torque1": 0.5, "torque2": 1.0}

@@ -17,7 +17,7 @@ from noslip.control.paths.curves import (
     Sine,
 )
 from noslip.control.paths.splines import Nurbs, Spline, path_from_csv
-from noslip.control.paths.text import parse_path
+from noslip.control.text import parse_path
 from noslip.errors import SimulationError
 
 FORMS = {
@@ -62,7 +62,7 @@ def test_text_forms(text):
 
 REFUSED = {
     "cirle:radius=2": ("there is no path 'cirle'", "did you mean 'circle'?"),
-    "": ("there is no path ''", "known: 'line'"),
+    "": ("there is no path ''", "'line'"),
     "circle:radios=2": ("path 'circle' has no 'radios'", "did you mean 'radius'?"),
     "circle": ("path 'circle' needs radius", "add them: radius=…"),
     "line:start=0,0": ("path 'line' needs end", "end=…"),

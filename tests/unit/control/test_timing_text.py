@@ -3,9 +3,9 @@
 import pytest
 
 from noslip.control.paths.curves import Circle
+from noslip.control.text import parse_timing
 from noslip.control.timing.laws import ConstantEnergy, ConstantSpeed, Quintic
 from noslip.control.timing.piecewise import SCurve, SpeedProfile, SpeedSchedule, Trapezoidal
-from noslip.control.timing.text import parse_timing
 from noslip.errors import SimulationError
 
 FORMS = {

@@ -7,10 +7,15 @@ from noslip.analysis.scenario import run_scenario
 from noslip.control.paths.arc_length import length
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.studio.choosing.choice import PATH_KINDS, TIMING_KINDS, first_choice, scenario_start
-from noslip.studio.choosing.controls import form_knobs
+from noslip.studio.choosing.choice import first_choice, scenario_start
+from noslip.studio.choosing.forms import (
+    form_kinds,
+    form_knobs,
+    form_text,
+    read_path,
+    read_timing,
+)
 from noslip.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
-from noslip.studio.running.runs import form_text, read_path, read_timing
 
 
 def parameter(value, unit="kg"):
@@ -84,7 +89,7 @@ def test_every_start_knob_holds_its_value_and_can_be_moved(name):
         assert found == pytest.approx(value, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", [k for k in PATH_KINDS if k != "typed"])
+@pytest.mark.parametrize("kind", [k for k in form_kinds("path") if k != "typed"])
 @pytest.mark.parametrize("size", [0.1, 3.0])
 def test_paths_made_by_sliders_can_be_read(kind, size):
     values = {k.name: k.value for k in form_knobs("path", kind, size)}
@@ -92,8 +97,9 @@ def test_paths_made_by_sliders_can_be_read(kind, size):
     assert length(path) > size
 
 
-@pytest.mark.parametrize("kind", [k for k in TIMING_KINDS if k != "typed"])
+@pytest.mark.parametrize("kind", [k for k in form_kinds("timing") if k != "typed"])
 def test_timing_laws_made_by_sliders_can_be_read(kind):
     values = {k.name: k.value for k in form_knobs("timing", kind, 0.5)}
     timing = read_timing(form_text("timing", kind, values, ""))
-    assert timing.duration(ns.Circle(radius=2.0)) > 0
+    circle, system = ns.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
+    assert timing.on(system, circle).duration(circle) > 0

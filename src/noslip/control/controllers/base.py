@@ -5,29 +5,87 @@ input, in the system's own symbols q and η and the reference's (`Reference`). I
 the simulation. One that also feeds speed inputs back is an :class:`AbstractSteeringController`, if
 the place decides them, or an :class:`AbstractServo`, if speeds do too.
 
-To have it on the command line, name it in ``text.py``.
+With a `word` it is known to text, forms and the command line (`AbstractForm`). One that depends on
+the motion as a whole, such as gains over time, is an :class:`AbstractControllerPlan`.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 
 from noslip.analysis.inverse import Reference, solve_inputs
-from noslip.engines.system import System
+from noslip.analysis.motion import AbstractMotion
+from noslip.control.forms import AbstractForm
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.input_laws import Guard
 
 
-class AbstractController(abc.ABC):
+class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):
+    """What gives a controller once the motion is known."""
+
+    __slots__ = ()
+
+    #: Whether it is feed-forward alone.
+    is_open: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def along(
+        self,
+        system: System,
+        motion: AbstractMotion,
+        *,
+        reference_start: Array,
+        duration: float,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractController:
+        """The controller of a motion.
+
+        Parameters
+        ----------
+        system : compiled system.
+        motion : what to follow.
+        reference_start : (nq,) reference configuration at the start.
+        duration : s that the motion takes.
+        parameters : values that differ from the nominal ones.
+        """
+
+    @classmethod
+    def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
+        """Whether a form may offer it: there are motors enough, and all it needs is known.
+
+        Parameters
+        ----------
+        system : compiled system.
+        known : arguments that the task gives: for a path `point` and `direction`, with `steering`
+            and `wheelbase` of a vehicle that steers; none for a motion of coordinates.
+        """
+        enough = len(system.model.inputs) >= len(system.independent_speeds)
+        return enough and not cls.missing(known)
+
+
+class AbstractController(AbstractControllerPlan):
     """A law that gives the force inputs from the state and the reference."""
 
     __slots__ = ()
+
+    def along(
+        self,
+        system: System,
+        motion: AbstractMotion,
+        *,
+        reference_start: Array,
+        duration: float,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractController:
+        """Itself: it is the same for all motions."""
+        return self
 
     @abc.abstractmethod
     def forces(self, system: System, reference: Reference) -> ca.SX:
@@ -61,6 +119,19 @@ class AbstractServo(AbstractController):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedForward(AbstractController):
     """Open loop: the forces of the reference alone."""
+
+    word = "none"
+    is_open = True
+
+    @classmethod
+    def label(cls) -> str:
+        """What a page calls it."""
+        return "None: torques alone"
+
+    @classmethod
+    def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
+        """Always."""
+        return True
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u of inverse dynamics at the reference."""

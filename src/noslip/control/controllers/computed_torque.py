@@ -10,7 +10,9 @@ motion prescribes (:class:`AccelerationResolved`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -41,6 +43,18 @@ class ComputedTorque(AbstractController):
     kp, kd : 1/s² and 1/s; by themselves they let errors decay with 1/2 s, without overshoot.
     """
 
+    word = "computed-torque"
+    units = {"kp": "1/s^2", "kd": "1/s"}
+
+    @classmethod
+    def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
+        """Where motors are enough and the independent speeds are rates of coordinates."""
+        enough = len(system.model.inputs) >= len(system.independent_speeds)
+        try:
+            return enough and bool(independent_coordinates(system))
+        except SimulationError:
+            return False
+
     kp: float = 4.0
     kd: float = 4.0
 
@@ -69,6 +83,8 @@ class ProportionalDerivative(AbstractController):
     kp, kd : gains by independent speed, N·m/rad and N·m·s/rad (N/m and N·s/m for sliding joints).
     gravity : add the generalized gravity forces.
     """
+
+    word = "pd"
 
     kp: tuple[float, ...]
     kd: tuple[float, ...]
@@ -144,6 +160,9 @@ class CartesianTracking(AbstractController):
     components : of the velocity, as many as degrees of freedom: ``vx vy vz``, ``wx wy wz``.
     kp, kd : 1/s² and 1/s.
     """
+
+    word = "cartesian"
+    units = {"kp": "1/s^2", "kd": "1/s", "point": "m"}
 
     body: str
     point: Vector3 = ZERO
@@ -248,6 +267,14 @@ class AccelerationResolved(AbstractController):
     ----------
     kp, kd : 1/s² and 1/s.
     """
+
+    word = "acceleration-resolved"
+    units = {"kp": "1/s^2", "kd": "1/s"}
+
+    @classmethod
+    def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
+        """For a motion of as many coordinates as degrees of freedom, not for the pose on a path."""
+        return False
 
     kp: float = 4.0
     kd: float = 4.0

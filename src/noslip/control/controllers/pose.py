@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from noslip.analysis.inverse import Reference
+from noslip.analysis.motion import AbstractMotion
 from noslip.control.controllers.base import (
     AbstractController,
     accelerate,
     along_motion,
     check_gains,
 )
-from noslip.control.motions.path import planar_base
-from noslip.engines.system import System
+from noslip.control.motions.path import PathMotion, planar_base
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import orthogonal_solve
 from noslip.model.quantities import ZERO, Vector3
@@ -52,6 +56,20 @@ class PoseTracking(AbstractController):
     kx, ky, ktheta, kv : 1/s, 1/m², 1/m, 1/s.
     """
 
+    word = "pose"
+    units = {"point": "m", "kx": "1/s", "ky": "1/m^2", "ktheta": "1/m", "kv": "1/s"}
+
+    @classmethod
+    def label(cls) -> str:
+        """What a page calls it."""
+        return "Pose tracking"
+
+    @classmethod
+    def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
+        """For a path of a vehicle with two degrees of freedom that turns by its wheels."""
+        turns = len(system.independent_speeds) == 2 and not system.model.speed_inputs
+        return turns and "point" in known and "steering" not in known
+
     point: Vector3 | None = None
     direction: Vector3 | None = None
     kx: float = 1.0
@@ -61,6 +79,24 @@ class PoseTracking(AbstractController):
 
     def __post_init__(self) -> None:
         check_gains(self, "kx", "ky", "ktheta", "kv")
+
+    def along(
+        self,
+        system: System,
+        motion: AbstractMotion,
+        *,
+        reference_start: Array,
+        duration: float,
+        parameters: Mapping[str, float] | None = None,
+    ) -> PoseTracking:
+        """The same for the frame that follows the path, if none is given."""
+        if not isinstance(motion, PathMotion):
+            return self
+        return dataclasses.replace(
+            self,
+            point=motion.point if self.point is None else self.point,
+            direction=motion.direction if self.direction is None else self.direction,
+        )
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u that brings the base back to the reference pose."""

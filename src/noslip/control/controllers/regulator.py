@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -30,7 +31,8 @@ from noslip.analysis.inverse import Reference, trace_reference
 from noslip.analysis.linearize import small_motions
 from noslip.analysis.local_coordinates import LocalState, local_coordinates_at
 from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers.base import AbstractServo
+from noslip.control.controllers.base import AbstractControllerPlan, AbstractServo
+from noslip.control.forms import read_entries, read_number
 from noslip.control.lqr import ACCURACY, solve_lqr_along
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.engines.system import Array, System
@@ -176,7 +178,7 @@ def linear_quadratic(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Regulator:
+class Regulator(AbstractControllerPlan):
     """Weights of a regulator, for :func:`track`, which knows the motion that they are for.
 
     Parameters
@@ -186,8 +188,28 @@ class Regulator:
     samples : times at which the motion is linearized.
     """
 
+    word = "lqr"
+
     weights: Mapping[str, float]
     samples: int = 61
+
+    @classmethod
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Regulator:
+        """Weights by name: ``lqr:platform.x=20;platform.y=20;torque1=1;torque2=1``."""
+        where = f"controller '{text}'"
+        entries = read_entries(text, cls.family, [])
+        if not entries:
+            raise SimulationError(
+                "controller 'lqr' has no weights",
+                where,
+                "weight states and inputs by name: "
+                "lqr:platform.x=20;platform.y=20;torque1=1;torque2=1",
+            )
+        return cls(weights={key: read_number(value, key, where) for key, value in entries})
+
+    def text(self) -> str:
+        """The weights by their names."""
+        return f"{self.word}:" + ";".join(f"{name}={x!r}" for name, x in self.weights.items())
 
     def along(
         self,

@@ -193,6 +193,14 @@ class SteeredTracking(AbstractSteeringLaw):
     largest : largest steering angle to ask for, rad.
     """
 
+    word = "steered"
+    units = {"wheelbase": "m", "point": "m", "kx": "1/m", "ky": "1/m^2", "ktheta": "1/m"}
+
+    @classmethod
+    def label(cls) -> str:
+        """What a page calls it."""
+        return "Steered tracking"
+
     steering: str
     wheelbase: Scalar
     point: Vector3 = ZERO

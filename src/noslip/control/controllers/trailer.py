@@ -78,6 +78,9 @@ class TrailerTracking(AbstractSteeringLaw):
     largest : largest steering angle, rad.
     """
 
+    word = "trailer"
+    units = {"hitch": "m", "trailer": "m", "kx": "1/m", "kv": "1/s", "kdelta": "1/s"}
+
     steering: str
     hinge: str
     hitch: Scalar

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -45,6 +46,11 @@ class Follower:
     direction: Vector3
     steering: str = ""
     wheelbase: float = 0.0
+
+    def arguments(self) -> dict[str, Any]:
+        """What a controller may want to know of it, by the names of arguments."""
+        steers = {"steering": self.steering, "wheelbase": self.wheelbase} if self.steering else {}
+        return {"point": self.point, "direction": self.direction, **steers}
 
 
 def find_follower(system: System, values: Array) -> Follower:

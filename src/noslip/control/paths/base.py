@@ -13,7 +13,8 @@ To add a path:
 1. Write a final frozen dataclass of :class:`AbstractPath` with `position` and `breaks`, and
    `position_near` if it has inner breaks. The fields must be hashable; check them in
    ``__post_init__``.
-2. Name it in `PATHS` of ``text.py``, which reads its fields from text.
+2. Give it a `word`, its name in text. What text, forms and messages need beyond that follows from
+   its arguments; `units`, `typical` and `ranges` say it better (`AbstractForm`).
 3. Add one to the list at the top of ``tests/unit/control/test_paths.py``.
 """
 
@@ -29,6 +30,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip.control.forms import AbstractForm
 from noslip.errors import SimulationError
 from noslip.numeric import is_truth
 
@@ -38,10 +40,12 @@ Array = NDArray[np.float64]
 Point = tuple[float, float]
 
 
-class AbstractPath(abc.ABC):
+class AbstractPath(AbstractForm, abc.ABC, family="path"):
     """A curve in the plane, positions in m."""
 
     __slots__ = ()
+
+    usual_unit = "m"
 
     @abc.abstractmethod
     def position(self, p: ca.SX) -> ca.SX:

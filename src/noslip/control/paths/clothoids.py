@@ -55,6 +55,11 @@ class Clothoid(AbstractPath):
     It begins at `start` with the heading `start_heading` in rad.
     """
 
+    word = "clothoid"
+    typical = {"start_curvature": 0.0, "end_curvature": 0.25, "length": 20.0}
+    units = {"start_curvature": "1/m", "end_curvature": "1/m", "start_heading": "rad"}
+    ranges = {"start_curvature": (-0.5, 0.5), "end_curvature": (-0.5, 0.5)}
+
     start_curvature: float
     end_curvature: float
     length: float
@@ -96,6 +101,8 @@ class Polyline(AbstractPath):
     blend : ``circle``, whose curvature jumps, or ``clothoid``, two clothoids whose curvature rises
         from zero to 1/radius and falls again.
     """
+
+    word = "polyline"
 
     points: tuple[Point, ...]
     radius: float

@@ -32,6 +32,8 @@ from noslip.model import expressions
 class Line(AbstractPath):
     """The straight line from `start` to `end`; the parameter is arc length."""
 
+    word = "line"
+
     start: Point
     end: Point
 
@@ -62,6 +64,10 @@ class Circle(AbstractPath):
     It starts at center + radius (cos start_angle, sin start_angle), to the left unless `clockwise`.
     """
 
+    word = "circle"
+    typical = {"radius": 4.0}
+    units = {"turns": "1", "start_angle": "rad"}
+
     radius: float
     center: Point = (0.0, 0.0)
     start_angle: float = 0.0
@@ -85,6 +91,9 @@ class Circle(AbstractPath):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arc(AbstractPath):
     """An arc about `center` over `angle` rad, positive to the left; the parameter is arc length."""
+
+    word = "arc"
+    units = {"start_angle": "rad", "angle": "rad"}
 
     center: Point
     radius: float
@@ -116,6 +125,10 @@ class Ellipse(AbstractPath):
     It starts at center + (half_width cos start_angle, half_height sin start_angle), to the left
     unless `clockwise`.
     """
+
+    word = "ellipse"
+    typical = {"half_width": 6.0, "half_height": 3.0}
+    units = {"turns": "1", "start_angle": "rad"}
 
     half_width: float
     half_height: float
@@ -153,6 +166,10 @@ class FigureEight(AbstractPath):
     b < 0, counter-clockwise.
     """
 
+    word = "figure-eight"
+    typical = {"half_width": 6.0, "half_height": 3.0}
+    units = {"turns": "1"}
+
     half_width: float
     half_height: float
     center: Point = (0.0, 0.0)
@@ -185,6 +202,9 @@ class Catenary(AbstractPath):
     x = √(s² + x0²), y = x0 asinh(s/x0), κ = −x0/(s² + x0²) [AntunesSigaudMoraes2010].
     """
 
+    word = "catenary"
+    typical = {"x0": 10.0, "extent": 24.0}
+
     x0: float
     extent: float
 
@@ -204,6 +224,10 @@ class Catenary(AbstractPath):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sine(AbstractPath):
     """y = amplitude · sin(wave_number · x) from x = 0 to `extent`; the parameter is x."""
+
+    word = "sine"
+    typical = {"amplitude": 2.0, "wave_number": 0.5, "extent": 24.0}
+    units = {"wave_number": "rad/m"}
 
     amplitude: float
     wave_number: float
@@ -237,6 +261,8 @@ class Graph(AbstractPath):
     With `end` below `start` the path runs in the direction of falling x.
     """
 
+    word = "graph"
+
     y: str
     start: float
     end: float
@@ -259,6 +285,9 @@ class Graph(AbstractPath):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parametric(AbstractPath):
     """x and y given as expressions of the parameter ``p`` from p = `start` to p = `end`."""
+
+    word = "parametric"
+    units = {"start": "1", "end": "1"}
 
     x: str
     y: str

@@ -39,6 +39,8 @@ class Spline(AbstractPath):
     `closed` spline goes on from the last point to the first, smoothly.
     """
 
+    word = "spline"
+
     points: tuple[Point, ...]
     closed: bool = False
 
@@ -81,6 +83,9 @@ class Nurbs(AbstractPath):
     weights : (n,) positive; all 1 if none are given.
     knots : (n + degree + 1,) never falling; evenly spaced between repeated ends if none are given.
     """
+
+    word = "nurbs"
+    units = {"degree": "1", "weights": "1", "knots": "1"}
 
     points: tuple[Point, ...]
     degree: int

@@ -12,7 +12,7 @@ To add a law:
 
 1. Write a final frozen dataclass of :class:`AbstractTiming` with `speed` and `duration`, and
    `knots` if its speed is made of pieces.
-2. Name it in `TIMINGS` of ``text.py``.
+2. Give it a `word`, its name in text (`AbstractForm`).
 3. Add one to the list at the top of ``tests/unit/control/test_timing.py``.
 """
 
@@ -22,12 +22,14 @@ import abc
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from noslip.control.forms import AbstractForm
 from noslip.control.paths.arc_length import arc_table, integrate, length
 from noslip.control.paths.base import (
     AbstractPath,
@@ -39,13 +41,36 @@ from noslip.control.paths.base import (
     stretch,
 )
 from noslip.control.paths.selection import clamp
+from noslip.engines.system import System
 from noslip.errors import SimulationError
 
 
-class AbstractTiming(abc.ABC):
+class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
+    """What gives a timing law once the vehicle and its path are known."""
+
+    __slots__ = ()
+
+    usual_unit = "m/s"
+
+    @abc.abstractmethod
+    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
+        """The timing law of a vehicle on a path; further arguments as in :func:`track`.
+
+        Parameters
+        ----------
+        system : compiled system.
+        path : what is driven along.
+        """
+
+
+class AbstractTiming(AbstractTimingPlan):
     """How the arc length of a path grows with time."""
 
     __slots__ = ()
+
+    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
+        """Itself: it is the same for all vehicles."""
+        return self
 
     @abc.abstractmethod
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
@@ -113,6 +138,11 @@ class Quintic(AbstractTiming):
     duration : s; kept as `total_time`.
     """
 
+    word = "quintic"
+    typical = {"duration": 20.0}
+    units = {"duration": "s"}
+    kept_as = {"duration": "total_time"}
+
     total_time: float
 
     def __init__(self, duration: float) -> None:
@@ -141,6 +171,9 @@ class ConstantSpeed(AbstractTiming):
     speed : m/s; kept as `steady_speed`.
     """
 
+    word = "constant-speed"
+    kept_as = {"speed": "steady_speed"}
+
     steady_speed: float
 
     def __init__(self, speed: float) -> None:
@@ -167,6 +200,10 @@ class ConstantEnergy(AbstractTiming):
     total_speed : v_T, m/s.
     radius_of_gyration : b, about the point that follows the path, m.
     """
+
+    word = "constant-energy"
+    typical = {"radius_of_gyration": 0.5}
+    units = {"radius_of_gyration": "m"}
 
     total_speed: float
     radius_of_gyration: float

@@ -27,8 +27,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from noslip.control.forms import read_entries, read_number
 from noslip.control.paths.arc_length import arc_table, length, where
 from noslip.control.paths.base import AbstractPath, Array, number, positive
+from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.control.timing.limits import (
     LimitRows,
     Limits,
@@ -359,7 +361,7 @@ HAIR = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LeastTime:
+class LeastTime(AbstractTimingPlan):
     """The least time within limits; a timing for :func:`track`.
 
     Parameters
@@ -372,6 +374,13 @@ class LeastTime:
     inputs : force input → largest magnitude, N or N·m; see :func:`motor_limits`.
     """
 
+    word = "least-time"
+    also_called = ("fastest",)
+    typical = {"acceleration": 0.5, "lateral_acceleration": 0.5}
+    units = {"acceleration": "m/s^2", "lateral_acceleration": "m/s^2", "friction": "1"}
+    ranges = {"start_speed": (0.0, 1.0), "end_speed": (0.0, 1.0)}
+    offered = ("speed", "acceleration", "lateral_acceleration")
+
     speed: float | None = None
     acceleration: float | None = None
     lateral_acceleration: float | None = None
@@ -379,6 +388,21 @@ class LeastTime:
     start_speed: float = 0.0
     end_speed: float = 0.0
     inputs: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> LeastTime:
+        """Limits by their keys; all others are force inputs: ``least-time:speed=1;torque1=0.3``."""
+        keys = [key for key in cls.arguments() if key != "inputs"]
+        entries = read_entries(text, cls.family, keys)
+        values = {key: read_number(value, key, f"timing '{text}'") for key, value in entries}
+        own = {key: value for key, value in values.items() if key in keys}
+        return cls(**own, inputs={key: x for key, x in values.items() if key not in keys})
+
+    def text(self) -> str:
+        """The limits, and those of the force inputs, by their names."""
+        own = {key: getattr(self, key) for key in self.arguments() if key != "inputs"}
+        limits = {key: value for key, value in own.items() if value} | dict(self.inputs)
+        return f"{self.word}:" + ";".join(f"{key}={value!r}" for key, value in limits.items())
 
     def on(
         self,

@@ -47,6 +47,11 @@ class Trapezoidal(AbstractTiming):
     acceleration : m/s², when braking too.
     """
 
+    word = "trapezoidal"
+    typical = {"acceleration": 0.5}
+    units = {"acceleration": "m/s^2"}
+    kept_as = {"speed": "top_speed"}
+
     top_speed: float
     acceleration: float
 
@@ -91,6 +96,11 @@ class SCurve(AbstractTiming):
     acceleration : the highest, m/s².
     jerk : its rate while it changes, m/s³.
     """
+
+    word = "s-curve"
+    typical = {"acceleration": 0.5, "jerk": 0.5}
+    units = {"acceleration": "m/s^2", "jerk": "m/s^3"}
+    kept_as = {"speed": "top_speed"}
 
     top_speed: float
     acceleration: float
@@ -155,6 +165,8 @@ class SpeedSchedule(AbstractTiming):
     times : (n,) rising from 0, s.
     speeds : (n,) m/s, not negative; the first and the last hold before and after.
     """
+
+    word = "schedule"
 
     times: tuple[float, ...]
     speeds: tuple[float, ...]
@@ -237,6 +249,8 @@ class SpeedProfile(AbstractTiming):
     arc_lengths : (n,) rising from 0 to the length of the path, m.
     speeds : (n,) m/s, positive; the first and the last may be zero. After the end the last holds.
     """
+
+    word = "profile"
 
     arc_lengths: tuple[float, ...]
     speeds: tuple[float, ...]

@@ -17,6 +17,7 @@ from noslip.model import expressions
 from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
 from noslip.simulation.starts.completion import start_names
+from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
 
 #: What the model can be asked to do → what the page calls it.
 SCENARIO, INPUTS, PATH, DRIVE = "scenario", "inputs", "path", "drive"
@@ -27,20 +28,6 @@ TASKS = {
     DRIVE: "Drive it yourself",
 }
 
-#: The kind whose text is typed as it stands.
-TYPED = "typed"
-
-#: Paths and timing laws whose numbers are all single ones.
-PATH_KINDS = ("circle", "figure-eight", "ellipse", "sine", "catenary", "clothoid", TYPED)
-TIMING_KINDS = ("quintic", "trapezoidal", "s-curve", "constant-speed", TYPED)
-
-#: How a reference is followed → what the page calls it.
-CONTROLLERS = {
-    "none": "None: torques alone",
-    "computed-torque": "Computed torque",
-    "pose": "Pose tracking",
-    "steered": "Steered tracking",
-}
 
 #: Seconds of a run that has no length of its own.
 DURATION = 10.0
@@ -59,7 +46,7 @@ class Choice:
     duration : s; None for the task's own.
     path, timing : kinds, with `numbers` for their sliders and `typed` for what is typed instead.
     reverse : drive the path backwards.
-    controller : one of `CONTROLLERS`.
+    controller : its word.
     friction : of the ground, for the audit's verdict; None for none.
     """
 
@@ -118,16 +105,18 @@ def _text(value: float | str) -> str:
 #: Options of a choice that are words → the words there are; formulations may come from plugins.
 WORDS: dict[str, tuple[str, ...]] = {
     "task": tuple(TASKS),
-    "path": PATH_KINDS,
-    "timing": TIMING_KINDS,
-    "controller": tuple(CONTROLLERS),
 }
 
 
 def check_options(options: Mapping[str, object]) -> None:
     """Refuse words that no list of the page has; a browser can send anything."""
+    members = {family: form_kinds(family) for family in FAMILIES if family in options}
+    if "controller" in options:
+        members["controller"] = tuple(controller_labels())
+    if "formulation" in options:
+        members["formulation"] = tuple(known_formulations())
     for key, value in options.items():
-        known = tuple(known_formulations()) if key == "formulation" else WORDS.get(key)
+        known = (WORDS | members).get(key)
         if known is not None and value not in known:
             raise SimulationError(f"there is no {key} '{value}'", key, nearest(str(value), known))
 

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from noslip.formulations.catalog import known_formulations
 from noslip.studio.choosing.choice import (
-    CONTROLLERS,
     PATH,
-    PATH_KINDS,
     SCENARIO,
     TASKS,
-    TIMING_KINDS,
-    TYPED,
     Choice,
 )
 from noslip.studio.choosing.controls import PARAMETERS, START, TASK, Controls
+from noslip.studio.choosing.forms import TYPED, controller_labels, form_kinds
 from noslip.studio.choosing.knobs import Knob, start_values
 from noslip.studio.page import texts
 from noslip.studio.page.downloads import KINDS
@@ -147,21 +144,20 @@ class Panels:
         way = gui.add_dropdown("formulation", ways, initial_value=choice.formulation)
         way.on_update(page.guard(lambda _: session.choose(formulation=way.value)))
         if choice.task == PATH:
-            self._form("path", PATH_KINDS, choice)
-            self._form("timing", TIMING_KINDS, choice)
+            self._form("path", form_kinds("path"), choice)
+            self._form("timing", form_kinds("timing"), choice)
             back = gui.add_checkbox("reverse", choice.reverse)
             back.on_update(page.guard(lambda _: session.choose(reverse=bool(back.value))))
         model = session.mechanism.model
         follows = model.scenario is not None and bool(model.scenario.motion)
         if choice.task == PATH or (choice.task == SCENARIO and follows):
             words = session.controllers(choice.task)
-            labels = {CONTROLLERS[w]: w for w in words}
+            called = controller_labels()
+            labels = {called[w]: w for w in words}
             law = gui.add_dropdown(
                 "controller",
                 tuple(labels),
-                initial_value=CONTROLLERS[
-                    choice.controller if choice.controller in words else words[0]
-                ],
+                initial_value=called[choice.controller if choice.controller in words else words[0]],
             )
             law.on_update(
                 page.guard(lambda _: session.choose(controller=labels.get(law.value, "")))

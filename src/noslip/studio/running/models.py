@@ -13,11 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noslip.control.controllers.computed_torque import independent_coordinates
+import noslip.control.text  # noqa: F401  (all controllers of the package)
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.motions.follower import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.families import members_of
 from noslip.formulations.catalog import formulation_of
 from noslip.formulations.certificate import Certificate
 from noslip.formulations.derive import derive
@@ -56,16 +58,13 @@ class Mechanism:
 
     def controllers(self, task: str) -> tuple[str, ...]:
         """Controllers that suit a task, none of them first."""
-        found = ["none"]
         system = self.system("complement")
-        enough = len(self.model.inputs) >= len(system.independent_speeds)
-        if enough and _has_independent_coordinates(system):
-            found.append("computed-torque")
+        known: dict[str, Any] = {}
         if task == PATH and PATH in self.tasks():
-            steers = bool(find_follower(system, system.parameters()).steering)
-            two = len(system.independent_speeds) == 2 and not self.model.speed_inputs
-            found += ["steered"] if steers else ["pose"] if two else []
-        return tuple(found)
+            known = find_follower(system, system.parameters()).arguments()
+        members = members_of(AbstractControllerPlan, installed=True)
+        found = (member.word for member in members if member.suits(system, known))
+        return tuple(sorted(found, key=lambda word: word != FeedForward.word))
 
     def _tasks(self) -> tuple[str, ...]:
         system = self.system("complement")
@@ -99,14 +98,6 @@ class Mechanism:
                 self._found[key] = find()
             found: Found = self._found[key]
             return found
-
-
-def _has_independent_coordinates(system: System) -> bool:
-    try:
-        independent_coordinates(system)
-    except SimulationError:
-        return False
-    return True
 
 
 #: Seconds between checks of the file.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,19 +12,13 @@ from noslip.analysis.inverse import FollowMotion
 from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import start_on_motion
 from noslip.analysis.scenario import run_scenario
-from noslip.control.controllers.base import AbstractController
-from noslip.control.controllers.computed_torque import ComputedTorque
-from noslip.control.controllers.pose import PoseTracking
-from noslip.control.controllers.steered import SteeredTracking
+from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.follower import Follower, find_follower
-from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.text import PATHS, read_form
-from noslip.control.timing.laws import AbstractTiming
-from noslip.control.timing.text import TIMINGS
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
+from noslip.families import find_member
 from noslip.formulations.catalog import formulation_of
 from noslip.model.scenario import Scenario
 from noslip.simulation.simulate import simulate
@@ -36,11 +29,11 @@ from noslip.studio.choosing.choice import (
     DURATION,
     PATH,
     SCENARIO,
-    TYPED,
     Choice,
     scenario_start,
     split_changes,
 )
+from noslip.studio.choosing.forms import form_text, read_path, read_timing
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -135,13 +128,15 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
     begin = complete_start(
         system, {**places, **{s.name: float(e) for s, e in speeds}, **start}, parameters=values
     )
+    lasts = choice.duration or scenario.duration
+    law = _controller(system, choice).along(
+        system, motion, reference_start=on_motion.q, duration=lasts, parameters=parameters
+    )
     run = simulate(
         system,
-        duration=choice.duration or scenario.duration,
+        duration=lasts,
         start=begin,
-        inputs=Tracking(
-            motion=motion, controller=_controller(choice), reference_start=on_motion.q, limits={}
-        ),
+        inputs=Tracking(motion=motion, controller=law, reference_start=on_motion.q, limits={}),
         parameters=parameters,
         samples=scenario.samples,
         rtol=TOLERANCE,
@@ -190,7 +185,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Perfor
         reverse=choice.reverse,
         steering=follower.steering,
         wheelbase=follower.wheelbase,
-        controller=_controller(choice, follower) if choice.controller != "none" else None,
+        controller=_controller(system, choice, follower),
         start=start,
         parameters=parameters,
         duration=choice.duration,
@@ -228,23 +223,20 @@ def _settings(choice: Choice) -> list[str]:
     return [word for n, x in choice.changes.items() for word in ("--set", f"{n}={x!r}")]
 
 
-def _controller(choice: Choice, follower: Follower | None = None) -> AbstractController:
-    if choice.controller == "computed-torque":
-        return ComputedTorque(kp=4.0, kd=4.0)
-    if choice.controller == "pose" and follower is not None:
-        return PoseTracking()
-    if choice.controller == "steered" and follower is not None and follower.steering:
-        return SteeredTracking(
-            steering=follower.steering,
-            wheelbase=follower.wheelbase,
-            point=follower.point,
-            direction=follower.direction,
+def _controller(
+    system: System, choice: Choice, follower: Follower | None = None
+) -> AbstractControllerPlan:
+    """The controller of a choice, with what the task gives of its arguments."""
+    known = {} if follower is None else follower.arguments()
+    member = find_member(AbstractControllerPlan, choice.controller)
+    if member is None or not member.suits(system, known):
+        raise SimulationError(
+            f"controller '{choice.controller}' does not suit this task",
+            "controller",
+            "pose and steered tracking follow paths, the latter with a vehicle that steers",
         )
-    raise SimulationError(
-        f"controller '{choice.controller}' does not suit this task",
-        "controller",
-        "pose and steered tracking follow paths, the latter with a vehicle that steers",
-    )
+    found: AbstractControllerPlan = member.from_text(member.word, known)
+    return found
 
 
 def _expression(text: str) -> float | str:
@@ -253,21 +245,3 @@ def _expression(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def form_text(family: str, kind: str, values: Mapping[str, float], typed: str) -> str:
-    """The text of a form, as a command has it."""
-    if kind == TYPED:
-        return typed
-    own = {n.removeprefix(f"{family}."): x for n, x in values.items() if n.startswith(f"{family}.")}
-    return f"{kind}:" + ";".join(f"{name}={value!r}" for name, value in own.items())
-
-
-def read_path(text: str) -> AbstractPath:
-    """The path of a text. A file cannot be named here, unlike on the command line."""
-    return read_form(text, "path", PATHS)
-
-
-def read_timing(text: str) -> AbstractTiming:
-    """The timing law of a text."""
-    return read_form(text, "timing", TIMINGS)

@@ -1,0 +1,65 @@
+"""Reading paths, timing laws and controllers from text, as the command line has them.
+
+The grammar is in ``forms.py``. This module knows the members of the package by importing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import noslip.control.controllers.computed_torque
+import noslip.control.controllers.pose
+import noslip.control.controllers.regulator
+import noslip.control.controllers.steered
+import noslip.control.controllers.trailer
+import noslip.control.paths.clothoids
+import noslip.control.paths.curves
+import noslip.control.timing.least_time
+import noslip.control.timing.piecewise  # noqa: F401
+from noslip.control.controllers.base import AbstractControllerPlan
+from noslip.control.forms import read_form
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.splines import path_from_csv
+from noslip.control.timing.laws import AbstractTimingPlan
+
+
+def parse_path(text: str) -> AbstractPath:
+    """The path that a `text` describes: ``word:key=value;key=value``, or ``csv:`` and a file.
+
+    Raises
+    ------
+    SimulationError : a word or key is not known, or a value cannot be read.
+    """
+    word, _, rest = text.partition(":")
+    if word.strip() == "csv":
+        return path_from_csv(rest.strip())
+    path: AbstractPath = read_form(AbstractPath, text, others=("csv",))
+    return path
+
+
+def parse_timing(text: str) -> AbstractTimingPlan:
+    """The timing law that a `text` describes: ``word:key=value;key=value``, or ``word:value``.
+
+    Raises
+    ------
+    SimulationError : a word or key is not known, or a value cannot be read.
+    """
+    timing: AbstractTimingPlan = read_form(AbstractTimingPlan, text)
+    return timing
+
+
+def parse_controller(text: str, known: Mapping[str, Any] | None = None) -> AbstractControllerPlan:
+    """The controller that a `text` describes; feed-forward for ``none``.
+
+    Parameters
+    ----------
+    text : ``word:key=value;key=value``.
+    known : arguments that are known from elsewhere, such as the steering that a path needs.
+
+    Raises
+    ------
+    SimulationError : a word or key is not known, or a value cannot be read.
+    """
+    controller: AbstractControllerPlan = read_form(AbstractControllerPlan, text, known)
+    return controller

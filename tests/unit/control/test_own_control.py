@@ -1,0 +1,116 @@
+"""Members of one's own: a path, a timing law and a controller from a file outside the package."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import noslip as ns
+from noslip.cli.main import main
+from noslip.control.controllers.base import AbstractControllerPlan
+from noslip.control.forms import read_form
+from noslip.control.paths.arc_length import length
+from noslip.control.paths.base import AbstractPath
+from noslip.control.timing.laws import AbstractTimingPlan
+from noslip.errors import SimulationError
+from noslip.families import isolated, load_plugin, members_of
+from noslip.studio.choosing.choice import PATH, Choice, check_options
+from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text
+from noslip.studio.running.models import Mechanism
+from noslip.studio.running.runs import perform
+from noslip.studio.running.worker import Cancel
+
+FILE = Path(__file__).with_name("own_control_parts.py")
+AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+TEXTS = ("spiral:radius=2;pitch=0.5;turns=0.25", "cosine:20", "speed-servo:k=3")
+
+
+@pytest.fixture
+def parts():
+    with isolated():
+        yield load_plugin(FILE)
+
+
+@pytest.fixture(scope="module")
+def agv():
+    return ns.compile(ns.derive(ns.load("agv")))
+
+
+def parsed():
+    path, timing, controller = TEXTS
+    return ns.parse_path(path), ns.parse_timing(timing), ns.parse_controller(controller)
+
+
+def test_they_are_read_and_printed_as_text(parts):
+    path, timing, controller = parsed()
+    assert path == parts.Spiral(radius=2.0, pitch=0.5, turns=0.25)
+    assert timing == parts.Cosine(seconds=20.0) and controller == parts.SpeedServo(k=3.0)
+    for member, base in zip(
+        parsed(), (AbstractPath, AbstractTimingPlan, AbstractControllerPlan), strict=True
+    ):
+        assert read_form(base, member.text()) == member
+    # ∫ √(r² + r'²) dp in closed form
+    c, a, b = 0.5 / (2 * math.pi), 2.0, 2.125
+
+    def integral(r):
+        return (r * math.hypot(r, c) + c * c * math.asinh(r / c)) / (2 * c)
+
+    assert length(path) == pytest.approx(integral(b) - integral(a), rel=1e-12)
+
+
+def test_they_are_tracked_and_the_run_is_written_with_its_report(agv, parts, tmp_path):
+    path, timing, controller = parsed()
+    open_loop = ns.track(agv, path, timing=timing, rtol=1e-11, atol=1e-11, **AXLE)
+    assert open_loop.tracking_error < 1e-8
+    # an error of speed decays by the equation of the controller
+    run = ns.track(
+        agv, path, timing=timing, controller=controller, start={"wheel1.rate": 0.2}, **AXLE
+    )
+    assert run.success and abs(run["wheel1.rate"][0] - open_loop["wheel1.rate"][0]) > 0.1
+    assert run["wheel1.rate"][-1] == pytest.approx(open_loop["wheel1.rate"][-1], abs=1e-6)
+    folder = ns.write_run(run, tmp_path / "run", plots=False, system=agv, facts={"path": TEXTS[0]})
+    assert TEXTS[0] in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_studio_has_forms_for_them_and_runs_them(agv, parts):
+    assert "spiral" in form_kinds("path") and "cosine" in form_kinds("timing")
+    numbers = {k.name: k.value for k in form_knobs("path", "spiral", 0.5)}
+    assert numbers == {"path.radius": 2.0, "path.pitch": 0.5, "path.turns": 1.0}
+    numbers |= {k.name: k.value for k in form_knobs("timing", "cosine", 0.5)}
+    assert form_text("path", "spiral", numbers, "") == "spiral:radius=2.0;pitch=0.5;turns=1.0"
+    mechanism = Mechanism(agv.model)
+    assert "speed-servo" in mechanism.controllers(PATH)
+    chosen = {"path": "spiral", "timing": "cosine", "controller": "speed-servo"}
+    check_options(chosen)
+    done = perform(agv, "agv", Choice(task=PATH, numbers=numbers, **chosen), Cancel())
+    assert done.run.tracking_error < 1e-6
+    assert "--path spiral:radius=2.0" in done.command.replace("'", "")
+    assert "--controller speed-servo" in done.command
+
+
+def test_the_command_line_knows_them_by_a_plugin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, timing, controller = TEXTS
+    words = ["track", "agv", "--path", path, "--timing", timing, "--controller", controller]
+    words += ["--point=0,-a,0", "--direction=0,1,0", "--no-plots", "--json"]
+    with isolated():
+        outcome = CliRunner().invoke(main, words)
+        assert outcome.exit_code == 1 and "there is no path 'spiral'" in outcome.output
+        outcome = CliRunner().invoke(main, [*words, "--plugin", str(FILE)])
+    assert outcome.exit_code == 0, outcome.output
+    assert json.loads(outcome.stdout)["tracking_error"]
+
+
+def test_every_member_of_the_package_says_units_it_knows():
+    for base in (AbstractPath, AbstractTimingPlan, AbstractControllerPlan):
+        for member in members_of(base):
+            arguments = set(member.arguments())
+            assert set(member.units) | set(member.typical) | set(member.ranges) <= arguments
+            assert set(member.kept_as) | set(member.offered) <= arguments
+
+
+def test_a_word_that_others_use_is_told():
+    with pytest.raises(SimulationError, match="write 'least-time'"):
+        ns.parse_timing("fastest:speed=1")
