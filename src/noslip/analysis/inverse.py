@@ -179,7 +179,7 @@ class FollowMotion(AbstractInputLaw):
     motion : what to follow.
     reference_start : (nq,) reference configuration at the start.
     inputs : names of the force inputs to use; all of them by default. With more inputs than
-        freedoms the least ones are taken.
+        degrees of freedom the least-norm ones are taken.
     """
 
     motion: AbstractMotion
