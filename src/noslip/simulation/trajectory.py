@@ -201,7 +201,7 @@ class Trajectory:
         ):
             for k, quantity in enumerate(quantities):
                 table[quantity.name] = (quantity.unit, values[:, k])
-        vdot: Given = vars(self)["vdot"]  # nobody has asked for it yet
+        vdot: Given = vars(self)["vdot"]  # not computed yet
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
