@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
+from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE
 from noslip.formulations.derive import derive
-from noslip.model import expressions
-from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
 from noslip.show.report.elements import (
     Html,
@@ -77,7 +77,10 @@ def _frame(system: System) -> Frames:
     kin = system.kinematics
     params = system.parameters()
     names = set(start_names(system))
-    given = {name: value for name, value in scenario_start(system.model) if name in names}
+    start: dict[str, float] = {}
+    if (scenario := system.model.scenario) is not None:
+        start = scenario_start(scenario, system.model.parameter_values(), motion=True)
+    given = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
     q = complete_start(system, given).q
     columns = [
         # a matrix by columns of its transpose is itself by rows
@@ -90,7 +93,7 @@ def _frame(system: System) -> Frames:
     found = dict(zip(names_of, np.array(pose(q, params)).T, strict=True))
     bodies = tuple(body.name for body in system.model.bodies)
     table = np.array([found[name] for name in bodies])[None]
-    look = scene(system.model)
+    rollers = scene(system.model).rollers
     return Frames(
         times=np.zeros(1),
         bodies=bodies,
@@ -99,31 +102,8 @@ def _frame(system: System) -> Frames:
         centers=table[..., 12:],
         velocities=np.zeros((1, len(bodies), 3)),
         traces={},
-        rolled={roller.name: np.zeros(1) for roller in look.rollers},
+        rolled={roller.name: np.zeros(1) for roller in rollers},
     )
-
-
-def scenario_start(model: Model) -> Iterator[tuple[str, float]]:
-    """Coordinates and angles that a scenario gives, by its start or its motion at t = 0."""
-    scenario = model.scenario
-    if scenario is None:
-        return
-    values = {"t": 0.0, **model.parameter_values()}
-    values |= {p.name: p.value for p in scenario.parameters}
-    for name, formula in scenario.definitions.items():
-        values[name] = _number(formula, values)
-    for name, scalar in {**scenario.motion, **scenario.start}.items():
-        value = float(scalar) if not isinstance(scalar, str) else _number(scalar, values)
-        if np.isfinite(value):
-            yield name, value
-
-
-def _number(text: str, values: dict[str, float]) -> float:
-    """An expression in numbers; NaN where it has none at the start."""
-    try:
-        return float(expressions.evaluate(expressions.parse(text), values, NUMBERS))
-    except (ExpressionError, ArithmeticError, KeyError, ValueError):
-        return float("nan")
 
 
 #: Only within what noslip shows, in the colors of the page around it.

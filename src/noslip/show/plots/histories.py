@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from noslip.analysis.audit import Audit
 from noslip.errors import SimulationError
-from noslip.model.joints import Joint
+from noslip.model.vocabulary import angle_names
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import draw
 from noslip.show.plots.style import DASHES, INK
@@ -117,12 +117,6 @@ def input_names(run: Trajectory) -> list[str]:
 def reaction_names(run: Trajectory) -> list[str]:
     """Multipliers of all rows, where they were asked for."""
     return [f"reaction.{row}" for row in run.rows] if run.multipliers is not None else []
-
-
-def angle_names(joint: Joint) -> tuple[str, ...]:
-    """Named angles of a joint's orientation."""
-    angles = joint.type.named_angles()
-    return () if angles is None else tuple(angles.names)
 
 
 # phase plots

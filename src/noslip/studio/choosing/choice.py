@@ -10,11 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.catalog import known_formulations
 from noslip.model import expressions
-from noslip.model.expressions import NUMBERS, ExpressionError
+from noslip.model.expressions import ExpressionError
 from noslip.model.model import Model
 from noslip.simulation.starts.completion import start_names
 from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
@@ -102,6 +103,14 @@ def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
+def number_or_text(text: str) -> float | str:
+    """The number where a typed input is one, so that nothing is compiled for it; else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 #: Options of a choice that are words → the words there are; formulations may come from plugins.
 WORDS: dict[str, tuple[str, ...]] = {
     "task": tuple(TASKS),
@@ -164,19 +173,11 @@ def only_known(choice: Choice, system: System) -> Choice:
     return choice.without(set(choice.changes) - known)
 
 
-def scenario_start(system: System, choice: Choice) -> dict[str, float]:
+def chosen_start(system: System, choice: Choice) -> dict[str, float]:
     """The scenario's start values at the chosen parameters."""
     scenario = system.model.scenario
     if scenario is None:
         return {}
     values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
     values |= {n: x for n, x in choice.changes.items() if n in values}
-    values["t"] = 0.0
-    for name, text in scenario.definitions.items():
-        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
-    return {
-        name: float(expressions.evaluate(expressions.parse(value), values, NUMBERS))
-        if isinstance(value, str)
-        else float(value)
-        for name, value in scenario.start.items()
-    }
+    return scenario_start(scenario, values)

@@ -14,7 +14,7 @@ from noslip.engines.system import Array, System
 from noslip.show.scene.frames import Frames, frames
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.choice import Choice, scenario_start
+from noslip.studio.choosing.choice import Choice, chosen_start
 
 
 def beginning(
@@ -35,7 +35,7 @@ def beginning(
     start : values that were chosen.
     """
     scenario = system.model.scenario
-    given = scenario_start(system, choice) if scenario is not None and not scenario.motion else {}
+    given = chosen_start(system, choice) if scenario is not None and not scenario.motion else {}
     balance = controls.balance
     if balance is not None:
         rolling = complete_start(system, given, parameters=values)

@@ -15,6 +15,7 @@ from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.follower import Follower, find_follower
+from noslip.control.text import parse_timing
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -30,10 +31,11 @@ from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
     Choice,
-    scenario_start,
+    chosen_start,
+    number_or_text,
     split_changes,
 )
-from noslip.studio.choosing.forms import form_text, read_path, read_timing
+from noslip.studio.choosing.forms import form_text, read_path
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -150,13 +152,13 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
 def _inputs(system: System, choice: Choice, cancel: Cancel) -> Performed:
     scenario = system.model.scenario or Scenario(duration=DURATION)
     parameters, start = split_changes(system, choice)
-    given = {} if scenario.motion else scenario_start(system, choice)
+    given = {} if scenario.motion else chosen_start(system, choice)
     task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
     run = simulate(
         system,
         duration=choice.duration or scenario.duration,
         start={**given, **start},
-        inputs={name: _expression(text) for name, text in choice.inputs.items()},
+        inputs={name: number_or_text(text) for name, text in choice.inputs.items()},
         parameters=parameters,
         samples=SAMPLES,
         stop=scenario.stop or None,
@@ -179,7 +181,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Perfor
     run = track(
         system,
         read_path(path_text),
-        timing=read_timing(timing_text),
+        timing=parse_timing(timing_text),
         point=follower.point,
         direction=follower.direction,
         reverse=choice.reverse,
@@ -237,11 +239,3 @@ def _controller(
         )
     found: AbstractControllerPlan = member.from_text(member.word, known)
     return found
-
-
-def _expression(text: str) -> float | str:
-    """A number where the text is one: nothing is then compiled."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
