@@ -54,7 +54,6 @@ class Meaning:
     linear_in: str = ""
 
 
-Length = Annotated[Scalar, Meaning(unit="m")]
 PositiveLength = Annotated[Scalar, Meaning(unit="m", sign=POSITIVE)]
 NotNegativeLength = Annotated[Scalar, Meaning(unit="m", sign=NOT_NEGATIVE)]
 #: A place in the frame of a body.
@@ -63,8 +62,6 @@ Direction = Annotated[Vector3, Meaning(is_direction=True)]
 BodyName = Annotated[str, Meaning(names="body")]
 CoordinateName = Annotated[str, Meaning(names="coordinate")]
 SpeedName = Annotated[str, Meaning(names="speed")]
-#: The name of a force input.
-InputName = Annotated[str, Meaning(names="input")]
 
 
 class Reads(Protocol):

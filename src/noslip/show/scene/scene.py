@@ -41,15 +41,6 @@ class Part:
     color: Color
     roller: str = ""
 
-    def same_as(self, other: Part) -> bool:
-        """Whether both draw the same triangles in the same color on the same body."""
-        return (
-            (self.body, self.roller) == (other.body, other.roller)
-            and self.color == other.color
-            and np.array_equal(self.vertices, other.vertices)
-            and np.array_equal(self.faces, other.faces)
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ground:

@@ -92,11 +92,6 @@ class Worker(Generic[Request]):
             self._closed = True
             self._condition.notify_all()
 
-    def is_idle(self) -> bool:
-        """Whether nothing runs or waits."""
-        with self._condition:
-            return self._waiting is None and self._running is None
-
     def join(self, seconds: float) -> bool:
         """Wait until nothing runs or waits; whether that came within the time."""
         with self._condition:
