@@ -25,7 +25,7 @@ def formulations() -> dict[str, AbstractFormulation]:
 
 
 class Method(click.ParamType):
-    """The word of a formulation; the list is read when it is asked for, not with every command."""
+    """Click parameter type: the word of a formulation, looked up lazily."""
 
     name = "method"
 

@@ -149,7 +149,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Convex(AbstractShape):
-    """The picture of a surface by its support function: p = ∂h/∂d at all directions d."""
+    """Shape of a convex surface from its support function: p = ∂h/∂d at all directions d."""
 
     surface: AbstractSurface
     frame: Placement

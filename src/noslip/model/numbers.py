@@ -65,7 +65,7 @@ def _value(text: str, names: tuple[str, ...], given: tuple[float, ...]) -> float
 
 
 def numbers(entries: Iterable[Scalar], values: Mapping[str, float]) -> Array:
-    """(k,) the same for several."""
+    """(k,) values of several scalars of the model, as :func:`number`."""
     return np.array([number(entry, values) for entry in entries])
 
 

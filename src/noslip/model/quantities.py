@@ -1,4 +1,4 @@
-"""Named numbers: what every field, state and column of noslip is made of.
+"""Parameters and quantities with units, and the meaning of the fields of parts.
 
 A field of a part says by its type what it holds, in which unit, with which sign, or what it is the
 name of: ``radius: PositiveLength``, ``axis: Direction``, ``body: BodyName``. Reader, writer, checks
@@ -65,7 +65,7 @@ SpeedName = Annotated[str, Meaning(names="speed")]
 
 
 class Reads(Protocol):
-    """Gives the scalars of a model their values: traced ones, or numbers."""
+    """Protocol of readers that evaluate scalars of a model, traced or as numbers."""
 
     def scalar(self, scalar: Scalar) -> Any:
         """The value of a number or an expression."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AbstractRow(Member, abc.ABC, family="row type"):
-    """An expression that is kept at zero."""
+    """Base class of constraint rows: an expression that every motion keeps at zero."""
 
     __slots__ = ()
 

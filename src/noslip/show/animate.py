@@ -186,7 +186,7 @@ def picture(
     height: int = 600,
     caption: str | None = None,
 ) -> Image:
-    """A picture of a run at a time, at its end by default; a notebook shows it.
+    """Render a picture of a run at a time, at its end by default; a notebook shows it.
 
     Parameters
     ----------

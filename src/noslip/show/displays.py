@@ -73,7 +73,7 @@ def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image
 
 
 def _frame(system: System) -> Frames:
-    """All bodies at the start, as a film of one picture."""
+    """Poses of all bodies at the start, as frames of a single time."""
     kin = system.kinematics
     params = system.parameters()
     names = set(start_names(system))
@@ -226,7 +226,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 
 def audit_html(audit: Audit) -> str:
-    """What a motion asks of the ground."""
+    """The no-slip audit: friction demand, loads and verdict."""
     marks = {"holds": "good", "depends": "warn", "fails": "bad", "unknown": "open"}
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
@@ -290,7 +290,7 @@ def _columns(run: Trajectory) -> Html:
 
 
 def sweep_html(sweep: EigenvalueSweep) -> str:
-    """Eigenvalues against what was changed, and where nothing grows."""
+    """Eigenvalues against the changed value, and the stable ranges."""
     from noslip.show.plots.catalog import plot
 
     drawn = _figure(plot(sweep), "sweep", f"{sweep.model}: eigenvalues")

@@ -105,7 +105,7 @@ def speed_names(run: Trajectory) -> list[str]:
 
 
 def acceleration_names(run: Trajectory) -> list[str]:
-    """Their rates."""
+    """Rates of the tree speeds."""
     return [f"acceleration.{s.name}" for s in run.speeds]
 
 
@@ -281,7 +281,7 @@ def _usual(demand: Array) -> float:
 
 
 def friction_figure(audit: Audit, *, title: str = "", size: str = "page") -> Figure:
-    """Both, one above the other; shaded, what other splits of the forces would make them."""
+    """Friction demand above load; the ranges over all splits of the forces are shaded."""
     return draw(friction_panels(audit), title=title, size=size)
 
 

@@ -1,4 +1,4 @@
-"""How figures look: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
+"""Style of figures: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
 
 The six colors keep a contrast of at least 3 on white and on dark paper, and stay apart for people
 who do not see red, green or blue; further curves repeat them with dashes.

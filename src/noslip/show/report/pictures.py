@@ -17,7 +17,7 @@ from noslip.show.report.elements import (
     paragraph,
     text,
 )
-from noslip.show.report.subject import ReportSubject, Tell
+from noslip.show.report.subject import ReportSubject, StatusCallback
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,7 +50,7 @@ class Pictures:
         return self.figures.get(name, Html(""))
 
 
-def draw(subject: ReportSubject, tell: Tell) -> Pictures:
+def draw(subject: ReportSubject, tell: StatusCallback) -> Pictures:
     """All pictures of a run."""
     if not subject.has_motion:
         return Pictures(animation=paragraph(text(NOTHING)), figures={})

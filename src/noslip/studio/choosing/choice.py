@@ -69,13 +69,13 @@ class Choice:
         return dataclasses.replace(self, changes={**self.changes, **values})
 
     def without(self, names: set[str]) -> Choice:
-        """The same with some changes taken back."""
+        """The same with some changes undone."""
         kept = {n: x for n, x in self.changes.items() if n not in names}
         return dataclasses.replace(self, changes=kept)
 
 
 def first_choice(model: Model) -> Choice:
-    """What a page shows of a model before anything is touched."""
+    """The initial choice of a page for a model."""
     scenario = model.scenario
     inputs = {i.name: "0" for i in model.inputs} | {i.name: "0" for i in model.speed_inputs}
     if scenario is not None:
@@ -87,8 +87,8 @@ def first_choice(model: Model) -> Choice:
     )
 
 
-def kept_choice(choice: Choice, old: Model, new: Model) -> Choice:
-    """A choice for another version of a model.
+def adapted_choice(choice: Choice, old: Model, new: Model) -> Choice:
+    """Adapt a choice to another version of its model.
 
     What was typed or moved is kept; numbers that have no place any more are left out when it runs.
     """

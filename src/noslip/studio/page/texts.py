@@ -45,7 +45,7 @@ STYLE = """
 </style>
 """.strip()
 
-#: Energy drift and residuals below these count as kept.
+#: Energy drift and residuals below these count as conserved.
 DRIFT, RESIDUAL = 1e-6, 1e-9
 
 

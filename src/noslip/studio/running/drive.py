@@ -17,14 +17,14 @@ from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import Choice, chosen_start
 
 
-def beginning(
+def drive_start(
     system: System,
     controls: DriveControls,
     values: Array,
     choice: Choice,
     start: Mapping[str, float],
 ) -> Start:
-    """At rest where the scenario starts; what must be balanced, straight on at its speed there.
+    """Start of a drive: at rest where the scenario starts, or running straight if it balances.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def beginning(
     return complete_start(system, {**begin, **start}, parameters=values)
 
 
-def standing(system: System, driver: Driver, values: Array) -> Start:
-    """Where a driver is now, as a start at other parameter values.
+def continued_start(system: System, driver: Driver, values: Array) -> Start:
+    """Start that continues a drive from its state, at other parameter values.
 
     Parameters
     ----------
