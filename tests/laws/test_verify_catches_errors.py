@@ -9,7 +9,6 @@ import noslip as ns
 from noslip.formulations.base import AbstractFormulation
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import kinetic_energy
-from noslip.kinematics import contacts
 from noslip.kinematics.linear import symmetric_solve
 from noslip.spatial import cross
 
@@ -39,7 +38,6 @@ class Substituted(AbstractFormulation):
     """
 
     name = "constraint substituted into L"
-    word = "substituted"
     reference = "CameronBook1993"
 
     def fill(self, kinematics):
@@ -73,7 +71,6 @@ class Misprint(AbstractFormulation):
     """Eq. (33) of [SahaAngeles1991] as printed: the contact point's own velocity left out."""
 
     name = "eq. (33) as printed"
-    word = "misprint"
     reference = "SahaAngeles1991"
 
     def fill(self, kinematics):
@@ -105,13 +102,13 @@ def test_a_sign_in_the_rate_of_the_basis_is_caught():
 
 @pytest.mark.parametrize("name", ["rolling-disk", "agv"])
 def test_a_wrong_contact_point_in_the_shared_kinematics_is_caught(monkeypatch, name):
-    rim = contacts._rim
+    contact = ns.Rolling.contact
 
-    def shifted(wheel, n, R_DB, R_D_plane, reader):
-        f, d, sine = rim(wheel, n, R_DB, R_D_plane, reader)
-        return f, 1.01 * d, sine
+    def shifted(self, n, R_DB, reader):
+        point, heading, regularity = contact(self, n, R_DB, reader)
+        return 1.01 * point, heading, regularity
 
-    monkeypatch.setattr(contacts, "_rim", shifted)
+    monkeypatch.setattr(ns.Rolling, "contact", shifted)
     certificate = ns.verify(ns.load(name))
     assert "contact points touch their planes" in failed(certificate)
 
