@@ -337,7 +337,7 @@ class LocalState:
 
     @property
     def arguments(self) -> tuple[float | Array, ...]:
-        """What the functions of the chart take, at ζ̇ = 0."""
+        """Arguments of the functions of the chart, at ζ̇ = 0."""
         none = np.zeros(len(self.zeta))
         return self.time, self.c, self.zeta, none, self.inputs, self.parameters
 

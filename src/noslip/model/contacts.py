@@ -349,7 +349,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with it, besides its fields one by one."""
+        """Findings about it beyond those of its single fields."""
         return iter(())
 
 

@@ -162,7 +162,7 @@ class AbstractForce(Member, abc.ABC, family="force type"):
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with it, besides its fields one by one."""
+        """Findings about it beyond those of its single fields."""
         return iter(())
 
 

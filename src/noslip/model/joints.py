@@ -116,7 +116,7 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         return " ".join([self.word, *shown])
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with its fields, besides each by itself; `path` is that of the joint."""
+        """Findings about its fields together; `path` is that of the joint."""
         return iter(())
 
     def hamel_terms(self, v: ca.SX, p: ca.SX, read: Reads) -> ca.SX:

@@ -41,7 +41,7 @@ class NumberReader:
 
 
 def number(scalar: Scalar, values: Mapping[str, float]) -> float:
-    """What a scalar of the model is at given parameter values; nan where it has no value."""
+    """Value of a scalar of the model at given parameter values; nan where it has none."""
     if not isinstance(scalar, str):
         return float(scalar)
     names = _names(scalar)

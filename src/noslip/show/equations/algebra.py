@@ -38,7 +38,7 @@ class TooLarge(Exception):
 
 
 class Budget:
-    """How much work may be done: a number of operations, the same on every machine, and a time.
+    """Limit on work: a number of operations, the same on every machine, and a time.
 
     The number decides in practice, so that the same equations always look the same; the time is
     there for unforeseen cases.
@@ -147,7 +147,7 @@ MAX_BITS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What a monomial is made of.
+    """An atom: a factor of monomials.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def latex_document(title: str, sections: list[Section]) -> str:
 
 
 def latex_blocks(section: Section) -> str:
-    """What is below a section's heading."""
+    """The blocks of a section as LaTeX."""
     return "\n".join(_latex_block(block) for block in section.blocks)
 
 
@@ -307,7 +307,7 @@ def _html_section(section: Section) -> str:
 
 
 def html_blocks(section: Section) -> str:
-    """What is below a section's heading."""
+    """The blocks of a section as HTML."""
     return "\n".join(_html_block(block) for block in section.blocks)
 
 

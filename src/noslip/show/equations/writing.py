@@ -75,7 +75,7 @@ class WrittenForm:
         return self.expression(place)
 
     def _sums(self, place: int) -> list[Sum]:
-        """What a value is written with."""
+        """The sums that a value is written with."""
         forms = self.forms
         if place in forms.unexpanded:
             return forms.unexpanded[place][1]
@@ -158,7 +158,7 @@ class Written:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether what is shown has the values of what is compiled."""
+        """Whether the written expressions agree with the compiled ones."""
         return self.worst <= TOLERANCE
 
 

@@ -120,7 +120,7 @@ def linear_ticks(axis: Axis, low: float, high: float, count: int) -> int:
 
 
 def tick_texts(low: float, high: float, exponent: int, count: int) -> list[str]:
-    """What stands beside those ticks."""
+    """Labels of those ticks."""
     near = 1e-9 * (high - low)
     ticks = [x for x in _locator(count).tick_values(low, high) if low - near <= x <= high + near]
     return Decimals(exponent).format_ticks(ticks) or [""]

@@ -69,7 +69,7 @@ class Triangles:
 
     @classmethod
     def joined(cls, parts: list[Triangles]) -> Triangles:
-        """All of them."""
+        """Concatenate several sets of triangles."""
         none = np.zeros((0, 3, 3))
         return cls(
             corners=np.concatenate([none, *(p.corners for p in parts)]),

@@ -36,7 +36,7 @@ DURATION = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What to run.
+    """The options of a run.
 
     Parameters
     ----------

@@ -133,11 +133,11 @@ class ModelCatalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What can be chosen, the file first."""
+        """Names of all models, the file first."""
         return ((self.file_name,) if self.file_name else ()) + tuple(MODELS)
 
     def source(self, name: str) -> str:
-        """What commands call a model."""
+        """Name or path of a model on the command line."""
         return str(self._file) if name == self.file_name and self._file is not None else name
 
     def mechanism(self, name: str) -> Mechanism:

@@ -242,7 +242,7 @@ class Session:
             self._submit()
 
     def tasks(self) -> tuple[str, ...]:
-        """What the model of this page can be asked to do; where it cannot even be compiled, one."""
+        """Tasks that the model supports; a single one where it cannot be compiled."""
         try:
             return self.mechanism.tasks()
         except Exception:

@@ -128,7 +128,7 @@ class Subject:
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        """What everything is written in."""
+        """Inputs and symbols of all written expressions."""
         units = [e.unit if e.group == "parameter" else "" for e in self.entries]
         return Alphabet(
             columns=self.columns,
