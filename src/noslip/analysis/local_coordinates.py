@@ -114,7 +114,7 @@ _charts: WeakKeyDictionary[System, dict[tuple[object, ...], LocalCoordinates]] =
 
 
 def local_coordinates_at(system: System, t: float, q: Array, params: Array) -> LocalCoordinates:
-    """The chart whose angles and speeds are regular at a configuration; traced once and kept."""
+    """The chart whose angles and speeds are regular at a configuration, traced once and cached."""
     kin = system.kinematics
     turns, plain, coordinates = _layout(system, q)
     speeds = _choose_speeds(system, turns, t, q, params)
@@ -337,7 +337,7 @@ class LocalState:
 
     @property
     def arguments(self) -> tuple[float | Array, ...]:
-        """What the functions of the chart take, at ζ̇ = 0."""
+        """Arguments of the functions of the chart, at ζ̇ = 0."""
         none = np.zeros(len(self.zeta))
         return self.time, self.c, self.zeta, none, self.inputs, self.parameters
 

@@ -25,7 +25,7 @@ def formulations() -> dict[str, AbstractFormulation]:
 
 
 class Method(click.ParamType):
-    """The word of a formulation; the list is read when it is asked for, not with every command."""
+    """Click parameter type: the word of a formulation, looked up lazily."""
 
     name = "method"
 
@@ -80,7 +80,7 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
 
 
 def _format_of(target: Path, asked: str | None) -> str:
-    """The format that the ending of a file's name says; another one than asked for is refused."""
+    """The format by the suffix of a file; a suffix that contradicts --format is refused."""
     kind = target.suffix.lower()
     found = next((f for f, ending in ENDINGS.items() if ending == kind), None)
     if found is None:

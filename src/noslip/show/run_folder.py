@@ -193,7 +193,7 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
 
 
 def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None) -> str:
-    """The run in a few honest lines."""
+    """The run in a few lines."""
     lines = [
         f"{run.model.name}: {run.message}",
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
@@ -325,7 +325,7 @@ def _trajectory(system: System, dataset: xarray.Dataset, entries: dict[str, Any]
         path_errors=path_errors,
         **fields,
     )
-    return _with_gaps(system, run)
+    return _with_position_residuals(system, run)
 
 
 def _extra(
@@ -345,7 +345,7 @@ def _extra(
     }
 
 
-def _with_gaps(system: System, run: Trajectory) -> Trajectory:
-    """The residuals of position, which the file does not hold, computed again."""
+def _with_position_residuals(system: System, run: Trajectory) -> Trajectory:
+    """The run with its position residuals, which the file does not hold, computed anew."""
     table = system.residuals.map(*sampled_states(system, run))
     return dataclasses.replace(run, position_residuals=table[:, len(run.rows) :])
