@@ -28,7 +28,7 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import read_batch
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import run_native
-from noslip.simulation.segments import Place
+from noslip.simulation.segments import SegmentBasis
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from right_hand_side import NUM_ROWS, generic_rows
 
@@ -93,11 +93,11 @@ def batch_call(
     given |= {"system": system, "duration": duration, "count": len(states), "lanes": lanes}
     given |= {"keep": (), "max_events": 1, "rtol": TOLERANCE, "atol": TOLERANCE, "start_time": 0.0}
     request = dataclasses.replace(read_batch(given), columns=(), threads=1)
-    motions, place = BatchMotions(request, None), Place(system)
+    motions, basis = BatchMotions(request, None), SegmentBasis(system)
 
     def call() -> np.ndarray:
         motions.restart(states)
-        motions.run(place, np.arange(len(states)))
+        motions.run(basis, np.arange(len(states)))
         return motions.results.states
 
     return call

@@ -51,7 +51,7 @@ def command(*words):
 def test_a_model_is_the_same_in_every_format(own, folder, name):
     model = ns.load(name)
     for word, format in known_formats(AbstractModelFormat).items():
-        path = folder / f"{word}{format.endings[0]}"
+        path = folder / f"{word}{format.suffixes[0]}"
         ns.save_model(model, path)
         assert ns.load(path) == model
         assert ns.load(str(path)) == model
@@ -121,7 +121,7 @@ def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(folder):
 
 def test_a_run_is_the_same_in_every_format(own, run, tmp_path):
     for word, format in known_formats(AbstractRunFormat).items():
-        path = tmp_path / f"{word}{format.endings[0].upper()}"
+        path = tmp_path / f"{word}{format.suffixes[0].upper()}"
         run.save(path)
         found = format.read(path)
         assert set(found) == {"time", *run.columns}
@@ -173,7 +173,7 @@ def test_equations_are_written_in_a_format_of_ones_own(folder):
     with isolated():
         printed = command(*words, "--format", "own_titles")
         assert "Model and method\n" in printed
-        # the longest ending that is known: .own.txt before .txt
+        # the longest suffix that is known: .own.txt before .txt
         command(*words, "-o", "edge.own.txt")
         assert Path("edge.own.txt").read_text("utf-8") == printed
         assert ns.equations_text(ns.derive(ns.load("knife-edge")), "own_titles") + "\n" == printed
@@ -182,10 +182,10 @@ def test_equations_are_written_in_a_format_of_ones_own(folder):
         assert "=====" in Path("edge2.own.txt").read_text("utf-8")
 
 
-# endings
+# suffixes
 
 
-def test_unknown_endings_are_refused_with_the_known_ones(run, folder, refuses):
+def test_unknown_suffixes_are_refused_with_the_known_ones(run, folder, refuses):
     Path("agv.tml").write_text("")
     with refuses(ns.ModelError, "a model cannot be read as '.tml'", "agv.tml", "end in .toml"):
         ns.load("agv.tml")
@@ -205,7 +205,7 @@ def test_unknown_endings_are_refused_with_the_known_ones(run, folder, refuses):
 
 def test_a_format_that_only_writes_is_not_read(own, folder, refuses):
     class Listing(AbstractModelFormat):
-        word, name, endings = "own_listing", "a listing", (".lst",)
+        word, name, suffixes = "own_listing", "a listing", (".lst",)
 
         def write(self, model, path):
             path.write_text("\n".join(body.name for body in model.bodies))
@@ -216,11 +216,11 @@ def test_a_format_that_only_writes_is_not_read(own, folder, refuses):
         ns.load("agv.lst")
 
 
-def test_two_formats_with_one_ending_are_told(own, folder, refuses):
+def test_two_formats_with_one_suffix_are_told(own, folder, refuses):
     class Other(own.Json):
         word = "own_other"
 
-    with refuses(ns.ModelError, "have the ending '.json': 'own_json', 'own_other'", "x.json", ""):
+    with refuses(ns.ModelError, "have the suffix '.json': 'own_json', 'own_other'", "x.json", ""):
         load_model_of("x.json")
 
 

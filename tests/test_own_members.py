@@ -307,8 +307,8 @@ def test_families_are_again_what_they_were():
     [
         ("missing.py", None, "cannot be read", "give the path"),
         ("no_such_module_here", None, "there is no module", "check the name"),
-        ("broken.py", "x = 1\nraise ValueError('no')\n", "ValueError: no", "mend the module"),
-        ("needs.py", "import no_such_module_here\n", "no_such_module_here", "mend the module"),
+        ("broken.py", "x = 1\nraise ValueError('no')\n", "ValueError: no", "correct the module"),
+        ("needs.py", "import no_such_module_here\n", "no_such_module_here", "correct the module"),
     ],
 )
 def test_a_plugin_at_fault_is_told(name, text, what, fix, tmp_path, monkeypatch):

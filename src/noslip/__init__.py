@@ -17,7 +17,7 @@ _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):  # type: ignore[no-untyped-def]
-    """A public name, imported now; one that does not exist is told with its nearest."""
+    """Import a public name lazily; the error for an unknown one names the nearest."""
     try:
         return _find(name)
     except AttributeError:

@@ -89,13 +89,13 @@ class SimulationError(NoslipError):
 
 
 class MissingNameError(SimulationError, KeyError):
-    """A result has nothing of this name; also what Python expects of a mapping."""
+    """A result has no entry of this name; also a KeyError, as a mapping raises."""
 
     __str__ = Exception.__str__  # that of KeyError shows quotes and line breaks as they are written
 
 
 class MissingPlaceError(SimulationError, IndexError):
-    """A result has nothing at this place; also what Python expects of a sequence."""
+    """A result has no entry at this index; also an IndexError, as a sequence raises."""
 
 
 # so many names are listed in full, and so few of a longer list

@@ -94,7 +94,7 @@ def members_of(base: type, *, installed: bool = False) -> tuple[type[Any], ...]:
 
 
 def words_of(base: type, *, installed: bool = False) -> tuple[str, ...]:
-    """Their words."""
+    """The words of all members of a family."""
     if installed:
         load_installed()
     return tuple(_FAMILIES[base])
@@ -108,7 +108,7 @@ def find_member(base: type, word: str) -> type[Any] | None:
 
 
 def usual_word(base: type, other: str) -> str | None:
-    """The word of the member that others call so."""
+    """The word of the member that has `other` among its alternative names."""
     return next((word for word, m in _FAMILIES[base].items() if other in m.also_called), None)
 
 
@@ -132,7 +132,7 @@ def load_installed() -> None:
                 raise NoslipError(
                     f"the plugin '{point.name}' cannot be imported: {_reason(error)}",
                     f"entry point {ENTRY_POINTS}: {point.value}",
-                    "mend it, or uninstall the distribution that brings it",
+                    "correct it, or uninstall the distribution that brings it",
                 ) from error
 
 
@@ -173,7 +173,7 @@ def load_plugin(name: str | os.PathLike[str]) -> ModuleType:
 
 @contextlib.contextmanager
 def isolated() -> Iterator[None]:
-    """A context at whose end all families are again what they were before, as a test needs it."""
+    """Context manager that restores all families at its end, for tests."""
     before = {base: dict(members) for base, members in _FAMILIES.items()}
     try:
         yield
@@ -245,7 +245,7 @@ def _broken(text: str, error: Exception) -> NoslipError:
     return NoslipError(
         f"the plugin '{text}' cannot be imported: {_reason(error)}",
         _line_of(text, error),
-        "mend the module; python -c 'import …' shows the same error with its traceback",
+        "correct the module; python -c 'import …' shows the same error with its traceback",
     )
 
 

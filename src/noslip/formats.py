@@ -1,10 +1,10 @@
-"""File formats: how models, runs and equations are read and written, found by a file's ending.
+"""File formats: how models, runs and equations are read and written, found by a file's suffix.
 
 What can be kept in files has a family of formats: `AbstractModelFormat`, `AbstractRunFormat` and
 `AbstractEquationFormat`. A member answers:
 
 1. `word`: what options call it, and `name`: what sentences call it;
-2. `endings`: how names of its files end, the usual one first;
+2. `suffixes` of its files, the usual one first;
 3. `read(path)` or `write(thing, path)` or both; its family says what they take and give.
 
 Whoever reads or writes finds the member by :func:`format_of` or :func:`format_called`. A member
@@ -34,8 +34,8 @@ class AbstractFormat(Member, abc.ABC):
 
     #: What sentences call it, as "NetCDF".
     name: ClassVar[str]
-    #: Endings of file names with their dot, in small letters, the usual one first.
-    endings: ClassVar[tuple[str, ...]]
+    #: Suffixes of its files with their dot, in small letters, the usual one first.
+    suffixes: ClassVar[tuple[str, ...]]
     #: What the files of a family hold, as "a run".
     holds: ClassVar[str]
     #: What a family raises for files that cannot be read or written.
@@ -78,7 +78,7 @@ def format_called(base: type[F], word: str, where: str) -> F:
 
 
 def find_format(base: type[F], path: str | os.PathLike[str]) -> F | None:
-    """The format that the ending of a file's name says, the longest one known; None if none is."""
+    """The format by the longest known suffix of a file; None if no suffix is known."""
     found = _find(base, path)
     if found is None:
         load_installed()
@@ -91,7 +91,7 @@ def format_of(base: type[F], path: str | os.PathLike[str], verb: Verb) -> F:
 
     Raises
     ------
-    NoslipError : that of the family, if the ending is not known, or the format cannot do that.
+    NoslipError : that of the family, if the suffix is not known, or the format cannot do that.
     """
     found = find_format(base, path)
     if found is not None and found.can(verb):
@@ -101,14 +101,14 @@ def format_of(base: type[F], path: str | os.PathLike[str], verb: Verb) -> F:
     raise base.error(
         f"{base.holds} cannot be {_PARTICIPLE[verb]} {what}",
         str(target),
-        f"let the name of the file end in {listed_endings(base, verb)}; {IF_YOUR_OWN}",
+        f"let the name of the file end in {listed_suffixes(base, verb)}; {IF_YOUR_OWN}",
     )
 
 
-def listed_endings(base: type[AbstractFormat], verb: Verb) -> str:
-    """Endings of the files that can be read or written, as ".nc, .csv or .txt"."""
+def listed_suffixes(base: type[AbstractFormat], verb: Verb) -> str:
+    """Suffixes of the files that can be read or written, as ".nc, .csv or .txt"."""
     able = (cls for cls in members_of(base, installed=True) if cls.can(verb))
-    *others, last = dict.fromkeys(ending for cls in able for ending in cls.endings)
+    *others, last = dict.fromkeys(suffix for cls in able for suffix in cls.suffixes)
     return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -125,17 +125,17 @@ def check_folder(path: str | os.PathLike[str], error: type[NoslipError]) -> Path
 
 def write_file(format: AbstractFormat, thing: Any, path: Path) -> None:
     """Write a file by a format, all or nothing."""
-    # libraries may go by the ending, in small letters
-    write_atomically(path, lambda beside: format.write(thing, beside), ending=path.suffix.lower())
+    # libraries may go by the suffix, in small letters
+    write_atomically(path, lambda beside: format.write(thing, beside), suffix=path.suffix.lower())
 
 
 def _find(base: type[F], path: str | os.PathLike[str]) -> F | None:
     name = Path(path).name.lower()
     fits = [
-        (len(ending), cls)
+        (len(suffix), cls)
         for cls in members_of(base)
-        for ending in cls.endings
-        if name.endswith(ending)
+        for suffix in cls.suffixes
+        if name.endswith(suffix)
     ]
     if not fits:
         return None
@@ -144,9 +144,9 @@ def _find(base: type[F], path: str | os.PathLike[str]) -> F | None:
     if others:
         words = ", ".join(f"'{cls.word}'" for cls in (first, *others))
         raise base.error(
-            f"several formats have the ending '{name[-longest:]}': {words}",
+            f"several formats have the suffix '{name[-longest:]}': {words}",
             str(path),
-            "give your own format another ending",
+            "give your own format another suffix",
         )
     made: F = first()
     return made

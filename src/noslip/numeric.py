@@ -1,4 +1,4 @@
-"""What is not taken for a number although Python counts with it: True and False."""
+"""Truth values, which Python counts as numbers and noslip does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of messages and summaries."""
+"""Text helpers of messages and summaries."""
 
 from __future__ import annotations
 

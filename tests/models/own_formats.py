@@ -19,7 +19,7 @@ class Json(AbstractModelText):
 
     word = "own_json"
     name = "JSON"
-    endings = (".json",)
+    suffixes = (".json",)
 
     def table(self, text, file):
         return json.loads(text), {}
@@ -33,7 +33,7 @@ class Npz(AbstractRunFormat):
 
     word = "own_npz"
     name = "NumPy's npz"
-    endings = (".npz",)
+    suffixes = (".npz",)
 
     def write(self, run, path):
         columns = {"time": ("s", run.t), **run.columns}
@@ -51,7 +51,7 @@ class Titles(AbstractEquationFormat):
 
     word = "own_titles"
     name = "titles"
-    endings = (".own.txt",)
+    suffixes = (".own.txt",)
 
     def text(self, title, sections):
         return "\n".join([title, *(section.title for section in sections)])

@@ -24,7 +24,7 @@ PLATFORM = ("platform.rate", "platform.vx", "platform.vy")
 
 
 def platform_rows(at):
-    """T'_p of (6a), from the freedom basis."""
+    """T'_p of (6a), from the null-space basis."""
     names = [s.name for s in at.kin.speeds]
     return at.numbers(at.kin.S)[[names.index(name) for name in PLATFORM]]
 

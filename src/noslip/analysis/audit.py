@@ -154,7 +154,7 @@ class Audit:
         found: list[Failure] = []
         for wheel in self.loaded:
             over = wheel.demand - self.friction
-            # a wheel that lifts is told by `lifts`
+            # `lifts` reports a wheel that lifts
             slips = (over > SMALL) & ~(wheel.normal < -self.rounding)
             for interval in _intervals(slips):
                 worst = interval.start + int(np.argmax(over[interval]))
@@ -219,7 +219,7 @@ class Audit:
 
     @property
     def rounding(self) -> Array:
-        """(n,) below which a load is zero but for rounding, N."""
+        """(n,) threshold below which a load is rounding error, N."""
         return rounding(np.array([wheel.normal for wheel in self.loaded]).T)
 
     def text(self) -> str:

@@ -180,16 +180,16 @@ def _check(system: System, body: str, components: Sequence[str], axes: str) -> N
             )
     if axes not in ("world", "body"):
         raise SimulationError(f"there are no axes '{axes}'", where, "use 'world' or 'body'")
-    freedom = len(system.independent_speeds)
-    if not freedom:
+    dof = len(system.independent_speeds)
+    if not dof:
         raise SimulationError(
             "the mechanism has no degrees of freedom, so no frame of it can be moved",
             where,
             "give a body a joint that lets it move, or leave out a constraint",
         )
-    if len(components) != freedom:
+    if len(components) != dof:
         raise SimulationError(
-            f"{len(components)} components are named for {freedom} degrees of freedom",
+            f"{len(components)} components are named for {dof} degrees of freedom",
             where,
-            f"name {freedom} of {', '.join(COMPONENTS)}",
+            f"name {dof} of {', '.join(COMPONENTS)}",
         )

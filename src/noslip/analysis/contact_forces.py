@@ -140,7 +140,7 @@ def _determines_motion(system: System, at: tuple[Array, Array, Array, Array]) ->
 def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
     """(n, c, 3, r) contact forces of the null space Aᵀλ = 0."""
     kin, n = system.kinematics, len(t)
-    # a row that says nothing (a wheel's height under a planar joint) shares with nobody
+    # a row that says nothing (a wheel's height under a planar joint) shares no force
     redundant = [r.row for r in kin.redundant if r.follows_from]
     rows = sorted([*kin.kept, *redundant])
     shared = np.zeros((n, len(kin.contacts), 3, len(redundant)))
@@ -489,6 +489,6 @@ def friction_demand(forces: Array) -> Array:
 
 
 def rounding(forces: Array) -> Array:
-    """(n,) below which a force of the samples (n, …) is zero but for rounding, N."""
+    """(n,) threshold below which a force of the samples (n, …) is rounding error, N."""
     sizes = np.where(np.isfinite(forces), np.abs(forces), 0.0)
     return np.asarray(SMALL * np.max(sizes, axis=tuple(range(1, forces.ndim)), initial=0.0))

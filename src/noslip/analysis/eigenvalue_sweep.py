@@ -244,7 +244,7 @@ def _unit(system: System, name: str) -> str:
 
 
 def _least(line: Linearization) -> float:
-    """Real parts below this are none."""
+    """Tolerance below which a real part counts as zero, 1/s."""
     return NEUTRAL * max(1.0, float(np.max(np.abs(line.eigenvalues), initial=0.0)))
 
 
@@ -259,7 +259,7 @@ def _growth(line: Linearization, neutral: int) -> float:
 
 
 def _limit(at: Callable[[float], Linearization], neutral: int, low: float, high: float) -> float:
-    """Where growth begins or ends: its zero, or where it vanishes for good."""
+    """Stability limit between two values: the zero of growth, or where growth stays at zero."""
     from scipy.optimize import brentq
 
     def growth(value: float) -> float:
@@ -280,6 +280,6 @@ def _limit(at: Callable[[float], Linearization], neutral: int, low: float, high:
 
 
 def _number(e: complex) -> str:
-    """An eigenvalue in few digits; what rounding left of zero is zero."""
+    """An eigenvalue in few digits; rounding errors are shown as zero."""
     e = complex(*(x if abs(x) > 1e-12 else 0.0 for x in (e.real, e.imag)))
     return f"{e.real:.6g}" + (f" ± {e.imag:.6g} i" if e.imag else "")

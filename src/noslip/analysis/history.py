@@ -210,7 +210,7 @@ def _start(
 
 
 def _columns(system: System, reference: Reference) -> dict[str, ca.SX]:
-    """What is known at a sample, traced."""
+    """Expressions of all columns of a sample, traced, by name."""
     kin = system.kinematics
     s = kin.symbols
     etadot = ca.SX.sym("etadot", kin.num_independent_speeds)

@@ -353,7 +353,7 @@ def instant_text(instant: Instant) -> str:
     if any("normal" not in parts for parts in contacts):
         lines.append(
             "contacts without a normal row carry no weight here: the joint that holds their "
-            "height does; `noslip run` tells the loads of the wheels"
+            "height does; `noslip run` gives the loads of the wheels"
         )
     lines += [f"note: {note}" for note in instant.notes]
     lines.append(

@@ -47,7 +47,7 @@ class BodyMotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InverseKinematics:
-    """Speeds that give a frame the motion asked for.
+    """Speeds that give a frame its prescribed motion.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class InverseKinematics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InverseDynamics:
-    """Inputs that give the accelerations asked for.
+    """Inputs that produce the prescribed accelerations.
 
     Parameters
     ----------

@@ -73,13 +73,13 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceProgram:
-    """A traced reference with its native functions, each compiled once and kept with the system.
+    """A traced reference with its native functions, each compiled once and cached.
 
     Parameters
     ----------
     system : whose symbols are used, and which keeps the code.
     reference : (1) to (3), traced.
-    key : what tells its code from that of other references.
+    key : cache key of its code.
     """
 
     system: System
@@ -139,7 +139,7 @@ class _Identity:
 
 
 def program_key(motion: AbstractMotion, inputs: tuple[str, ...]) -> Hashable:
-    """What tells the code of a motion and its inputs from other code of a system."""
+    """Cache key of the code that a system has for a motion and its inputs."""
     return _Identity(motion) if motion.key is None else motion.key, inputs
 
 
@@ -150,7 +150,7 @@ def reference_program(
     *,
     is_driven: bool = True,
 ) -> ReferenceProgram:
-    """The reference of a motion with its code; one that differs in numbers compiles nothing.
+    """The reference of a motion with its cached code; other parameter values reuse it.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class FollowMotion(AbstractInputLaw):
     motion : what to follow.
     reference_start : (nq,) reference configuration at the start.
     inputs : names of the force inputs to use; all of them by default. With more inputs than
-        freedoms the least ones are taken.
+        degrees of freedom, those of least norm are taken.
     """
 
     motion: AbstractMotion
@@ -195,7 +195,7 @@ class FollowMotion(AbstractInputLaw):
         return dataclasses.replace(law, key=("follow", program_key(self.motion, self.inputs)))
 
     def program(self, system: System) -> ReferenceProgram:
-        """The compiled reference, kept with the system."""
+        """The compiled reference, cached with the system."""
         return reference_program(system, self.motion, self.inputs)
 
     def residual(
@@ -396,9 +396,9 @@ def _speed_inputs(
 
 def solve_inputs(B: ca.SX, needed: ca.SX) -> ca.SX:
     """u with B u = needed: exact if square, of least norm if there are more inputs than rows."""
-    freedoms, num = B.shape
+    dof, num = B.shape
     B = ca.densify(B)
-    if num == freedoms:
+    if num == dof:
         return orthogonal_solve(B, needed)[0]
     return ca.mtimes(B.T, symmetric_solve(ca.mtimes(B, B.T), needed)[0])
 
@@ -410,22 +410,22 @@ def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
     for name in inputs:
         if name not in known:
             raise SimulationError(f"there is no force input '{name}'", where, nearest(name, known))
-    freedom = kin.num_independent_speeds
-    if len(trace.at) < freedom:
+    dof = kin.num_independent_speeds
+    if len(trace.at) < dof:
         raise SimulationError(
-            f"{len(trace.at)} coordinates are given, but {freedom} are needed to fix the motion",
+            f"{len(trace.at)} coordinates are given, but {dof} are needed to fix the motion",
             where,
-            f"prescribe at least {freedom} coordinates",
+            f"prescribe at least {dof} coordinates",
         )
 
 
 def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
-    model, freedom = system.model, system.kinematics.num_independent_speeds
+    model, dof = system.model, system.kinematics.num_independent_speeds
     where = f"motion of model '{model.name}'"
     num = len(inputs or model.inputs)
-    if num < freedom:
+    if num < dof:
         raise SimulationError(
-            f"the model has {num} force inputs for {freedom} degrees of freedom, so they cannot "
+            f"the model has {num} force inputs for {dof} degrees of freedom, so they cannot "
             "produce every motion",
             where,
             "add motors, or give the inputs instead of the motion",

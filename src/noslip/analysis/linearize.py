@@ -411,7 +411,7 @@ def word_of(value: complex, eigenvalues: np.ndarray) -> str:
 
 
 def _least(eigenvalues: np.ndarray) -> float:
-    """1/s; what is smaller is none."""
+    """Tolerance below which an eigenvalue counts as zero, 1/s."""
     return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
 
 

@@ -1,9 +1,10 @@
 """Local coordinates c and speeds ζ of a system near a motion, constant on a steady motion.
 
-A quaternion has four numbers for three freedoms, and the angular speeds of a body that spins do not
-stay constant although its motion is steady. So orientations are written here in angles, those that
-the joint names or, where these are singular, others; and an angular speed among the independent
-speeds η is replaced by the rate of an angle. There are then as many coordinates as tree speeds, and
+A quaternion has four numbers for three degrees of freedom, and the angular speeds of a body that
+spins do not stay constant although its motion is steady. So orientations are written here in
+angles, those that the joint names or, where these are singular, others; and an angular speed among
+the independent speeds η is replaced by the rate of an angle. There are then as many coordinates as
+tree speeds, and
 
     (1)  q = q(c),   ċ = C(c) v,   v = S η + s
     (2)  ζ = Z(c) η + z(c),   rows of Z: those of C S for the rate of an angle, else those of 1
@@ -113,7 +114,7 @@ _charts: WeakKeyDictionary[System, dict[tuple[object, ...], LocalCoordinates]] =
 
 
 def local_coordinates_at(system: System, t: float, q: Array, params: Array) -> LocalCoordinates:
-    """The chart whose angles and speeds are regular at a configuration; traced once and kept."""
+    """The chart whose angles and speeds are regular at a configuration, traced once and cached."""
     kin = system.kinematics
     turns, plain, coordinates = _layout(system, q)
     speeds = _choose_speeds(system, turns, t, q, params)
@@ -336,7 +337,7 @@ class LocalState:
 
     @property
     def arguments(self) -> tuple[float | Array, ...]:
-        """What the functions of the chart take, at ζ̇ = 0."""
+        """Arguments of the functions of the chart, at ζ̇ = 0."""
         none = np.zeros(len(self.zeta))
         return self.time, self.c, self.zeta, none, self.inputs, self.parameters
 

@@ -1,4 +1,4 @@
-"""Forces and torques at every joint and contact along a motion, in the axes one asks for."""
+"""Forces and torques at every joint and contact along a motion, in chosen axes."""
 
 from __future__ import annotations
 

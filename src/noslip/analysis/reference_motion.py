@@ -2,7 +2,7 @@
 
     motion (data) → reference motion → run under its inputs → errors
 
-The reference motion is a state to start in and a program (`inverse.py`), compiled once and kept
+The reference motion is a state to start in and a program (`inverse.py`), compiled once and cached
 with the system: from the time and the coordinates that the motion leaves open it gives q, v, η and
 the inputs. A run carries these coordinates along and takes its inputs from the program at every
 evaluation, so that nothing is interpolated; :meth:`ReferenceMotion.samples` integrates them alone.

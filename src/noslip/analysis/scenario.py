@@ -16,9 +16,7 @@ from noslip.analysis.motion import ExpressionMotion
 from noslip.analysis.reference_motion import ADMISSIBLE, reference_motion
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.model import expressions
-from noslip.model.expressions import NUMBERS
-from noslip.model.quantities import Scalar
+from noslip.model.expressions import nominal
 from noslip.model.scenario import Scenario
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import InputSpec
@@ -67,8 +65,7 @@ def run_scenario(
     values = system.parameters(split.parameters)
     known = {p.name: float(x) for p, x in zip(system.model.parameters, values, strict=True)}
     known |= {p.name: p.value for p in task}
-    start = {name: _number(scalar, known, scenario) for name, scalar in scenario.start.items()}
-    start |= split.start
+    start = scenario_start(scenario, known) | split.start
     time = scenario.duration if duration is None else duration
     stops = {**scenario.stop, **(stop or {})}
     ran = dataclasses.replace(scenario, duration=time, start={**start}, parameters=task, stop=stops)
@@ -185,11 +182,20 @@ def _split_changes(
     return _Changes(**result)
 
 
-def _number(scalar: Scalar, known: dict[str, float], scenario: Scenario) -> float:
-    """A start value at t = 0, of parameters and definitions."""
-    if not isinstance(scalar, str):
-        return float(scalar)
-    values = {"t": 0.0, **known}
+def scenario_start(
+    scenario: Scenario, parameters: Mapping[str, float], *, motion: bool = False
+) -> dict[str, float]:
+    """Evaluate the start values of a scenario at t = 0; NaN where one has no finite value.
+
+    Parameters
+    ----------
+    scenario : of a checked model.
+    parameters : values by name: parameters of the model, and those of the scenario that differ from
+        its own.
+    motion : include the coordinates that the scenario's motion prescribes.
+    """
+    values = {"t": 0.0, **{p.name: p.value for p in scenario.parameters}, **parameters}
     for name, text in scenario.definitions.items():
-        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
-    return float(expressions.evaluate(expressions.parse(scalar), values, NUMBERS))
+        values[name] = nominal(text, values)
+    given = {**scenario.motion, **scenario.start} if motion else scenario.start
+    return {name: nominal(scalar, values) for name, scalar in given.items()}

@@ -114,7 +114,7 @@ class SteadyMotion:
 
 
 def _counts(value: float) -> bool:
-    """Whether a value is more than what the search leaves of zero."""
+    """Whether a value differs from zero by more than the tolerance of the search."""
     return abs(value) > 10 * TOLERANCE
 
 
@@ -354,7 +354,7 @@ class Relevance:
     rows: tuple[int, ...]
 
 
-#: The last answer for each system, since a sweep asks the same again and again.
+#: The last answer for each system, since a sweep repeats the same request.
 _last: WeakKeyDictionary[System, tuple[LocalCoordinates, bytes, Relevance]] = WeakKeyDictionary()
 
 
@@ -546,7 +546,7 @@ def _descend(point: LocalState, problem: SteadyProblem) -> SteadySolution:
 def _shorter(
     now: SteadySolution, step: Array, problem: SteadyProblem, tries: int
 ) -> SteadySolution | None:
-    """The first of step, step/2, step/4, … that makes |F| smaller, by the same mass matrix."""
+    """Backtracking line search: the first of step, step/2, … that reduces |F|, same mass matrix."""
     size = np.linalg.norm(now.F())
     for k in range(tries):
         trial = _conditions(_moved(now.point, step / 2**k, problem), problem)
@@ -556,7 +556,7 @@ def _shorter(
 
 
 def _scale(point: LocalState, problem: SteadyProblem) -> Array:
-    """What counts as a step of 1 in each unknown."""
+    """Scale of each unknown: what counts as a step of 1."""
     length = point.system.kinematics.length
     units = [q.unit for q in (*point.chart.coordinates, *point.chart.speeds)]
     lengths = [length if unit in ("m", "m/s") else 1.0 for unit in units]

@@ -238,7 +238,7 @@ def _range(text: str) -> tuple[str, list[float]]:
 
 
 def _figure(model: str, name: str, output: Path | None, as_json: bool) -> Path | None:
-    """Where the figure goes; nowhere for programs that do not ask for it."""
+    """Path of the figure; None with --json unless --output asks for one."""
     from noslip.show.plots.files import check_file
 
     if output is not None:

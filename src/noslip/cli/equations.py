@@ -69,7 +69,7 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
 
 
 def _format_of(target: Path, asked: str | None) -> str:
-    """The format that the ending of a file's name says; another one than asked for is refused."""
+    """The format by the suffix of a file; a suffix that contradicts --format is refused."""
     from noslip.formats import check_folder, format_of
     from noslip.show.equations.formats import AbstractEquationFormat
 
@@ -78,7 +78,7 @@ def _format_of(target: Path, asked: str | None) -> str:
         raise ns.SimulationError(
             f"the file's name says {found}, but --format {asked} is given",
             str(target),
-            f"let the name of the file end in {formats()[asked].endings[0]}, or leave --format out",
+            f"let its name end in {formats()[asked].suffixes[0]}, or leave --format out",
         )
     check_folder(target, ns.SimulationError)
     return found

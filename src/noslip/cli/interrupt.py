@@ -2,7 +2,7 @@
 
 CasADi's bindings call back into Python to convert their arguments, and drop what is raised there: a
 KeyboardInterrupt at that moment would be lost and the command run on. So it waits until that is
-over. Such a moment is told by two frames of CasADi on top of each other; what is raised within one
+over. Two frames of CasADi on top of each other mark such a moment; what is raised within one
 alone passes through.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: s until it is tried again.
-_AGAIN = 0.002
+#: s until the next attempt.
+_RETRY = 0.002
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def interruptible() -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         if not (_is_casadi(frame) and frame and _is_casadi(frame.f_back)):
             signal.default_int_handler(number, frame)
-        waiting[:] = [threading.Timer(_AGAIN, _thread.interrupt_main)]
+        waiting[:] = [threading.Timer(_RETRY, _thread.interrupt_main)]
         waiting[0].daemon = True
         waiting[0].start()
 

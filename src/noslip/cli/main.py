@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 class _Group(click.Group):
-    """Imports a command when it is asked for; shows what / where / fix instead of a traceback."""
+    """Click group that imports commands lazily and prints what / where / fix, no traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FamilyWord(click.ParamType):
-    """A word of a family; the list is read when it is asked for, not with every command.
+    """Click parameter type: the word of a member of a family, looked up lazily.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def read_triple(option: str, text: str) -> tuple[float | str, float | str, float
 
 
 def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str, float]:
-    """NAME=VALUE pairs of an option; a value is an expression of the model's parameters.
+    """Read NAME=VALUE pairs as numbers; a value is an expression of the model's parameters.
 
     A sign for both directions is left out: ``torque1=±5`` is ``torque1=5``.
     """
@@ -143,13 +143,13 @@ def read_numbers(model: Model, option: str, texts: tuple[str, ...]) -> dict[str,
 
 
 def _refuse_second(said: str, name: str, before: Container[str]) -> None:
-    """One name has one value: a second would silently replace the first."""
+    """Refuse a second value of a name, which would silently replace the first."""
     if name in before:
         raise click.UsageError(f"{said}: '{name}' is given twice; leave one of them out")
 
 
 def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
-    """NAME=EXPRESSION pairs."""
+    """Read NAME=EXPRESSION pairs of --stop."""
     stops: dict[str, str] = {}
     for text in texts:
         name, equals, expression = (part.strip() for part in text.partition("="))
@@ -165,7 +165,7 @@ def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
 def read_changes(
     model: Model, changes: tuple[str, ...], option: str = "--set"
 ) -> dict[str, float | str]:
-    """NAME=VALUE pairs of an option; a value is an expression of the model's parameters.
+    """Read NAME=VALUE pairs of --set; a value is an expression of the model's parameters.
 
     An input may also depend on t, coordinates and speeds; it then stays a text.
     """

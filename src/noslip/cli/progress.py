@@ -39,7 +39,7 @@ class Progress:
                 self.bar.update(self.task, description="simulating", total=1.0, completed=fraction)
 
     def tell(self, word: str) -> None:
-        """Say what is being done, where there is no fraction to count."""
+        """Show a status text, where there is no fraction."""
         with self.lock:
             self.word = word
             if self.bar is not None:

@@ -61,7 +61,7 @@ def studio(model: str, port: int | None, browser: bool) -> None:
 
 
 def _end_soon() -> None:
-    """End the process even if work that a page left behind does not; Python would wait for it."""
+    """End the process without waiting for threads that a closed page left running."""
     last = threading.Timer(PATIENCE, os._exit, args=(0,))
     last.daemon = True
     last.start()

@@ -6,7 +6,7 @@ for each lane, a number that all lanes share (of width 1), or, within :meth:`Flo
 several numbers that stand side by side in memory.
 
     s = f.variables()                s.t = s.t + h reads and writes; LLVM makes registers of them
-    with f.when(condition):          one lane branches; several enter if any of them asks to, and
+    with f.when(condition):          one lane branches; several enter if it holds in any, and
                                      what is assigned changes in those lanes alone
     with f.repeat() as loop:         runs until ``loop.leave(condition)`` has let go every lane
     for k in f.count(a, b):          a loop at run time, the same for all lanes
@@ -173,7 +173,7 @@ class Variables:
 
 
 class Given:
-    """Memory that the function is given, with an index for each lane or one for all."""
+    """Memory passed to the function, with an index for each lane or one for all."""
 
     __slots__ = ("f", "kind", "place")
 
@@ -302,17 +302,17 @@ class Flow(IRWriter):
         return self.emit(text, PLACE, max(index.width, place.width))
 
     def load(self, place: Value, kind: str = REAL, width: int = 1) -> Value:
-        """Numbers that stand at an address."""
+        """Load numbers from an address."""
         return self.emit(f"load {vector_type(width, kind)}, {place.typed}, align 8", kind, width)
 
     def store(self, place: Value, value: Value, is_blended: bool = False) -> None:
-        """Write numbers to an address; in lanes that are not in this branch they stay."""
+        """Store numbers at an address; lanes that are not in this branch keep theirs."""
         if is_blended and self.mask is not None:
             value = self.where(self.mask, value, self.load(place, value.kind, value.width))
         self.lines.append(f"  store {value.typed}, {place.typed}, align 8")
 
     def gather(self, places: Value, kind: str = REAL) -> Value:
-        """A number from an address for each lane, or one for all."""
+        """Gather a number from an address for each lane, or one for all."""
         if places.width == 1:
             return self.load(places, kind)
         w, mask = places.width, self.mask or self.truth(True)
@@ -323,7 +323,7 @@ class Flow(IRWriter):
         return self.emit(f"call {vector} @{name}({listed})", kind, w)
 
     def scatter(self, places: Value, value: Value) -> None:
-        """Write a number to an address for each lane that is in this branch."""
+        """Scatter a number to an address for each lane that is in this branch."""
         if self.lanes == 1:
             self.store(places, value)
             return
@@ -340,7 +340,7 @@ class Flow(IRWriter):
         )
 
     def invoke(self, function: str, places: Sequence[Value]) -> None:
-        """Call a function of addresses, by its symbol or by where it is."""
+        """Call a function of addresses, by its symbol or its address."""
         self.lines.append(f"  call void {function}({', '.join(p.typed for p in places)})")
 
     # control
@@ -358,7 +358,7 @@ class Flow(IRWriter):
         return self.emit(f"call i1 @{name}({condition.typed})", TRUTH, 1)
 
     def is_within(self, scope: tuple[int, ...]) -> bool:
-        """Whether this place is in a branch, or in one within it."""
+        """Whether the current position is in a branch, or in one nested in it."""
         return self.scope[: len(scope)] == scope
 
     @contextmanager
@@ -371,7 +371,7 @@ class Flow(IRWriter):
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
-        """A branch."""
+        """An if block."""
         body, after = self.label("when"), self.label("after")
         with self._inside():
             if self.lanes > 1:
@@ -442,7 +442,7 @@ class Flow(IRWriter):
             start += width
 
     def choose(self, which: Value, cases: Sequence[int]) -> Iterator[int]:
-        """A case for each number that may be chosen at run time, the same in all lanes."""
+        """Switch: a case for each number, selected at run time, the same in all lanes."""
         after, labels = self.label("after"), {k: self.label("case") for k in cases}
         listed = " ".join(f"i64 {k}, label %{label}" for k, label in labels.items())
         self.lines.append(f"  switch {which.typed}, label %{after} [ {listed} ]")
@@ -455,7 +455,7 @@ class Flow(IRWriter):
 
     # trajectories
     def take(self, counter: Value) -> Value:
-        """Take the next count of a shared counter for each lane in this branch (atomic add)."""
+        """Atomic fetch-and-add: the next count of a shared counter for each lane in this branch."""
         if self.lanes == 1:
             return self.emit(f"atomicrmw add {counter.typed}, i64 1 monotonic", WHOLE, 1)
         mask = self.mask if self.mask is not None else self.truth(True)

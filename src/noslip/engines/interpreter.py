@@ -63,7 +63,7 @@ def _remainder(a: float, b: float) -> float:
 
 
 # What each operation means: for Python floats, and for NumPy arrays. The first may raise where the
-# result is not finite; the second is asked then.
+# result is not finite; the second is used then.
 MEANINGS: dict[str, tuple[Function, Function]] = {
     "add": (operator.add, np.add),
     "sub": (operator.sub, np.subtract),

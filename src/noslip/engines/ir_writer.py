@@ -239,27 +239,31 @@ class IRWriter:
         The function returns as many vectors as there are values, and is called only if the
         condition holds in some lane.
         """
-        before, mending, after = self.block, f"mend{self.count_}", f"mended{self.count_}"
+        before, fallback, after = (
+            self.block,
+            f"fallback{self.count_}",
+            f"after_fallback{self.count_}",
+        )
         types = [vector_type(self.lanes, value.kind) for value in values]
         returned = f"{{ {', '.join(types)} }}"
         self.lines += [
-            f"  br i1 {self._any(condition)}, label %{mending}, label %{after}",
-            f"{mending}:",
-            f"  %{mending}_all = call {returned} @{function}({argument.typed})",
+            f"  br i1 {self._any(condition)}, label %{fallback}, label %{after}",
+            f"{fallback}:",
+            f"  %{fallback}_all = call {returned} @{function}({argument.typed})",
         ]
         others = []
         for k, value in enumerate(values):
-            other = self.emit(f"extractvalue {returned} %{mending}_all, {k}", value.kind)
+            other = self.emit(f"extractvalue {returned} %{fallback}_all, {k}", value.kind)
             others.append(self.where(condition, other, value))
         self.lines += [f"  br label %{after}", f"{after}:"]
         self.block = after
         return [
-            self.emit(f"phi {t} [ {v.name}, %{before} ], [ {o.name}, %{mending} ]", v.kind)
+            self.emit(f"phi {t} [ {v.name}, %{before} ], [ {o.name}, %{fallback} ]", v.kind)
             for t, v, o in zip(types, values, others, strict=True)
         ]
 
     def polynomial(self, coefficients: Sequence[float], z: Value) -> Value:
-        """Σ c_k z^k by two interleaved Horner schemes, for even and odd k: half the waiting."""
+        """Σ c_k z^k by two interleaved Horner schemes, for even and odd k: half the latency."""
         if len(coefficients) < 4:
             return self._horner(coefficients, z)
         square = z * z

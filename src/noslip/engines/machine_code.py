@@ -1,13 +1,13 @@
-"""Machine code of LLVM text for this processor, cached in memory and, where asked for, on disk.
+"""Machine code of LLVM text for this processor, cached in memory and, on request, on disk.
 
     machine_code(text)                a module that is compiled in this process (programs)
-    stored_machine_code(text, name)   a module that is the same in every process (loops): also kept
-                                      on disk (`code_store`), where it loads in 2 ms instead of
+    stored_machine_code(text, name)   a module that is the same in every process (loops): cached
+                                      on disk too (`code_store`), where it loads in 2 ms instead of
                                       compiling for 0.1 to 0.5 s
 
 Both return an engine with `get_function_address(symbol)`; addresses are valid as long as the engine
-lives. Any thread may call them; a module is compiled once, however many threads ask. External
-functions must exist (:func:`require_symbols`): LLVM ends the process where one does not.
+lives. Any thread may call them; a module is compiled once, however many threads request it.
+External functions must exist (:func:`require_symbols`): LLVM ends the process where one does not.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def stored_machine_code(
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """The engine of a key; of several threads that ask for the same, one makes it."""
+    """The engine of a key; of several threads that request the same, one compiles it."""
 
     def make_once() -> Any:
         with COMPILING:
@@ -129,7 +129,7 @@ def module_for_host(text: str) -> tuple[Any, Any]:
 
 @functools.cache
 def host() -> tuple[Any, str, str]:
-    """Target, processor and its features, with the C library's functions in reach of LLVM."""
+    """Target, processor and its features, with the C library's functions visible to LLVM."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     if sys.platform == "linux":

@@ -8,8 +8,8 @@ Machine code is cached by its text (`machine_code`): compiling the same again co
 
 Arguments of a call are checked, copied, and the result is new. A call from Python takes about as
 long as its own bookkeeping, so there is little of it. The few numbers of one evaluation are copied
-to ``bytes``, which ctypes passes on as an address; to ask NumPy where an array keeps its numbers
-takes twenty times as long. Nothing is shared between calls.
+to ``bytes``, which ctypes passes on as an address; reading the address of a NumPy array takes
+twenty times as long. Nothing is shared between calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from noslip.engines.optimize import optimize
 from noslip.engines.program import Program, trace_program
 from noslip.engines.target import AbstractTarget, ProgramFunction
 
-# Without declared types, ctypes passes bytes and blocks as they are, and asks nobody first.
+# Without declared types, ctypes passes bytes and blocks as they are, without conversions.
 CALL = CFUNCTYPE(None)
 CALL_ROWS = CFUNCTYPE(None, c_int64, *[c_void_p] * 4, c_int64, c_void_p)
 

@@ -1,4 +1,4 @@
-"""Optimization of programs for a processor that works on several operations at once.
+"""Optimization of programs for instruction-level parallelism.
 
 A traced sum adds its terms one after the other, in the order in which they were written, and each
 addition waits for the one before. :func:`optimize` makes four changes, none of which adds an
@@ -56,7 +56,7 @@ _Ready = Any  # a tuple that begins with (ready, is_product)
 
 
 def optimize(program: Program, *, is_scheduled: bool | None = None) -> Program:
-    """The same outputs by operations that wait less for each other.
+    """The same outputs by operations with a shorter critical path.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class _SumTerm(NamedTuple):
 
     ready: int
     is_product: bool
-    number: int  # tells terms that are equal otherwise
+    number: int  # distinguishes terms that are equal otherwise
     factors: tuple[int, ...]
     sign: int
 

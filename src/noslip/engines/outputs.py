@@ -17,7 +17,7 @@ from noslip.model.forces import GRAVITY, SPRING
 
 
 def rates(equations: Equations, work_rate: ca.SX, health: Iterable[SingularityMeasure]) -> ca.SX:
-    """[q̇; η̇; μ̇; Ẇ; health]; the work's rate is empty where W is left out."""
+    """[q̇; η̇; μ̇; Ẇ; health (singularity measures)]; Ẇ is empty where W is left out."""
     kin = equations.kinematics
     return ca.vertcat(
         ca.mtimes(kin.N, kin.v),
@@ -66,7 +66,7 @@ def contact_axes(kin: Kinematics) -> ca.SX:
 
 
 def samples(equations: Equations) -> ca.SX:
-    """[v; energies; residuals; contact points]: what takes no dynamics."""
+    """[v; energies; residuals; contact points]: what needs no accelerations."""
     kin = equations.kinematics
     points = kin.at_speeds(_stacked([contact.point for contact in kin.contacts]))
     return ca.vertcat(kin.v, energies(equations), residuals(kin), points)

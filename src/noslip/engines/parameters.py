@@ -117,7 +117,7 @@ class ParameterChecker:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        # a run asks for the same ones several times
+        # a run checks the same ones several times
         self._accepted: deque[tuple[float, ...]] = deque(maxlen=16)
 
     @cached_property

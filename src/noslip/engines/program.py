@@ -166,7 +166,7 @@ class _Values:
         return len(self.made) - 1
 
     def constant(self, number: float) -> int:
-        key = ("constant", float(number).hex())  # tells -0 from 0 and finds nan again
+        key = ("constant", float(number).hex())  # distinguishes -0 from 0 and matches nan
         if key not in self.known:
             self.known[key] = self.new("constant")
             self.numbers[self.known[key]] = float(number)

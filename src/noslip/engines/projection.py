@@ -1,10 +1,10 @@
-"""The step that brings a state back onto the constraints on positions, as an expression.
+"""Projection of a state onto the holonomic constraints: one step, as an expression.
 
     δ = W⁻¹Gᵀ (G W⁻¹ Gᵀ)⁻¹ g,    q ← q − N δ,    quaternions to unit length
 
-One Gauss–Newton step onto the kept holonomic rows g = 0. Of all ways back it takes the shortest,
-each tree speed weighed by the inertia that moves with it at an ordinary configuration: W are
-numbers, since the whole mass matrix would cost more than all the rest and gain nothing.
+One Gauss–Newton step onto the independent holonomic rows g = 0. It is the least-norm step, each
+tree speed weighed by the inertia that moves with it at an ordinary configuration: W are numbers,
+since the whole mass matrix would cost more than all the rest and gain nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from noslip.kinematics.tree import twists
 
 
 def is_projected(kin: Kinematics) -> bool:
-    """Whether there is anything to project on: holonomic rows or unit quaternions."""
+    """Whether a model has anything to project on: holonomic rows or unit quaternions."""
     return bool(kin.probe.quaternions) or bool(_holonomic_rows(kin))
 
 

@@ -231,7 +231,7 @@ class System:
 
     @cached_property
     def instant(self) -> Callable[[float, Array, Array, Array], InstantValues]:
-        """What is known at one state, as a function of (t, x, inputs, parameters).
+        """All functions at one state, as a function of (t, x, inputs, parameters).
 
         The same expressions as the native functions of these names, run by CasADi's interpreter:
         one evaluation takes a thousandth of the time of compiling them.

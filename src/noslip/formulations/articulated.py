@@ -1,4 +1,4 @@
-"""Accelerations of a tree without constraint rows, in a number of operations that grows with n.
+"""Articulated-body algorithm: accelerations of a tree without constraint rows, in O(n).
 
 The mass matrix of a tree is never formed. With δ the part of the bodies' accelerations that is due
 to v̇ (the rest is that of v̇ = 0), X the change from parent to body, and H the motion of a joint,

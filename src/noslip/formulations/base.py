@@ -76,7 +76,7 @@ class Equations:
     ----------
     formulation : the method that filled it.
     kinematics : what all formulations share.
-    blocks : gives the blocks of the reduced equations; called when they are first asked for.
+    blocks : gives the blocks of the reduced equations; called lazily, once.
     solve : gives the solved equations in fewer operations than from the blocks; None: from them.
     forces : generalized forces on the tree speeds, share by share.
     etadot : (nf,) symbol of η̇ that `generalized_reactions` is written in.
@@ -213,7 +213,7 @@ class AbstractFormulation(Member, abc.ABC, family="formulation"):
     #: Where its own sections are written, as ``module:function`` of a function of the `Subject`;
     #: without, `prose` is followed by the reduced mass, bias and forces.
     derivation: ClassVar[str] = ""
-    #: Letter and index of the freedom basis in its equations.
+    #: Letter and index of the null-space basis in its equations.
     basis_symbol: ClassVar[tuple[str, str]] = ("S", "")
 
     @abc.abstractmethod

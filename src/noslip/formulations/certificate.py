@@ -24,7 +24,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What `verify` found.
+    """Result of `verify`: all checks, with their disagreements.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Generalized inertia and the forces that a motion needs, by composite bodies: fewer operations.
+"""Composite-rigid-body algorithm: generalized inertia and inverse dynamics in fewer operations.
 
 A body and all that it carries, as if welded to it, are a composite body. With V_B = X V_P + H s for
 the twist of a body whose joint has the speeds s, twice the kinetic energy of all bodies is that of
@@ -14,7 +14,7 @@ and its spin needs of the carrier, and about its own axis,
 
     (3)  n = I_a (σ̇ a + σ ω × a),   I_a σ̇          since ȧ·ω = (ω × a)·ω = 0
 
-Reference: [Featherstone2008], chapter 6, with the columns of a freedom basis for unit speeds.
+Reference: [Featherstone2008], chapter 6, with the columns of a null-space basis for unit speeds.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def composite_inertia(tree: Tree, known: Mapping[int, ca.SX], S: ca.SX) -> ca.SX
 def motion_forces(
     tree: Tree, known: Mapping[int, ca.SX], v: ca.SX, vdot: ca.SX, world: ca.SX
 ) -> ca.SX:
-    """Generalized forces that a motion needs, for joint speeds v and their rates.
+    """Inverse dynamics: generalized forces for joint speeds v and their rates.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Generalized forces: gravity, springs, dampers, friction, tires, motors, given wrenches.
 
-On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is kept apart, because the papers and the
-energy balance ask for them by name.
+On the tree speeds: Q(q, v, t) + B(q) u. Each share of Q is stored separately, because the papers
+and the energy balance use them by name.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
 
 
 class _TracedLoads:
-    """The mechanism as forces see it (`noslip.model.forces.Loads`), and what they did to it.
+    """Traced `noslip.model.forces.Loads`: collects the wrenches and generalized forces.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ costs more to trace than the complement.
 
 Letters
 -------
-G          acceleration energy (Appell's S, which is our basis of freedom)
+G          acceleration energy (Appell's S, which is our null-space basis)
 η̇, v̇       independent and tree accelerations, v̇ = S η̇ + Ṡη + ṡ
 ω, α, a    angular velocity, angular acceleration, acceleration of a mass center
 

@@ -27,7 +27,7 @@ def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
 
 
 def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
-    """Wrench that each body's motion needs, about its mass center in D axes (Newton and Euler).
+    """Inertial wrench of each body about its mass center, in D axes (Newton and Euler).
 
     f = m (a + α × c + ω × (ω × c)),   n = I α + ω × I ω
     """
@@ -41,7 +41,7 @@ def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[P
 
 
 def inertia_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
-    """The same about the bodies' origins: the moment is n + c × f."""
+    """Inertial wrenches about the bodies' origins: the moment is n + c × f."""
     wrenches = center_wrenches(tree, motion, rates)
     return [(n + cross(b.center_D, f), f) for b, (n, f) in zip(tree.nodes, wrenches, strict=True)]
 

@@ -19,8 +19,8 @@ Lagrange's equations of L + μ·r [AntunesSigaudMoraes2010, eqs. 2–6], on the 
     (2)  F = Nᵀ ( ((∂b/∂q)ᵀ − ∂b/∂q) q̇ − ∂b/∂t + (∂a/∂q)ᵀμ )
 
 Both follow from d/dt ∂(μ·r)/∂q̇ − ∂(μ·r)/∂q with q̇ = N v. F does no work, and it vanishes where
-the rows are integrable: then this mechanics and d'Alembert's are the same. The unknowns are v̇ and
-λ; μ(0) is the only freedom.
+the rows are integrable: then both theories agree. The unknowns are v̇ and λ; μ(0) is free to
+choose.
 
 Departures
 ----------

@@ -336,7 +336,7 @@ def _laws(kin: Kinematics, eq: Equations, points: list[_State]) -> Iterator[Chec
         left, right = D_dot - 2 * m.C_skew, (2 * m.C_skew - D_dot).T
         parts = ca.vertcat(ca.vec(m.D), ca.vec(D_dot), ca.vec(m.C_skew))
         yield _equal("Ḋ − 2C̃ is skew", kin, left, right, points, scale=ca.densify(parts))
-    # the forces that inverse dynamics asks for give back the accelerations
+    # the forces of inverse dynamics reproduce the accelerations
     wanted = ca.SX(np.linspace(-1.0, 1.0, max(1, kin.num_independent_speeds)))
     wanted = wanted[: kin.num_independent_speeds, :]
     needed = ca.mtimes(eq.reduced_mass, wanted) + eq.reduced_bias

@@ -1,1 +1,1 @@
-"""Kinematics: `trace` gives poses, constraint rows and a basis of the speeds they leave free."""
+"""Kinematics: `trace` gives poses, constraint rows and a basis of their null space."""

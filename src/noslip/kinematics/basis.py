@@ -140,7 +140,7 @@ class Probe:
         return q if np.max(np.abs(g)) < 1e-10 * (self.length if in_lengths else 1.0) else None
 
     def is_on(self, q: Array, t: float) -> bool:
-        """Whether a configuration is on the branch that is meant."""
+        """Whether a configuration is on the branch on which the mechanism moves."""
         return self.rank is None or self.rank_at(q, t) == self.rank
 
     def rank_at(self, q: Array, t: float) -> int:
@@ -152,8 +152,8 @@ class Probe:
             _extend(basis, row, floor)
         return len(basis)
 
-    def stays(self, q: Array, t: float, rank: int) -> bool:
-        """Whether the rank is that of all configurations near by, not of one singular place."""
+    def is_rank_constant_near(self, q: Array, t: float, rank: int) -> bool:
+        """Whether all configurations near by have this rank, so that this one is not singular."""
         rng = np.random.default_rng(6)
         for _ in range(2):
             step = 0.03 * self.length * rng.normal(size=len(self.is_angular))
@@ -309,7 +309,7 @@ def independent_rows(
 
 
 def _extend(basis: list[Array], row: Array, floor: float) -> bool:
-    """Extend an orthonormal basis by the part of a row across it, unless that is rounding."""
+    """Extend an orthonormal basis by a row's part orthogonal to it, unless that is rounding."""
     rest = row.copy()
     for _ in range(2):
         for b in basis:
@@ -324,7 +324,7 @@ def _extend(basis: list[Array], row: Array, floor: float) -> bool:
 def moving_branch(
     probe: Probe, samples: list[tuple[float, Array]], ranks: Sequence[int]
 ) -> tuple[Probe, list[tuple[float, Array]]]:
-    """The branch of configurations with the most freedom, where they have different ones.
+    """The branch of configurations with the most degrees of freedom, where branches differ.
 
     Two wheels tied by a side rod roll where the rod stays parallel, and lock each other on the
     branch where they turn against each other: a mechanism is meant to move.
@@ -335,7 +335,7 @@ def moving_branch(
     branch = [
         (t, q)
         for (t, q), rank in zip(samples, ranks, strict=True)
-        if rank == least and probe.stays(q, t, least)
+        if rank == least and probe.is_rank_constant_near(q, t, least)
     ]
     if not branch:
         return probe, samples
@@ -343,7 +343,7 @@ def moving_branch(
 
 
 def _floors(probe: Probe, samples: list[tuple[float, Array]], scales: Array) -> Array:
-    """(samples, nc) what rows of sizes (samples, nc) must exceed, or they hold by themselves.
+    """(samples, nc) rounding level of rows: one below it is satisfied identically.
 
     Rows of joints and contacts are made of unit vectors and lengths: a coefficient of usual size
     needs no proof that it is one. Rows written by hand have any size.

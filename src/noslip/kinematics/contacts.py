@@ -5,7 +5,7 @@ velocity of the *material* point that is in contact; differentiating it in time 
 the *geometric* contact point along, because the point is a function of q here (leaving that out is
 the error of [SahaAngeles1991], Ṫ after eq. (31)).
 
-Where a contact touches is its own affair (`model/contacts.py`). With n the plane's normal, f the
+The contact itself gives its contact point (`model/contacts`). With n the plane's normal, f the
 heading, r the contact point from the body's origin, and all vectors in the computing axes D of the
 body that touches:
 

@@ -1,6 +1,6 @@
-"""Dependent speeds one joint at a time, for long mechanisms: in operations that grow with n.
+"""Elimination of dependent speeds joint by joint, in O(n) operations, for long mechanisms.
 
-The rows of a wheel or a blade on the ground speak of one body's twist alone, a·V_B = b, and
+The rows of a wheel or a blade on the ground involve one body's twist alone, a·V_B = b, and
 
     (1)  V_B = X V_P + H v_B        twist of a body from its parent's and its joint's speeds
 

@@ -1,4 +1,4 @@
-"""`Kinematics`, the second stage: poses, twists, constraint rows and the freedom basis, traced.
+"""`Kinematics`, the second stage: poses, twists, constraint rows and null-space basis, traced.
 
 The equations of this stage:
 
@@ -50,7 +50,7 @@ from noslip.words import counted
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kinematics:
-    """Everything about motion that knows no mass and no force, as traced expressions.
+    """Kinematics of a model, independent of masses and forces, as traced expressions.
 
     Made by :func:`trace`. Letters as in the module's head; `v` and `vdot0` are expressions of η.
     """
@@ -306,7 +306,7 @@ def _motions(
     speeds: tuple[Quantity, ...],
     parameters: Reader,
 ) -> _Motions:
-    """Trace them; `parameters` reads numbers and expressions of parameters."""
+    """Trace N, twists, contacts and rows; `parameters` reads expressions of parameters."""
     reader = parameters.extended(
         {
             "t": symbols.t,

@@ -120,7 +120,7 @@ class RollingBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BasisAtContact:
-    """The freedom basis S, speeds v at η and their rates at η̇ = 0, all in the speeds at C."""
+    """The null-space basis S, speeds v at η and their rates at η̇ = 0, all in the speeds at C."""
 
     rolling_base: RollingBase
     S: ca.SX

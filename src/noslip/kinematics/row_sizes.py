@@ -1,8 +1,8 @@
-"""Sizes of constraint rows before their terms cancel, which tell a small row from one of rounding.
+"""Sizes of constraint rows before their terms cancel, to distinguish small rows from rounding.
 
 A blade along a rail has the row n·e v = 0 with n ⊥ e: its coefficient is zero, computed as 1e-17,
-and must not hold the blade. No comparison with other rows can tell, for all of them may be such.
-What tells is the row itself: with every value z_i that is computed on the way from the model's
+and must not hold the blade. Comparing it with other rows does not help, for all of them may be
+such. The row itself decides: with every value z_i that is computed on the way from the model's
 numbers to the row taken as z_i (1 + δ_i), the row changes by
 
     (1)  |δr| ≤ δ Σ |∂r/∂δ_i|,      |δ_i| ≤ δ

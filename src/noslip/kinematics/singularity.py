@@ -82,7 +82,7 @@ def find_singularity_measures(
 def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:
     """Pivots over their usual magnitudes: all that have a sign, and the least of the others.
 
-    Of two that change their signs in one step the product would not tell.
+    The product of two that change their signs in one step would not show it.
     """
     scaled = [pivot / float(scale) for pivot, scale in zip(pivots, usual, strict=True)]
     magnitudes = [value for value in scaled if _is_magnitude(value)]

@@ -52,7 +52,7 @@ def load(source: str | Path) -> Model:
             'write load("agv") or load("robot.toml")'
         )
     path = Path(source)
-    from noslip.model.files import is_model_file, load_model, model_endings
+    from noslip.model.files import is_model_file, load_model, model_suffixes
 
     if os.path.exists(path) or is_model_file(path):
         return load_model(path)
@@ -60,5 +60,5 @@ def load(source: str | Path) -> Model:
         f"there is no model '{source}'",
         "the library and this folder",
         nearest(str(source), MODELS, more="`noslip list` shows all")
-        + f", or give the path of a {model_endings()} file",
+        + f", or give the path of a {model_suffixes()} file",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
+from noslip.library.shapes import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor

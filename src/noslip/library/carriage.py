@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.library.looks import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
+from noslip.library.shapes import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor

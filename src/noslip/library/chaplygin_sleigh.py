@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench

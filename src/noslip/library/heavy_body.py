@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Wrench
 from noslip.model.joints import Angles, Spherical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle
+from noslip.library.shapes import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle, box
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor, Tire, Wrench
 from noslip.model.joints import Planar, Revolute
@@ -145,8 +145,8 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
 def _front() -> tuple[AbstractShape, ...]:
     """Frame, boom, and a bucket with rocks in it."""
     return (
-        _box(("1.1*c", "0.55*c", "0.28*c"), ("-0.35*c", 0.0, "0.5*c"), BLUE),
-        _box(("0.6*c", "0.5*c", "0.22*c"), ("-0.05*c", 0.0, "0.72*c"), BLUE),
+        box(("1.1*c", "0.55*c", "0.28*c"), ("-0.35*c", 0.0, "0.5*c"), BLUE),
+        box(("0.6*c", "0.5*c", "0.22*c"), ("-0.05*c", 0.0, "0.72*c"), BLUE),
         *(
             Box(
                 size=("0.95*c", "0.1*c", "0.12*c"),
@@ -156,13 +156,13 @@ def _front() -> tuple[AbstractShape, ...]:
             for side in (1, -1)
         ),
         axle("c", "0.08*c", "0.4*c"),
-        _box(("0.75*c", "1.3*c", "0.05*c"), ("1.15*c", 0.0, "0.1*c"), ORANGE),
-        _box(("0.06*c", "1.3*c", "0.55*c"), ("0.8*c", 0.0, "0.37*c"), ORANGE),
+        box(("0.75*c", "1.3*c", "0.05*c"), ("1.15*c", 0.0, "0.1*c"), ORANGE),
+        box(("0.06*c", "1.3*c", "0.55*c"), ("0.8*c", 0.0, "0.37*c"), ORANGE),
         *(
-            _box(("0.6*c", "0.05*c", "0.36*c"), ("1.08*c", f"{side}*0.63*c", "0.28*c"), ORANGE)
+            box(("0.6*c", "0.05*c", "0.36*c"), ("1.08*c", f"{side}*0.63*c", "0.28*c"), ORANGE)
             for side in (1, -1)
         ),
-        _box(("0.08*c", "1.34*c", "0.04*c"), ("1.53*c", 0.0, "0.09*c"), DARK),
+        box(("0.08*c", "1.34*c", "0.04*c"), ("1.53*c", 0.0, "0.09*c"), DARK),
         *(
             Sphere(radius=f"{size}*c", frame=Placement(position=(x, y, z)), color=_ROCK)
             for size, x, y, z in (
@@ -179,12 +179,12 @@ def _front() -> tuple[AbstractShape, ...]:
 def _rear() -> tuple[AbstractShape, ...]:
     """The waist's pin, engine with grille and counterweight, and the driver's cab."""
     return (
-        _box(("0.7*l2", "0.45*c", "0.3*c"), ("-0.3*l2", 0.0, "0.5*c"), TEAL),
-        _box(("1.1*l2", "0.66*c", "0.5*c"), ("-1.1*l2", 0.0, "0.65*c"), TEAL),
-        _box(("0.12*l2", "0.9*c", "0.42*c"), ("-1.7*l2", 0.0, "0.55*c"), DARK),
-        _box(("0.4*l2", "0.5*c", "0.02*c"), ("-1.2*l2", 0.0, "0.905*c"), DARK),
-        _box(("0.4*l2", "0.42*c", "0.34*c"), ("-0.35*l2", 0.0, "0.82*c"), GLASS),
-        _box(("0.46*l2", "0.48*c", "0.05*c"), ("-0.35*l2", 0.0, "1.01*c"), DARK),
+        box(("0.7*l2", "0.45*c", "0.3*c"), ("-0.3*l2", 0.0, "0.5*c"), TEAL),
+        box(("1.1*l2", "0.66*c", "0.5*c"), ("-1.1*l2", 0.0, "0.65*c"), TEAL),
+        box(("0.12*l2", "0.9*c", "0.42*c"), ("-1.7*l2", 0.0, "0.55*c"), DARK),
+        box(("0.4*l2", "0.5*c", "0.02*c"), ("-1.2*l2", 0.0, "0.905*c"), DARK),
+        box(("0.4*l2", "0.42*c", "0.34*c"), ("-0.35*l2", 0.0, "0.82*c"), GLASS),
+        box(("0.46*l2", "0.48*c", "0.05*c"), ("-0.35*l2", 0.0, "1.01*c"), DARK),
         Cylinder(
             radius="0.1*c",
             length="0.6*c",
@@ -194,10 +194,6 @@ def _rear() -> tuple[AbstractShape, ...]:
         axle("c", "0.08*c", "0.4*c", "-l2"),
         *(_wheel(("-l2", f"{side}*0.5*c", "0.4*c")) for side in (1, -1)),
     )
-
-
-def _box(size: Vector3, position: Vector3, color: str) -> Box:
-    return Box(size=size, frame=Placement(position=position), color=color)
 
 
 def _wheel(position: Vector3) -> Cylinder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from noslip.library.denavit_hartenberg import LinkRow, serial_arm
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor
 from noslip.model.model import Model, ModelBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noslip.library.denavit_hartenberg import LinkRow, serial_arm
-from noslip.library.looks import BLUE, DARK, ORANGE, RED, TEAL
+from noslip.library.shapes import BLUE, DARK, ORANGE, RED, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.forces import Motor
 from noslip.model.model import ModelBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
+from noslip.library.shapes import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, METAL, ORANGE, axle
+from noslip.library.shapes import BLUE, DARK, METAL, ORANGE, axle, box
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
@@ -88,15 +88,15 @@ def build() -> Model:
 def _frame() -> tuple[AbstractShape, ...]:
     """A tube from the rear axle to the head, a saddle on its post, and the rear wheels."""
     return (
-        _box(("0.85*ell", "0.07*ell", "0.07*ell"), ("0.42*ell", 0.0, "0.27*ell"), BLUE),
+        box(("0.85*ell", "0.07*ell", "0.07*ell"), ("0.42*ell", 0.0, "0.27*ell"), BLUE),
         Box(
             size=("0.07*ell", "0.07*ell", "0.42*ell"),
             frame=Placement(position=("0.89*ell", 0.0, "0.44*ell"), angles=(0.0, 0.35, 0.0)),
             color=BLUE,
         ),
-        _box(("0.06*ell", "0.06*ell", "0.3*ell"), ("0.2*ell", 0.0, "0.4*ell"), METAL),
-        _box(("0.28*ell", "0.2*ell", "0.06*ell"), ("0.18*ell", 0.0, "0.56*ell"), DARK),
-        _box(("0.08*ell", "0.1*ell", "0.08*ell"), ("0.04*ell", 0.0, "0.24*ell"), BLUE),
+        box(("0.06*ell", "0.06*ell", "0.3*ell"), ("0.2*ell", 0.0, "0.4*ell"), METAL),
+        box(("0.28*ell", "0.2*ell", "0.06*ell"), ("0.18*ell", 0.0, "0.56*ell"), DARK),
+        box(("0.08*ell", "0.1*ell", "0.08*ell"), ("0.04*ell", 0.0, "0.24*ell"), BLUE),
         axle("0.7*ell", "0.03*ell", "0.2*ell"),
         *(_wheel((0.0, f"{side}*0.35*ell", "0.2*ell")) for side in (1, -1)),
     )
@@ -107,10 +107,10 @@ def _fork() -> tuple[AbstractShape, ...]:
     return (
         _wheel((0.0, 0.0, "0.2*ell")),
         *(
-            _box(("0.04*ell", "0.02*ell", "0.3*ell"), (0.0, f"{side}*0.06*ell", "0.34*ell"), ORANGE)
+            box(("0.04*ell", "0.02*ell", "0.3*ell"), (0.0, f"{side}*0.06*ell", "0.34*ell"), ORANGE)
             for side in (1, -1)
         ),
-        _box(("0.06*ell", "0.16*ell", "0.04*ell"), (0.0, 0.0, "0.47*ell"), ORANGE),
+        box(("0.06*ell", "0.16*ell", "0.04*ell"), (0.0, 0.0, "0.47*ell"), ORANGE),
         Cylinder(
             radius="0.025*ell",
             length="0.3*ell",
@@ -131,10 +131,6 @@ def _fork() -> tuple[AbstractShape, ...]:
             for side in (1, -1)
         ),
     )
-
-
-def _box(size: Vector3, position: Vector3, color: str) -> Box:
-    return Box(size=size, frame=Placement(position=position), color=color)
 
 
 def _wheel(position: Vector3) -> Cylinder:

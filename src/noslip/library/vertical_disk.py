@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
 from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor

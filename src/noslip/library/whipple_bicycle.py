@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.looks import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
+from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.forces import Motor, Wrench

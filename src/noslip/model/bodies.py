@@ -1,4 +1,4 @@
-"""Rigid bodies, where things are placed on them, and what they look like."""
+"""Rigid bodies: mass, inertia, frames placed on them, and shapes to draw."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Placement:
 
 
 class AbstractShape(Member, abc.ABC, family="shape"):
-    """What a body looks like, for pictures only.
+    """Base class of shapes: what a body looks like, for drawing only.
 
     To add a shape: a frozen data class with a `word`, the fields of its size, `frame` and `color`,
     and its `triangles`; `noslip.model.triangles` has what they are made of.

@@ -63,7 +63,7 @@ def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, .
     findings = find_faults(model)
     faults = [finding.fault(locate) for finding in findings if not finding.warning]
     if faults:
-        # what is only drawn comes last: a radius below zero is told of the wheel, then its picture
+        # shapes come last: a negative radius is reported of the wheel, then of its shape
         raise ModelError.from_faults(sorted(faults, key=lambda fault: ".shapes[" in fault.where))
     return tuple(finding.fault(locate) for finding in findings)
 

@@ -104,12 +104,12 @@ def check_text(
 
 
 def said_of(path: Path, text: str) -> str:
-    """How a message about an expression begins."""
+    """Subject of a message about an expression: its owner, field and text."""
     return f"{owner(path)} has {field(path)} = {quoted(text)}"
 
 
 def loop_finding(path: Path, said: str, name: str, known: Vocabulary) -> Finding:
-    """A coordinate or speed of a joint that closes a loop was used."""
+    """Finding: an expression uses a coordinate or speed of a joint that closes a loop."""
     joint = known.loop_names[name]
     return Finding(
         path,

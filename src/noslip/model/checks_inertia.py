@@ -119,7 +119,7 @@ def _check_tensor(body: Body, values: dict[str, float]) -> Iterator[Finding]:
 
 
 def check_moment(model: Model, known: Vocabulary) -> Iterator[Finding]:
-    """Bodies with a moment turn about their z axis, as far as that can be told at rest."""
+    """Check that bodies with a moment turn about their z axis, with all joints at rest."""
     flat = [body.name for body in model.bodies if body.moment is not None]
     values = known.finite_parameters
     turns: dict[str, Turns] = {WORLD: []}

@@ -133,7 +133,7 @@ def _check_expression(
 
 
 def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
-    """Dimension of an expression of names with known ones; None where it cannot be told.
+    """Dimension of an expression from those of its names; None where it is undetermined.
 
     Raises
     ------

@@ -149,7 +149,7 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Convex(AbstractShape):
-    """The picture of a surface by its support function: p = ∂h/∂d at all directions d."""
+    """Shape of a convex surface from its support function: p = ∂h/∂d at all directions d."""
 
     surface: AbstractSurface
     frame: Placement
@@ -349,7 +349,7 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with it, besides its fields one by one."""
+        """Findings about it beyond those of its single fields."""
         return iter(())
 
 

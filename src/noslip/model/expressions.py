@@ -97,7 +97,7 @@ def fold(
     leaf: Callable[[Number | Name], Any],
     call: Callable[[str, list[Any]], Any],
 ) -> Any:
-    """What a tree gives when leaves, then calls on the results of their arguments, are replaced.
+    """Fold a tree bottom-up: map its leaves, then its calls on the results of their arguments.
 
     Parameters
     ----------

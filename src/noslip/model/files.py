@@ -21,7 +21,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from noslip.errors import Fault, ModelError
-from noslip.formats import AbstractFormat, find_format, format_of, listed_endings, write_file
+from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
 from noslip.model.checks import check_model, find_faults
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.lines import NestingError, line_numbers
@@ -80,7 +80,7 @@ class Toml(AbstractModelText):
 
     word = "toml"
     name = "TOML"
-    endings = (".toml",)
+    suffixes = (".toml",)
 
     def table(self, text: str, file: str) -> tuple[Table, dict[Path, int]]:
         """Values and line numbers of a TOML text."""
@@ -92,13 +92,13 @@ class Toml(AbstractModelText):
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the ending of a name is that of a model file."""
+    """Whether a path has the suffix of a model file."""
     return find_format(AbstractModelFormat, path) is not None
 
 
-def model_endings() -> str:
-    """Endings of model files that can be read, for messages."""
-    return listed_endings(AbstractModelFormat, "read")
+def model_suffixes() -> str:
+    """Suffixes of model files that can be read, for messages."""
+    return listed_suffixes(AbstractModelFormat, "read")
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -201,7 +201,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     model : Model
         What to write; it is checked first.
     path : str or path
-        Where to write it; its ending says the format.
+        Where to write it; its suffix says the format.
     overwrite : bool
         Whether a file that is already there may be replaced.
 
@@ -258,11 +258,11 @@ def _check_plain(file: str) -> int:
         raise _unreadable(file, error) from error
     if stat.S_ISDIR(status.st_mode):
         raise ModelError(
-            f"'{file}' is a folder", file, f"give the name of a {model_endings()} file in it"
+            f"'{file}' is a folder", file, f"give the name of a {model_suffixes()} file in it"
         )
     if not stat.S_ISREG(status.st_mode):
         raise ModelError(
-            f"'{file}' is not a plain file", file, f"give the name of a {model_endings()} file"
+            f"'{file}' is not a plain file", file, f"give the name of a {model_suffixes()} file"
         )
     return status.st_size
 

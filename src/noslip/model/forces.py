@@ -91,10 +91,10 @@ class Sliding(NamedTuple):
 
 
 class Loads(Protocol):
-    """What a force is applied to: a mechanism that knows where everything is and how it moves.
+    """What a force acts through: reads positions and velocities, and applies loads.
 
     Vectors are in the world unless they are said to be in the body. A share is `SPRING` (with the
-    energy that `store` is told), `DISSIPATIVE` (never adds energy) or `GIVEN` (linear in inputs).
+    energy given to `store`), `DISSIPATIVE` (never adds energy) or `GIVEN` (linear in inputs).
     """
 
     #: Gives fields their values; expressions may use coordinates, speeds, inputs and t.
@@ -149,7 +149,7 @@ class AbstractForce(Member, abc.ABC, family="force type"):
 
     @abc.abstractmethod
     def apply(self, loads: Loads) -> None:
-        """Say what it does."""
+        """Apply the force to the mechanism."""
 
     # fallbacks
 
@@ -158,11 +158,11 @@ class AbstractForce(Member, abc.ABC, family="force type"):
         return {}
 
     def planes(self) -> tuple[Plane, ...]:
-        """What it touches the ground on."""
+        """Planes that the force acts on, such as the ground of a tire."""
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with it, besides its fields one by one."""
+        """Findings about it beyond those of its single fields."""
         return iter(())
 
 

@@ -1,4 +1,4 @@
-"""Joint types. A type answers a short list of questions, and everything else follows from them.
+"""Joint types: pose, motion subspace and closure of each; everything else follows from them.
 
 A joint connects a frame F on the parent to a frame M on the child. To add a joint type, here or in
 a module of your own, write a frozen data class below `AbstractJointType`; nothing else is touched:
@@ -69,7 +69,7 @@ class Angles:
 
 
 class AbstractJointType(Member, abc.ABC, family="joint type"):
-    """What a joint allows; see the list at the top of this file."""
+    """Base class of joint types; see the list at the top of this file."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         return " ".join([self.word, *shown])
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        """What is wrong with its fields, besides each by itself; `path` is that of the joint."""
+        """Findings about its fields together; `path` is that of the joint."""
         return iter(())
 
     def hamel_terms(self, v: ca.SX, p: ca.SX, read: Reads) -> ca.SX:

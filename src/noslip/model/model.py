@@ -40,7 +40,7 @@ class IndependentSpeed:
     def expression_faults(
         self, path: Path, tree: Expression, known: Vocabulary
     ) -> Iterator[Finding]:
-        """What is wrong with the expression, which can be read and has a value."""
+        """Findings about the expression, which can be read and has a value."""
         yield from speed_faults(path, tree, known)
         if dependence(tree, known.speeds) is Dependence.AFFINE:
             yield Finding(

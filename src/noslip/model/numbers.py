@@ -41,7 +41,7 @@ class NumberReader:
 
 
 def number(scalar: Scalar, values: Mapping[str, float]) -> float:
-    """What a scalar of the model is at given parameter values; nan where it has no value."""
+    """Value of a scalar of the model at given parameter values; nan where it has none."""
     if not isinstance(scalar, str):
         return float(scalar)
     names = _names(scalar)
@@ -65,7 +65,7 @@ def _value(text: str, names: tuple[str, ...], given: tuple[float, ...]) -> float
 
 
 def numbers(entries: Iterable[Scalar], values: Mapping[str, float]) -> Array:
-    """(k,) the same for several."""
+    """(k,) values of several scalars of the model, as :func:`number`."""
     return np.array([number(entry, values) for entry in entries])
 
 

@@ -1,4 +1,4 @@
-"""Named numbers: what every field, state and column of noslip is made of.
+"""Parameters and quantities with units, and the meaning of the fields of parts.
 
 A field of a part says by its type what it holds, in which unit, with which sign, or what it is the
 name of: ``radius: PositiveLength``, ``axis: Direction``, ``body: BodyName``. Reader, writer, checks
@@ -54,7 +54,6 @@ class Meaning:
     linear_in: str = ""
 
 
-Length = Annotated[Scalar, Meaning(unit="m")]
 PositiveLength = Annotated[Scalar, Meaning(unit="m", sign=POSITIVE)]
 NotNegativeLength = Annotated[Scalar, Meaning(unit="m", sign=NOT_NEGATIVE)]
 #: A place in the frame of a body.
@@ -63,12 +62,10 @@ Direction = Annotated[Vector3, Meaning(is_direction=True)]
 BodyName = Annotated[str, Meaning(names="body")]
 CoordinateName = Annotated[str, Meaning(names="coordinate")]
 SpeedName = Annotated[str, Meaning(names="speed")]
-#: The name of a force input.
-InputName = Annotated[str, Meaning(names="input")]
 
 
 class Reads(Protocol):
-    """Gives the scalars of a model their values: traced ones, or numbers."""
+    """Protocol of readers that evaluate scalars of a model, traced or as numbers."""
 
     def scalar(self, scalar: Scalar) -> Any:
         """The value of a number or an expression."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AbstractRow(Member, abc.ABC, family="row type"):
-    """An expression that is kept at zero."""
+    """Base class of constraint rows: an expression that every motion keeps at zero."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class AbstractRow(Member, abc.ABC, family="row type"):
     def expression_faults(
         self, path: Path, tree: Expression, known: Vocabulary
     ) -> Iterator[Finding]:
-        """What is wrong with the expression, which can be read and has a value."""
+        """Findings about the expression, which can be read and has a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a model does when nobody says otherwise: start, inputs or motion, duration."""
+"""The default run of a model: start, inputs or motion, duration."""
 
 from __future__ import annotations
 

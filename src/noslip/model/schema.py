@@ -95,7 +95,7 @@ def keys_of(part: type) -> tuple[Key, ...]:
     """
     if not dataclasses.is_dataclass(part):
         raise ModelError(
-            f"{part.__name__} is no data class, so nobody knows its fields",
+            f"{part.__name__} is no data class, so its fields are unknown",
             f"class {part.__module__}.{part.__qualname__}",
             "write @dataclass(frozen=True, slots=True, kw_only=True) before it",
         )

@@ -2,7 +2,7 @@
 
 The data classes say what a table may hold (`schema.py`). Reading collects every fault instead of
 stopping at the first. Where a field cannot be read, a stand-in takes its place so that the rest can
-still be checked; where it cannot be told what a part is, the nearest known type is tried, and a
+still be checked; where the class of a part is unknown, the nearest known type is tried, and a
 part that is like none is left out.
 """
 
@@ -25,13 +25,13 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What came out of a table.
+    """Result of reading a table: the model, and what is wrong with its keys and types.
 
     Parameters
     ----------
     model : with stand-ins where fields could not be read; None if whole tables are missing.
     findings : faults of the table itself: keys and types.
-    uncertain : joints whose type is not known, so that nobody knows their coordinates and speeds.
+    uncertain : joints whose type is not known, and so neither their coordinates and speeds.
     renamed : tables at the top that were read under the name that was meant → their name there.
     """
 
@@ -83,7 +83,7 @@ class _TableReader:
             )
 
     def rename(self, table: Table, known: list[str]) -> dict[str, str]:
-        """Put what stands under unknown keys at the top where it probably belongs."""
+        """Move tables at the top with unknown names to the nearest known name."""
         renamed: dict[str, str] = {}
         for name in [name for name in table if name not in known]:
             self.unknown(name, known, ())
@@ -99,7 +99,7 @@ class _TableReader:
     def part(
         self, part: type | None, family: type | None, table: Any, path: Path, **given: Any
     ) -> Any:
-        """A part of a class or of a family, from its table; None if it cannot be told which."""
+        """Read a part of a class or of a family from its table; None if its class is unknown."""
         if not isinstance(table, dict):
             self.wrong(path, table, Kind.PART)
             # what has a name may be missed anywhere

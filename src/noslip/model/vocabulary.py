@@ -1,4 +1,4 @@
-"""What the checks know of a model: its names by kind, and its fields, gathered once for all."""
+"""Names of a model by kind, and its fields, collected once for all checks."""
 
 from __future__ import annotations
 

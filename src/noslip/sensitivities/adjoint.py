@@ -1,7 +1,7 @@
 """The adjoint of a recorded run: from ∂J/∂y at the end to ∂J/∂y at the start.
 
 Within a piece λ goes back step by step (`simulation/loop/adjoint.py`). Between two pieces, where y
-changes at once, y⁺ = J(y, b, p), it goes back as
+jumps, y⁺ = J(y, b, p), it goes back as
 
     λ = J_yᵀ λ⁺,     J_bᵀ λ⁺ and J_pᵀ λ⁺ are added to the derivatives by inputs and parameters
 
@@ -26,12 +26,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.sensitivities.closed_loop import place_of, segment_at
+from noslip.sensitivities.closed_loop import segment_at
 from noslip.sensitivities.gradient_code import GradientCode
 from noslip.sensitivities.objective import Measurements
 from noslip.sensitivities.segments import Jump, Piece, SegmentSettings
 from noslip.sensitivities.variables import INPUT, TABLE, Variable
 from noslip.simulation.input_laws import Table
+from noslip.simulation.input_plan import input_index
 from noslip.simulation.plan import InputTable
 from noslip.simulation.recorded_run import AdjointDerivatives, RecordedRun
 
@@ -71,7 +72,7 @@ class Adjoint:
         return self._settings.tables
 
     def go(self) -> None:
-        """Go all the way."""
+        """Sweep from the end of the run to its start."""
         self._begin()
         for piece, recorded in zip(reversed(self._pieces), reversed(self._recorded), strict=True):
             code = _code(piece)
@@ -101,7 +102,7 @@ class Adjoint:
             found.weights += self._note(np.array(pulled), t, from_left=True)
 
     def _measured(self, piece: Piece, code: GradientCode) -> list[tuple[float, Array]]:
-        """What the measurements of a piece add to λ, with their times."""
+        """Terms that the measurements of a piece add to λ, with their times."""
         measurements, added = self._measurements, []
         if code.misfit is None or measurements is None:
             return []
@@ -117,7 +118,7 @@ class Adjoint:
         return added
 
     def _jump(self, jump: Jump) -> None:
-        """λ before a change at once."""
+        """λ before a jump."""
         code, found = jump.code, self.found
         assert isinstance(code, GradientCode)
         pull = code.pull_update if jump.there is None else code.pull_carry(jump.there)
@@ -127,7 +128,7 @@ class Adjoint:
         found.weights[:] = self._note(pulled, jump.time, from_left=False)
 
     def _note(self, pulled: Array, t: float, *, from_left: bool) -> Array:
-        """Add what a pull gives by base inputs, tables and parameters; what it gives by y."""
+        """Accumulate a pull by base inputs, tables and parameters; returns that by y."""
         found = self.found
         size, num = found.weights.size, found.base.size
         by_base = pulled[size : size + num]
@@ -164,7 +165,7 @@ def by_values(
     tables, found : tables as the loop has them, and derivatives by their coefficients.
     """
     assert variable.table is not None
-    place, offset = place_of(system, variable.name)
+    place, offset = input_index(system, variable.name)
     indices = [table.index for table in tables]
     by = found[indices.index(place)].copy()
     if offset:

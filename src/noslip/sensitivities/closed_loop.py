@@ -1,17 +1,17 @@
-"""A mechanism together with its inputs, as one traced function that can be differentiated.
+"""`ClosedLoop`: a mechanism and its inputs as one traced, differentiable function.
 
     (1)  ẏ = F(t, y, b, p)      y = [x; z; c],   b base inputs,   p = [parameters; numbers; law's]
 
 x is the state of the mechanism, z that of a law that makes inputs, c the integral of a running cost
 if there is one. Base inputs are those that are numbers or tables; expressions, CasADi functions and
-laws are put into F, so that a derivative sees what they depend on. Numbers are those that inputs
-and outputs know under a name. A Python callable cannot be differentiated and is refused.
+laws are substituted into F, so that derivatives include what they depend on. Numbers are those that
+inputs and outputs know under a name. A Python callable cannot be differentiated and is refused.
 
-Code is traced and compiled once for what is asked for, and cached with the system; the numbers of a
-closed loop, values of inputs, tables and parameters, are kept apart from it. It changes at once
-where it goes on in other independent speeds, and at the updates of a sampled law:
+Code is traced and compiled once for a request, and cached with the system; the numbers of a closed
+loop, values of inputs, tables and parameters, are stored separately. The state jumps where the run
+continues in other independent speeds, and at the updates of a sampled law:
 
-    other speeds   [q; η; …] → [q; E v; …]       the same motion, carried over through v
+    other speeds   [q; η; …] → [q; E v; …]       the same motion, converted through v
     a sampled law  [x; z; c] → [x; update; c]
 """
 
@@ -34,10 +34,12 @@ from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator, InputSpec, Table
 from noslip.simulation.input_plan import (
     InputPlan,
+    input_index,
     input_number,
     inputs_expression,
+    settable_inputs,
     table_entries,
-    traced_entries,
+    traced_inputs,
 )
 from noslip.simulation.plan import InputTable
 
@@ -93,11 +95,11 @@ class ClosedLoop:
         return ca.vertcat(self.y, self.base, self.p)
 
     def put_in(self, expression: ca.SX) -> ca.SX:
-        """An expression of the system's inputs with what they are put in."""
+        """An expression with the system's inputs substituted."""
         return ca.substitute([expression], [self.system.equations.inputs], [self.inputs])[0]
 
     def health(self) -> ca.SX:
-        """What must stay away from zero."""
+        """Singularity measures, which must stay away from zero."""
         values = [h.value for h in self.system.health]
         return self.put_in(ca.vertcat(*values)) if values else ca.SX(0, 1)
 
@@ -141,13 +143,18 @@ def close_loop(
     definitions : named expressions and numbers.
     running : expression whose integral is carried as the last state.
     """
-    generator = inputs.generator(system) if isinstance(inputs, AbstractInputLaw) else None
+    generator, given = None, {}
+    if isinstance(inputs, AbstractInputLaw):
+        generator = inputs.generator(system)
+    else:
+        given = {n: s for n, s in (inputs or {}).items() if isinstance(s, str | ca.Function)}
     symbols = {n: ca.SX.sym(n) for n, value in definitions.items() if not isinstance(value, str)}
     read: dict[str, str | ca.SX] = {
         name: value if isinstance(value, str) else symbols[name]
         for name, value in definitions.items()
     }
-    made = inputs_expression(system, _traced(system, inputs, read, generator), generator)
+    traced = traced_inputs(system, given, read, generator)
+    made = inputs_expression(system, traced, generator)
     num = len(system.inputs)
     states = generator.states if generator else ca.SX(0, 1)
     extra = generator.parameters if generator else ca.SX(0, 1)
@@ -168,27 +175,6 @@ def close_loop(
     if running is not None:
         parts.append(loop.output(running, "running cost"))
     return dataclasses.replace(loop, rates=ca.densify(ca.vertcat(*parts)))
-
-
-def _traced(
-    system: System,
-    inputs: Inputs,
-    definitions: Mapping[str, str | ca.SX],
-    generator: InputGenerator | None,
-) -> dict[int, ca.SX]:
-    """Inputs that are expressions, by place."""
-    names = [q.name for q in system.inputs]
-    if generator is not None:
-        return {names.index(name): e for name, e in generator.inputs.items()}
-    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    traced: dict[int, ca.SX] = {}
-    assert not isinstance(inputs, AbstractInputLaw)
-    for name, spec in (inputs or {}).items():
-        if isinstance(spec, str | ca.Function):
-            k = names.index(name)
-            offset = num_w if k >= num_u else 0
-            traced |= traced_entries(system, spec, k, offset, name, definitions)
-    return traced
 
 
 def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.SX]) -> ca.SX:
@@ -227,7 +213,7 @@ def _read_output(loop: ClosedLoop, text: str, where: str, more: Mapping[str, ca.
 
 
 def carried_over(loop: ClosedLoop, there: System) -> ca.SX:
-    """y in the speeds of another system, as an expression of this one's."""
+    """y converted to the independent speeds of another system, as an expression."""
     kin = loop.system.kinematics
     names = [s.name for s in kin.speeds]
     chosen = [names.index(s.name) for s in there.independent_speeds]
@@ -236,7 +222,7 @@ def carried_over(loop: ClosedLoop, there: System) -> ca.SX:
     return ca.vertcat(loop.y[:num_q, :], speeds, loop.y[num_q + num_f :, :])
 
 
-def looked_again(loop: ClosedLoop) -> ca.SX:
+def after_update(loop: ClosedLoop) -> ca.SX:
     """y after an update of a sampled law."""
     assert loop.generator is not None and loop.generator.update is not None
     num = loop.system.num_states
@@ -246,7 +232,7 @@ def looked_again(loop: ClosedLoop) -> ca.SX:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LoopValues:
-    """The numbers of a closed loop.
+    """Values of a closed loop: base inputs, tables, parameters and knots.
 
     Parameters
     ----------
@@ -266,12 +252,12 @@ class LoopValues:
         return driven(self.base, self.tables, t)
 
     def with_knots(self, times: Array) -> LoopValues:
-        """The same with steps that end on more times."""
+        """The same values with more knots, on which steps end."""
         return dataclasses.replace(self, knots=np.union1d(self.knots, times))
 
 
 def driven(base: Array, tables: Sequence[InputTable], t: float) -> Array:
-    """Base inputs at a time, those that tables drive among them."""
+    """Base inputs at a time, those of tables evaluated."""
     result = base.copy()
     for table in tables:
         at = segment_at(table.starts, t)
@@ -280,14 +266,14 @@ def driven(base: Array, tables: Sequence[InputTable], t: float) -> Array:
 
 
 def segment_at(starts: Array, t: float) -> int:
-    """The segment of a table that holds from a time on."""
+    """Index of the segment of a table that applies from a time on."""
     return max(int(np.searchsorted(starts, t, side="right")) - 1, 0)
 
 
 def numbers_of(
     loop: ClosedLoop, inputs: Inputs, definitions: Definitions, parameters: Array
 ) -> LoopValues:
-    """The numbers that go with a closed loop."""
+    """Values of a closed loop, from the arguments of a call."""
     system, generator = loop.system, loop.generator
     named = [float(definitions[name]) for name in loop.numbers]
     law = generator.parameter_values if generator else np.zeros(0)
@@ -295,7 +281,7 @@ def numbers_of(
     tables: list[InputTable] = []
     if not isinstance(inputs, AbstractInputLaw):
         for name, spec in (inputs or {}).items():
-            k, offset = place_of(system, name)
+            k, offset = input_index(system, name)
             if isinstance(spec, Table):
                 entries = table_entries(system, spec, k, offset, name)
                 tables += [InputTable(index=i, starts=s, coefficients=c) for i, s, c in entries]
@@ -308,19 +294,6 @@ def numbers_of(
         p=np.concatenate([parameters, named, law]),
         knots=np.unique(np.concatenate([np.zeros(0), *knots])),
     )
-
-
-def settable_inputs(system: System) -> list[str]:
-    """Names of inputs that can be given."""
-    model = system.model
-    return [u.name for u in model.inputs] + [w.name for w in model.speed_inputs]
-
-
-def place_of(system: System, name: str) -> tuple[int, int]:
-    """Place of an input among [u; w; ẇ], and how far from it its rate is, 0 if it has none."""
-    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    k = [q.name for q in system.inputs].index(name)
-    return k, num_w if k >= num_u else 0
 
 
 def input_plan(loop: ClosedLoop, numbers: LoopValues, function: NativeFunction) -> InputPlan:
@@ -365,7 +338,7 @@ def check_given(system: System, inputs: Inputs, definitions: Definitions) -> Non
 
 
 def structure(inputs: Inputs, definitions: Definitions) -> Hashable:
-    """What of inputs and definitions decides on the traced code, numbers apart.
+    """Cache key of the traced code of inputs and definitions, without their numbers.
 
     A law and a CasADi function stand for themselves: the key holds them, so that no other can take
     their place.
@@ -374,17 +347,17 @@ def structure(inputs: Inputs, definitions: Definitions) -> Hashable:
         (name, value if isinstance(value, str) else None) for name, value in definitions.items()
     )
     if isinstance(inputs, AbstractInputLaw):
-        return Same(inputs), named
+        return IdentityKey(inputs), named
     traced = {
-        (name, Same(spec) if isinstance(spec, ca.Function) else spec)
+        (name, IdentityKey(spec) if isinstance(spec, ca.Function) else spec)
         for name, spec in (inputs or {}).items()
         if isinstance(spec, str | ca.Function)
     }
     return frozenset(traced), named
 
 
-class Same:
-    """A key that is equal to another one of the very same object."""
+class IdentityKey:
+    """Key of an object by identity."""
 
     __slots__ = ("thing",)
 
@@ -392,7 +365,7 @@ class Same:
         self.thing = thing
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.thing is other.thing
+        return isinstance(other, IdentityKey) and self.thing is other.thing
 
     def __hash__(self) -> int:
         return id(self.thing)

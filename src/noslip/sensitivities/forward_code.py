@@ -15,10 +15,10 @@ from noslip.sensitivities.closed_loop import (
     Definitions,
     Inputs,
     LoopValues,
+    after_update,
     carried_over,
     close_loop,
     input_plan,
-    looked_again,
     structure,
 )
 from noslip.sensitivities.tangents import Seeds, forward
@@ -64,11 +64,11 @@ class TangentCode:
 
     @cached_property
     def update(self) -> NativeFunction | None:
-        """[y; Y] after a look of a sampled law."""
+        """[y; Y] after an update of a sampled law."""
         generator = self.loop.generator
         if generator is None or generator.update is None:
             return None
-        return self._jump("update", looked_again(self.loop))
+        return self._jump("update", after_update(self.loop))
 
     def carry(self, there: System) -> NativeFunction:
         """[y; Y] in the speeds of another system."""
@@ -125,7 +125,7 @@ def tangent_code(
     variables: Sequence[Variable],
     outputs: Mapping[str, str],
 ) -> TangentCode:
-    """The code for a system, made once for what is asked for."""
+    """The code for a system and a request, cached."""
     asked = tuple((v.name, v.kind, len(v.values)) for v in variables)
     key = ("tangents", structure(inputs, definitions), asked, tuple(outputs.items()))
 

@@ -2,8 +2,8 @@
 
     J = terminal(y(t_end)) + ∫ running dt + Σ_k misfit(y(t_k))
 
-The motion is simulated once and its steps are recorded. Then they are taken back, with λ = ∂J/∂y
-instead of y (equations (1) to (5) of `simulation/loop/adjoint.py`). In the limit of small steps
+The motion is simulated once and its steps are recorded. Then the adjoint λ = ∂J/∂y is swept back
+through them (equations (1) to (5) of `simulation/loop/adjoint.py`). In the limit of small steps
 these are the adjoint equations
 
     −λ̇ = F_yᵀ λ,      dJ/dθ = λ(t₀)ᵀ ∂y₀/∂θ + ∫ λᵀ (F_p ∂p/∂θ + F_b ∂b/∂θ) dt

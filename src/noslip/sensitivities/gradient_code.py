@@ -1,4 +1,4 @@
-"""A closed loop and the way back through it as native code, as in `gradient.py`."""
+"""A closed loop and its adjoint as native code, as in `gradient.py`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from noslip.sensitivities.closed_loop import (
     ClosedLoop,
     Definitions,
     Inputs,
+    after_update,
     carried_over,
     close_loop,
-    looked_again,
     structure,
 )
 from noslip.sensitivities.tangents import reverse
@@ -29,12 +29,13 @@ _BY_PARAMETER = (PARAMETER, NUMBER)
 class GradientCode:
     """Native functions of (t, y, b, p), and pulls of (t, [y; l], b, p). See :func:`gradient_code`.
 
-    A pull gives [G_yᵀl; G_bᵀl if base inputs are asked for; G_pᵀl of the parameters asked for].
+    A pull is a vector-Jacobian product: [G_yᵀl; G_bᵀl if base inputs are variables; G_pᵀl of the
+    parameters that are].
     """
 
     loop: ClosedLoop
     wants_base: bool
-    places: tuple[int, ...]  # of the parameters asked for
+    places: tuple[int, ...]  # of the parameters that are variables
     terminal_text: str | None
     misfit_text: str | None
     measured: tuple[str, ...]
@@ -56,8 +57,8 @@ class GradientCode:
 
     @cached_property
     def update(self) -> NativeFunction | None:
-        """y after a look of a sampled law."""
-        return self.loop.compile("update", looked_again(self.loop)) if self._is_sampled else None
+        """y after an update of a sampled law."""
+        return self.loop.compile("update", after_update(self.loop)) if self._is_sampled else None
 
     def carry(self, there: System) -> NativeFunction:
         """y in the speeds of another system."""
@@ -71,23 +72,23 @@ class GradientCode:
 
     @cached_property
     def pull(self) -> NativeFunction:
-        """Of the rates."""
+        """Pull of the rates."""
         return self._pull("pull", self.loop.rates)
 
     @cached_property
     def pull_project(self) -> NativeFunction | None:
-        """Of the projection."""
+        """Pull of the projection."""
         if not self.loop.system.has_projection:
             return None
         return self._pull("pull_project", self.loop.projection()[0])
 
     @cached_property
     def pull_update(self) -> NativeFunction:
-        """Of a look of a sampled law."""
-        return self._pull("pull_update", looked_again(self.loop))
+        """Pull of the update of a sampled law."""
+        return self._pull("pull_update", after_update(self.loop))
 
     def pull_carry(self, there: System) -> NativeFunction:
-        """Of the change to other speeds; l in those."""
+        """Pull of the conversion to other independent speeds; l in those."""
         return self._carry(there)[1]
 
     @cached_property
@@ -159,7 +160,7 @@ def gradient_code(
     misfit: str | None,
     measured: tuple[str, ...],
 ) -> GradientCode:
-    """The code for a system, made once for what is asked for."""
+    """The code for a system and a request, cached."""
     wants_base = any(v.kind in (INPUT, TABLE) for v in variables)
     # start values have no place
     places = tuple(sorted({v.place for v in variables if v.kind in _BY_PARAMETER}))

@@ -1,4 +1,4 @@
-"""What a gradient is taken of: numbers made from a motion.
+"""Objectives of `gradient`: numbers made from a motion.
 
 J = terminal(y(t_end)) + ∫ running(y) dt + Σ_k misfit(y(t_k), measured values at t_k)
 """

@@ -1,4 +1,4 @@
-"""What is asked of a differentiated simulation, read and checked: the same for both directions."""
+"""`SensitivityRequest`: arguments of a differentiated simulation, forward or adjoint, checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noslip.simulation.request import RunRequest, read_run
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SensitivityRequest:
-    """A differentiated simulation, as it was asked for and checked.
+    """A checked request for a differentiated simulation.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def read_sensitivities(function: str, given: Mapping[str, Any]) -> SensitivityRe
 
     Parameters
     ----------
-    function : name of who asks, for the message.
+    function : name of the caller, for the message.
     given : its arguments by name.
     """
     run = read_run(function, given)

@@ -1,4 +1,4 @@
-"""`Sensitivities`: a trajectory, and how its columns change with what was asked for."""
+"""`Sensitivities`: a trajectory and the derivatives of its columns."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def collect(
 
     Parameters
     ----------
-    request : what was asked for.
+    request : of the run.
     pieces, settings : the run.
     started : the completed start.
     outputs : name → expression.

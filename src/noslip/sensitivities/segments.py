@@ -1,7 +1,7 @@
-"""A run of a closed loop in pieces: each in one choice of speeds, between two looks of a law.
+"""A run of a closed loop in pieces: each in one basis, between two updates of a sampled law.
 
 The same for states alone and for states with their derivatives: `Code` says what is integrated and
-how it changes at once between two pieces.
+how it jumps between two pieces.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from noslip.simulation import rules
 from noslip.simulation.plan import InputTable, IntegrationPlan, direct_steps
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
-from noslip.simulation.segments import Ends, Indices, Place, drive, end_of_one
+from noslip.simulation.segments import Ends, Indices, SegmentBasis, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 
 
 class Code(Protocol):
-    """A closed loop as code: what is integrated, and how it changes at once."""
+    """A closed loop as native code: what is integrated, and how it jumps."""
 
     @property
     def loop(self) -> ClosedLoop:
@@ -41,15 +41,15 @@ class Code(Protocol):
 
     @property
     def update(self) -> NativeFunction | None:
-        """The state after a look of a sampled law."""
+        """The state after an update of a sampled law."""
 
     def carry(self, there: System) -> NativeFunction:
-        """The state in the speeds of another system."""
+        """The state converted to the independent speeds of another system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentSettings:
-    """What a run is asked for.
+    """Settings of a run in pieces.
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ class SegmentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Jump:
-    """A change at once: of a state and at a time, in some code; to other speeds, or a look."""
+    """A jump of the state at a time: to other independent speeds, or an update of a law."""
 
     code: Code
     time: float
     state: Array
-    there: System | None  # None: the law looks again
+    there: System | None  # None: an update of the law
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """A stretch of a run: the changes at once before it, its code, and what came out.
+    """A piece of a run: the jumps before it, its code and its result.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def run_segments(
     run : runs one piece.
     """
     motion = _Pieces(code_of, system, state, settings, run)
-    drive(motion, Place(system))
+    drive(motion, SegmentBasis(system))
     return motion.pieces
 
 
 class _Pieces:
-    """A closed loop as the driver of segments moves it on."""
+    """A closed loop, for the driver of segments."""
 
     def __init__(
         self,
@@ -134,26 +134,28 @@ class _Pieces:
         self._code_of, self._settings, self._run = code_of, settings, run
         self._here = code_of(system)
         self._values = settings.numbers.p[: len(system.model.parameters)]
-        self._looks = _looks(self._here.loop, request.start_time, request.end_time)
+        law, start, end = self._here.loop.generator, request.start_time, request.end_time
+        updates = law.update_times(start, end) if law else np.zeros(0)
+        self._updates = updates[updates < end]
         self._time, self._state, self._step = request.start_time, state, request.step
         self._jumps: list[Jump] = []
         self._done = self._steps = 0
         self.pieces: list[Piece] = []
 
-    def run(self, place: Place, which: Indices) -> Ends | None:
-        """Run to where the speeds fail, or where the law looks again."""
+    def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
+        """Run until the speeds fail, or to the next update of the law."""
         request, t = self._settings.run, self._time
-        if self._looks.size and self._looks[0] <= t + 1e-12 * max(1.0, abs(t)):
+        if self._updates.size and self._updates[0] <= t + 1e-12 * max(1.0, abs(t)):
             self._jump(None)
-            self._looks = self._looks[1:]
-        stop = float(self._looks[0]) if self._looks.size else request.end_time
+            self._updates = self._updates[1:]
+        stop = float(self._updates[0]) if self._updates.size else request.end_time
         left = request._replace(
             step=self._step,
             max_steps=request.max_steps - self._steps,
             times=request.times[self._done :],
         )
         segment = dataclasses.replace(self._settings, run=left)
-        result = self._run(_plan(self._here, segment, t, stop, self._state, place), self._here)
+        result = self._run(_plan(self._here, segment, t, stop, self._state, basis), self._here)
         self._time, self._state, self._step = result.time, result.state, result.step
         self._steps += result.steps
         self._done += result.times.size
@@ -165,7 +167,7 @@ class _Pieces:
         is_singular = result.code == rules.SINGULAR
         return end_of_one(result, self._values) if is_stop or is_singular else None
 
-    def carry(self, here: Place, there: Place, which: Indices) -> None:
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next piece where this one ended, in other speeds if need be."""
         last = self.pieces[-1]
         num_good = int(np.sum(last.result.times < last.result.time))
@@ -176,16 +178,16 @@ class _Pieces:
             self._here = self._code_of(there.system)
 
     def _jump(self, there: System | None) -> None:
-        """Change the state at once."""
+        """Apply a jump to the state."""
         jump = Jump(code=self._here, time=self._time, state=self._state, there=there)
         self._jumps.append(jump)
         self._state = _jumped(jump, self._settings)
 
 
 def _plan(
-    code: Code, settings: SegmentSettings, t: float, stop: float, state: Array, place: Place
+    code: Code, settings: SegmentSettings, t: float, stop: float, state: Array, basis: SegmentBasis
 ) -> IntegrationPlan:
-    """What the native loop needs for one piece; a sample at a look is taken after it."""
+    """Plan of one piece for the native loop; a sample at an update is taken after it."""
     numbers, request = settings.numbers, settings.run
     times = request.times
     return IntegrationPlan(
@@ -200,7 +202,7 @@ def _plan(
         knots=numbers.knots[(numbers.knots > t) & (numbers.knots < stop)],
         project=code.project.address if code.project else 0,
         projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=place.floors,
+        health_floors=basis.floors,
         method=request.method_number,
         relative_tolerance=request.rtol,
         absolute_tolerance=settings.absolute,
@@ -212,19 +214,9 @@ def _plan(
 
 
 def _jumped(jump: Jump, settings: SegmentSettings) -> Array:
-    """The state after a change at once."""
+    """The state after a jump."""
     code = jump.code
     function = code.update if jump.there is None else code.carry(jump.there)
     assert function is not None
     base = driven(settings.base, settings.tables, jump.time)
     return function(jump.time, jump.state, base, settings.numbers.p)
-
-
-def _looks(loop: ClosedLoop, start: float, end: float) -> Array:
-    """Times at which a sampled law looks at the state."""
-    generator = loop.generator
-    if generator is None or generator.update is None:
-        return np.zeros(0)
-    count = int(np.floor((end - start) / generator.period * (1 + 1e-12))) + 1
-    times: Array = start + generator.period * np.arange(count, dtype=float)
-    return times[times < end]

@@ -10,7 +10,7 @@ import numpy as np
 
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
-from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, Same, driven, input_plan
+from noslip.sensitivities.closed_loop import ClosedLoop, IdentityKey, LoopValues, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.start import begin as begin_run
 from noslip.simulation.start import complete, state_at
@@ -97,7 +97,7 @@ def _speed_inputs(
     """w' along q', b' and p'."""
     if not loop.system.model.speed_inputs:
         return np.zeros(0)
-    function = loop.system.cached((Same(loop), "speed inputs"), lambda: _compile(loop))
+    function = loop.system.cached((IdentityKey(loop), "speed inputs"), lambda: _compile(loop))
     state = np.zeros(loop.num_simulated)
     state[: started.q.size] = started.q
     if loop.generator is not None:

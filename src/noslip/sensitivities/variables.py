@@ -1,4 +1,4 @@
-"""What derivatives are taken by: parameters, numbers in definitions, start values and inputs.
+"""Variables of differentiation: parameters, numbers in definitions, start values and inputs.
 
 Names are those of the call. A parameter of the model, a number among the definitions, a value that
 the start gives, an input that is a number: one variable each. An input that is a table is as many
@@ -20,10 +20,10 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
-from noslip.sensitivities.closed_loop import Definitions, Inputs, place_of, settable_inputs
+from noslip.sensitivities.closed_loop import Definitions, Inputs
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
-from noslip.simulation.input_plan import table_entries
+from noslip.simulation.input_plan import input_index, settable_inputs, table_entries
 from noslip.simulation.plan import InputTable
 from noslip.simulation.request import check_redundant_rows
 from noslip.simulation.starts.completion import Start
@@ -69,7 +69,7 @@ class Variable:
         one = np.zeros(len(self.values))
         one[k] = 1.0
         unit = dataclasses.replace(self.table, values=one)
-        place, offset = place_of(system, self.name)
+        place, offset = input_index(system, self.name)
         entries = table_entries(system, unit, place, offset, self.name)
         return [InputTable(index=i, starts=s, coefficients=c) for i, s, c in entries]
 
@@ -189,7 +189,7 @@ def _input(system: System, name: str, inputs: Inputs) -> Variable:
             "name its numbers: definitions={'amplitude': 0.1}, inputs={"
             f"'{name}': 'amplitude*sin(t)'}}, with_respect_to=['amplitude']",
         )
-    k, _ = place_of(system, name)
+    k, _ = input_index(system, name)
     unit = system.inputs[k].unit
     if isinstance(spec, Table):
         return Variable(name=name, kind=TABLE, place=k, values=spec.values, unit=unit, table=spec)
@@ -211,7 +211,7 @@ def _check_rows(system: System, variables: Sequence[Variable], parameters: Array
 
     for v in variables:
         try:
-            # it is a property of the mechanism: looked at once
+            # it is a property of the mechanism: checked once
             system.cached(("redundant rows", v.name), partial(check, v.name, v.place))
         except SimulationError as error:
             raise SimulationError(

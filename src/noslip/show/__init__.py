@@ -1,1 +1,1 @@
-"""Everything for the eye: plots, equations, scenes, reports, and the studio."""
+"""Output for people: plots, equations, scenes, animations, reports, run folders."""

@@ -1,4 +1,4 @@
-"""`animate`: a run as a file to look at: HTML that plays offline, GIF, MP4, or one picture."""
+"""`animate`: write a run as an animation: HTML that plays offline, GIF, MP4, or one picture."""
 
 from __future__ import annotations
 
@@ -89,16 +89,16 @@ def animate(
     from noslip.show.scene.film import Film, write_gif, write_mp4
 
     shown_rate = film_rate(trajectory, rate, speed, kind)
-    look, motion = _motion(system, trajectory, shown_rate / speed, forces)
+    drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
     film = Film(
-        scene=look,
+        scene=drawn,
         frames=motion,
         width=_even(width),
         height=_even(height),
         traces=traces,
         forces=forces,
         velocities=velocities,
-        follow=is_far(look, motion) if follow is None else follow,
+        follow=is_far(drawn, motion) if follow is None else follow,
         caption=trajectory.model.name,
     )
     if kind == ".png":
@@ -159,15 +159,15 @@ def animation_html(
 
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")
-    look, motion = _motion(system, trajectory, shown_rate / speed, forces)
+    drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
     return recording_html(
-        look,
+        drawn,
         motion,
         title=f"{trajectory.model.name} - noslip",
         traces=traces,
         forces=forces,
         velocities=velocities,
-        follow=is_far(look, motion) if follow is None else follow,
+        follow=is_far(drawn, motion) if follow is None else follow,
         speed=speed,
         dark=dark,
     )
@@ -186,7 +186,7 @@ def picture(
     height: int = 600,
     caption: str | None = None,
 ) -> Image:
-    """A picture of a run at a time, at its end by default; a notebook shows it.
+    """Render a picture of a run at a time, at its end by default; a notebook shows it.
 
     Parameters
     ----------
@@ -204,11 +204,11 @@ def picture(
 
     trajectory = _trajectory(run)
     system = system if system is not None else _system(trajectory)
-    look, motion = _motion(system, trajectory, RATES[".html"], forces)
+    drawn, motion = _motion(system, trajectory, RATES[".html"], forces)
     given = np.atleast_1d([] if time is None else time)
     times = given if len(given) else trajectory.t[-1:]
     film = Film(
-        scene=look,
+        scene=drawn,
         frames=motion,
         width=width,
         height=height,
@@ -223,7 +223,7 @@ def picture(
 
 
 def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> float:
-    """Pictures a second of a file: as asked, or fewer where there would be too many."""
+    """Frames per second of a file: the given rate, or less where there would be too many."""
     wanted = RATES.get(kind, 30.0) if rate is None else rate
     for name, value in (("rate", wanted), ("speed", speed)):
         if not 0 < value < np.inf:

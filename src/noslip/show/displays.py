@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
+from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import NoslipError
 from noslip.formulations.certificate import TOLERANCE
 from noslip.formulations.derive import derive
-from noslip.model import expressions
-from noslip.model.expressions import NUMBERS, ExpressionError
 from noslip.model.model import Model
 from noslip.show.report.elements import (
     Html,
@@ -73,11 +73,14 @@ def portrait(model: Model, *, width: int = WIDTH, height: int = HEIGHT) -> Image
 
 
 def _frame(system: System) -> Frames:
-    """All bodies at the start, as a film of one picture."""
+    """Poses of all bodies at the start, as frames of a single time."""
     kin = system.kinematics
     params = system.parameters()
     names = set(start_names(system))
-    given = {name: value for name, value in scenario_start(system.model) if name in names}
+    start: dict[str, float] = {}
+    if (scenario := system.model.scenario) is not None:
+        start = scenario_start(scenario, system.model.parameter_values(), motion=True)
+    given = {name: x for name, x in start.items() if name in names and math.isfinite(x)}
     q = complete_start(system, given).q
     columns = [
         # a matrix by columns of its transpose is itself by rows
@@ -90,7 +93,7 @@ def _frame(system: System) -> Frames:
     found = dict(zip(names_of, np.array(pose(q, params)).T, strict=True))
     bodies = tuple(body.name for body in system.model.bodies)
     table = np.array([found[name] for name in bodies])[None]
-    look = scene(system.model)
+    rollers = scene(system.model).rollers
     return Frames(
         times=np.zeros(1),
         bodies=bodies,
@@ -99,31 +102,8 @@ def _frame(system: System) -> Frames:
         centers=table[..., 12:],
         velocities=np.zeros((1, len(bodies), 3)),
         traces={},
-        rolled={roller.name: np.zeros(1) for roller in look.rollers},
+        rolled={roller.name: np.zeros(1) for roller in rollers},
     )
-
-
-def scenario_start(model: Model) -> Iterator[tuple[str, float]]:
-    """Coordinates and angles that a scenario gives, by its start or its motion at t = 0."""
-    scenario = model.scenario
-    if scenario is None:
-        return
-    values = {"t": 0.0, **model.parameter_values()}
-    values |= {p.name: p.value for p in scenario.parameters}
-    for name, formula in scenario.definitions.items():
-        values[name] = _number(formula, values)
-    for name, scalar in {**scenario.motion, **scenario.start}.items():
-        value = float(scalar) if not isinstance(scalar, str) else _number(scalar, values)
-        if np.isfinite(value):
-            yield name, value
-
-
-def _number(text: str, values: dict[str, float]) -> float:
-    """An expression in numbers; NaN where it has none at the start."""
-    try:
-        return float(expressions.evaluate(expressions.parse(text), values, NUMBERS))
-    except (ExpressionError, ArithmeticError, KeyError, ValueError):
-        return float("nan")
 
 
 #: Only within what noslip shows, in the colors of the page around it.
@@ -246,7 +226,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 
 def audit_html(audit: Audit) -> str:
-    """What a motion asks of the ground."""
+    """The no-slip audit: friction demand, loads and verdict."""
     marks = {"holds": "good", "depends": "warn", "fails": "bad", "unknown": "open"}
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
@@ -310,7 +290,7 @@ def _columns(run: Trajectory) -> Html:
 
 
 def sweep_html(sweep: EigenvalueSweep) -> str:
-    """Eigenvalues against what was changed, and where nothing grows."""
+    """Eigenvalues against the changed value, and the stable ranges."""
     from noslip.show.plots.catalog import plot
 
     drawn = _figure(plot(sweep), "sweep", f"{sweep.model}: eigenvalues")

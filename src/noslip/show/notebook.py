@@ -1,4 +1,4 @@
-"""What a notebook shows of each type: tables, mathematics, a small picture.
+"""Rich display of the public types in IPython, imported lazily.
 
 IPython keeps a list of how types are shown, by the names of their modules, so nothing but this file
 has to be there before the first of them is: `install_displays` costs nothing, and a notebook that
@@ -30,7 +30,7 @@ TABLES = {
     ("noslip.analysis.audit", "Audit"): "audit_html",
     ("noslip.analysis.eigenvalue_sweep", "EigenvalueSweep"): "sweep_html",
 }
-#: A figure that pyplot does not know is shown by nobody else.
+#: Figures that pyplot does not know have no other display.
 FIGURE = ("matplotlib.figure", "Figure")
 
 
@@ -82,7 +82,7 @@ def equations_latex(equations: Equations) -> str:
 
 @lru_cache(maxsize=2)
 def _derivation(equations: Equations) -> Derivation:
-    """Written once for both formats, which are asked for one after the other."""
+    """The derivation of a system, cached for both formats, which IPython requests in turn."""
     from noslip.show.equations.text import derivation
 
     return derivation(equations)

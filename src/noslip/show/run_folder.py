@@ -198,7 +198,7 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
 
 
 def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None) -> str:
-    """The run in a few honest lines."""
+    """The run in a few lines."""
     lines = [
         f"{run.model.name}: {run.message}",
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
@@ -257,7 +257,7 @@ def _fill(
     """Everything but pictures."""
     save_model(run.model, folder / MODEL)
     for format in formats:
-        write_file(format, run, folder / f"{TRAJECTORY}{format.endings[0]}")
+        write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
     (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
     (folder / SUMMARY_TEXT).write_text(summary_text(run, command, audit) + "\n", "utf-8")
 
@@ -308,9 +308,9 @@ def read_run(folder: str | Path) -> Trajectory:
 def _kept_trajectory(folder: Path) -> tuple[AbstractRunFormat, Path] | None:
     """The file of the trajectory and its format, the first that can be read."""
     files = (
-        (format, folder / f"{TRAJECTORY}{ending}")
+        (format, folder / f"{TRAJECTORY}{suffix}")
         for format in known_formats(AbstractRunFormat).values()
-        for ending in format.endings
+        for suffix in format.suffixes
         if format.can("read")
     )
     return next(((format, file) for format, file in files if file.is_file()), None)
@@ -367,7 +367,7 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
         path_errors=path_errors,
         **fields,
     )
-    return _with_gaps(system, run)
+    return _with_position_residuals(system, run)
 
 
 def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
@@ -381,7 +381,7 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
     return {name: column for name, column in found.items() if name not in taken | follows}
 
 
-def _with_gaps(system: System, run: Trajectory) -> Trajectory:
-    """The residuals of position, which the file does not hold, computed again."""
+def _with_position_residuals(system: System, run: Trajectory) -> Trajectory:
+    """The run with its position residuals, which the file does not hold, computed anew."""
     table = system.residuals.map(*sampled_states(system, run))
     return dataclasses.replace(run, position_residuals=table[:, len(run.rows) :])

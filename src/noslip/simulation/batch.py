@@ -20,7 +20,7 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchInput, read_batch
 from noslip.simulation.batches.result import Batch, collect
 from noslip.simulation.input_laws import AbstractInputLaw
-from noslip.simulation.segments import Place, drive
+from noslip.simulation.segments import SegmentBasis, drive
 
 
 def simulate_batch(
@@ -97,5 +97,5 @@ def simulate_batch(
     """
     request = read_batch(locals())
     motions = BatchMotions(request, out)
-    drive(motions, Place(system), request.count)
+    drive(motions, SegmentBasis(system), request.count)
     return collect(request, motions)

@@ -1,8 +1,8 @@
-"""Values whose zero crossings end a run or are noted, as native code that stays with the system.
+"""Events: values whose zero crossings end a run or are recorded, as cached native code.
 
-A named angle jumps from π to −π, where nothing happens. In events it goes on instead, as the column
-of the same name does: events are traced with the angles where they were last looked at, as symbols,
-and give the angles after their own values, so that the loop can go on from there.
+A named angle jumps from π to −π, where nothing happens. In events it is unwrapped, as the column of
+the same name is: events are traced with the angles at the last check as symbols, and return the
+angles after their own values, so that the loop can unwrap from there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.expressions import going_on, jumping_angles, read_expression
+from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
 from noslip.simulation.input_plan import texts_key
 
 
@@ -28,14 +28,14 @@ class EventValues(NamedTuple):
     near: ca.SX
 
 
-class Watched(NamedTuple):
+class EventCode(NamedTuple):
     """Events as native code.
 
     Parameters
     ----------
-    function : of (t, x, inputs, [angles where they were last looked at; parameters]).
-    num_endings, num_events, num_angles : how many of its values end the run, are noted, and are
-        angles to go on from.
+    function : of (t, x, inputs, [angles at the last check; parameters]).
+    num_endings, num_events, num_angles : how many of its values end the run, are recorded, and are
+        angles to unwrap from.
     notes : on those that never change, for the result.
     """
 
@@ -51,7 +51,7 @@ class Watched(NamedTuple):
         return np.concatenate([np.zeros(num), np.full(self.num_angles, np.nan)])
 
 
-_NOTHING = Watched()
+_NOTHING = EventCode()
 
 
 def trace_events(
@@ -67,7 +67,7 @@ def trace_events(
     """
     angles = {name: trace() for name, trace in jumping_angles(system).items()}
     near = {name: ca.SX.sym(name) for name in angles}
-    follow = {name: going_on(angle, near[name]) for name, angle in angles.items()}
+    follow = {name: unwrapped_near(angle, near[name]) for name, angle in angles.items()}
     values = [
         read_expression(system, text, where, definitions, follow) for where, text in texts.items()
     ]
@@ -84,8 +84,8 @@ def compile_events(
     stop: Mapping[str, str] | None,
     events: Mapping[str, str] | None,
     definitions: Mapping[str, str] | None,
-) -> Watched:
-    """Values whose signs are watched, those that end the run first."""
+) -> EventCode:
+    """Native code of events, those that end the run first."""
     if not stop and not events:
         return _NOTHING
     stop, events = stop or {}, events or {}
@@ -97,7 +97,7 @@ def compile_events(
             "give the two different names",
         )
 
-    def make() -> Watched:
+    def make() -> EventCode:
         texts = {f"stop '{name}'": text for name, text in stop.items()}
         texts |= {f"event '{name}'": text for name, text in events.items()}
         values, near = trace_events(system, texts, definitions)
@@ -106,14 +106,14 @@ def compile_events(
         program = trace_program("events", given, ca.densify(system.fold(values)))
         function = compile_native([program])["events"]
         notes = _notes(texts, values, ca.vertcat(*given[:3]))
-        return Watched(function, len(stop), len(events), near.shape[0], notes)
+        return EventCode(function, len(stop), len(events), near.shape[0], notes)
 
     key = texts_key(stop, events, definitions)
     return make() if key is None else system.cached(("events", key), make)
 
 
 def _notes(texts: Mapping[str, str], values: ca.SX, changing: ca.SX) -> tuple[str, ...]:
-    """Words on events that depend on nothing that changes during a run."""
+    """Notes on events that depend on nothing that changes during a run."""
     return tuple(
         f"{where} never crosses zero: '{text}' depends on neither time nor motion"
         for k, (where, text) in enumerate(texts.items())

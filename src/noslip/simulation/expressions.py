@@ -31,7 +31,7 @@ NamedValue = tuple[str, Callable[[], ca.SX]]
 
 
 def named_values(system: System) -> dict[str, NamedValue]:
-    """Every such name of a system."""
+    """Named angles, their rates and named speeds: unit, and a function that traces it."""
     kin = system.kinematics
     found: dict[str, NamedValue] = {}
     for o in layout_of(system).orientations:
@@ -45,7 +45,7 @@ def named_values(system: System) -> dict[str, NamedValue]:
 
 
 def units_by_name(system: System) -> dict[str, str]:
-    """Units of all that a start may give."""
+    """Units of all quantities that a start may give."""
     own = (*system.coordinates, *system.speeds, *system.independent_speeds, *system.costates)
     units = {quantity.name: quantity.unit for quantity in own}
     return units | {name: unit for name, (unit, _) in named_values(system).items()}
@@ -57,7 +57,7 @@ def angle_names(system: System) -> tuple[str, ...]:
 
 
 def jumping_angles(system: System) -> dict[str, Callable[[], ca.SX]]:
-    """Named angles that go all the way round; the second of three never does."""
+    """Named angles that wrap around at ±π; the second of three never does."""
     return {
         name: partial(_angle, system, o, k)
         for o in layout_of(system).orientations
@@ -66,8 +66,8 @@ def jumping_angles(system: System) -> dict[str, Callable[[], ca.SX]]:
     }
 
 
-def going_on(angle: ca.SX, near: ca.SX) -> ca.SX:
-    """The same angle but for full turns, at most half a turn from another one.
+def unwrapped_near(angle: ca.SX, near: ca.SX) -> ca.SX:
+    """An angle unwrapped: full turns added so that it is at most half a turn from another one.
 
     a + 2πn with n the whole number next to (near − a)/2π; without a jump, it is a itself. Between
     two of them it is the smaller one, so that −π and π are at most half a turn from 0 as they are.

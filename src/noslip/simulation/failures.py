@@ -1,9 +1,9 @@
-"""Why a run ended early: an input without a finite value, or a law that is not defined there.
+"""Diagnosis of a run that ended early: an input that is not finite, or a singular law.
 
-The run itself is not slowed: only one that has ended early is looked at. It ends at the last state
-that is good, so inputs are evaluated there and just ahead: within the shortest steps that time
-resolves, and within the step that was to come. On the way the state goes along its rates. What a
-law divides by, its guards, is evaluated at the last state.
+It costs a run nothing unless it has ended early. A run ends at the last valid state, so inputs are
+evaluated there and just ahead: within the shortest steps that time resolves, and within the step
+that was to come. On the way the state goes along its rates. What a law divides by, its guards, is
+evaluated at the last state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.rules import EPS
 
-#: Conditioning (1: all directions alike) below which a law is told to be singular.
+#: Conditioning (1: all directions alike) below which a law is reported as singular.
 SINGULAR = 1e-3
 #: Times ahead: in shortest steps of 10 roundings, and in parts of the step that was to come.
 SHORTEST = np.arange(0.0, 8.0, 0.125)
@@ -97,7 +97,7 @@ def _named(system: System, k: int) -> str:
 def broken_guard(
     system: System, generator: InputGenerator | None, t: float, state: Array, parameters: Array
 ) -> Fault | None:
-    """What the law of a run could not do at a state, if that is why the run ended.
+    """Fault of a law whose guard vanishes at a state, if that is why the run ended.
 
     Parameters
     ----------

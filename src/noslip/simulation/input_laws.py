@@ -143,6 +143,14 @@ class InputGenerator:
     start_time: float | None = None
     key: Hashable = None
 
+    def update_times(self, start_time: float, end_time: float) -> Array:
+        """Times of the updates of a sampled law in a run, its start included, s."""
+        if self.update is None:
+            return np.zeros(0)
+        count = int(np.floor((end_time - start_time) / self.period * (1 + 1e-12))) + 1
+        times: Array = start_time + self.period * np.arange(count, dtype=float)
+        return times
+
     def check_start(self, time: float, model: str) -> None:
         """Refuse a run of a model that starts when the law's own states are not known, s."""
         if self.start_time is not None and time != self.start_time:

@@ -70,7 +70,7 @@ def plan_inputs(
     parameters: Array,
     definitions: Mapping[str, str] | None = None,
 ) -> InputPlan:
-    """Compile what is given into what the loop takes; inputs that are not given are zero.
+    """Compile given inputs for the loop; inputs that are not given are zero.
 
     `definitions` are named expressions that later ones and the inputs may use.
     """
@@ -83,7 +83,7 @@ def plan_inputs(
     traced: dict[str, str | ca.Function] = {}
     callables: Callables = {}
     for name, spec in given.items():
-        k, rate_offset = input_place(system, name)
+        k, rate_offset = input_index(system, name)
         if isinstance(spec, Table):
             tables += table_entries(system, spec, k, rate_offset, name)
         elif isinstance(spec, str | ca.Function):
@@ -124,10 +124,16 @@ def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
     return plan.function(t, state, base, plan.parameters)[: len(base)]
 
 
-def input_place(system: System, name: str) -> tuple[int, int]:
-    """Place of an input among [u; w; ẇ], and how far from it its rate is, 0 if it has none."""
+def settable_inputs(system: System) -> list[str]:
+    """Names of inputs that can be given: u and w."""
+    model = system.model
+    return [u.name for u in model.inputs] + [w.name for w in model.speed_inputs]
+
+
+def input_index(system: System, name: str) -> tuple[int, int]:
+    """Index of an input in [u; w; ẇ], and the offset from it to its rate, 0 if it has none."""
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    settable = [q.name for q in system.inputs[: num_u + num_w]]
+    settable = settable_inputs(system)
     if name not in settable:
         raise SimulationError(
             f"there is no input '{name}'",
@@ -154,7 +160,7 @@ def input_number(spec: Any, name: str, system: System) -> float:
 
 
 def texts_key(*mappings: Mapping[str, Any] | None) -> Hashable:
-    """What tells code of these names and texts from other code; None if some are no texts."""
+    """Cache key of code of these names and texts; None if some are no texts."""
     key = tuple(tuple((mapping or {}).items()) for mapping in mappings)
     is_text = all(isinstance(value, str) for items in key for _, value in items)
     return key if is_text else None
@@ -166,11 +172,7 @@ def _traced_function(
     """Native inputs of expressions and CasADi functions, and whether they stay with the system."""
 
     def make() -> NativeFunction:
-        traced: dict[int, ca.SX] = {}
-        for name, spec in given.items():
-            k, rate_offset = input_place(system, name)
-            traced |= traced_entries(system, spec, k, rate_offset, name, definitions)
-        return _compile(system, traced, None)
+        return _compile(system, traced_inputs(system, given, definitions), None)
 
     key = texts_key(given, definitions)
     return (make(), False) if key is None else (system.cached(("inputs", key), make), True)
@@ -259,7 +261,24 @@ def _with_callables(system: System, plan: InputPlan, callables: Callables) -> In
     )
 
 
-def traced_entries(
+def traced_inputs(
+    system: System,
+    given: Mapping[str, str | ca.Function],
+    definitions: Mapping[str, str | ca.SX] | None,
+    generator: InputGenerator | None = None,
+) -> dict[int, ca.SX]:
+    """Expressions of inputs and of the rates that come with them, by index in [u; w; ẇ]."""
+    if generator is not None:
+        names = [q.name for q in system.inputs]
+        return {names.index(name): e for name, e in generator.inputs.items()}
+    traced: dict[int, ca.SX] = {}
+    for name, spec in given.items():
+        k, rate_offset = input_index(system, name)
+        traced |= _traced_entries(system, spec, k, rate_offset, name, definitions)
+    return traced
+
+
+def _traced_entries(
     system: System,
     spec: str | ca.Function,
     k: int,

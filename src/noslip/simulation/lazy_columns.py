@@ -47,7 +47,7 @@ class LazyArray:
 
 
 def column(table: Given, k: int) -> Given:
-    """A column of a table, found with it."""
+    """A lazy column of a lazily computed table."""
     return (lambda: table()[:, k]) if callable(table) else table[:, k]
 
 
@@ -58,7 +58,7 @@ class LazyField:
         self._name = name
 
     def __get__(self, owner: object, kind: type | None = None) -> Array:
-        if owner is None:  # so a dataclass asks for a default, and there is none
+        if owner is None:  # a dataclass reads the default this way; there is none
             raise AttributeError(self._name)
         given: Given = vars(owner)[self._name]
         return given() if callable(given) else given
@@ -101,7 +101,7 @@ NO_EVENTS = "the run had no events: simulate with events={'name': 'expression', 
 
 
 class Named(dict[str, Any]):
-    """A dictionary whose missing names are answered with what / where / fix.
+    """A dictionary whose error for a missing name says what / where / fix.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Named(dict[str, Any]):
 
 
 def named_columns(run: Trajectory) -> Sources:
-    """Unit and (n,) values of every such name, or what finds them."""
+    """Unit and (n,) values of named angles, their rates and named speeds, lazily."""
     return _angles(run) | _speeds(run)
 
 

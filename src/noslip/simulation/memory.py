@@ -1,10 +1,10 @@
 """The memory of one run: one block of 64-bit words, with the loop's record at its head.
 
-    [record | given anew | the same in every run | left | crossings | work | samples]
+    [record | values of this run | shared values | results | crossings | work | samples]
 
-A `Mold` is a plan laid out: where everything lies, which functions are called, and all numbers that
-runs of the same code share. It is made once; `cast` makes the memory of one run from it, with the
-numbers that differ from run to run. Molds may be shared by threads, memories may not.
+A `MemoryTemplate` is the layout of a plan: offsets, addresses of functions, and all numbers that
+runs of the same code share. It is made once; `instantiate` makes the memory of one run from it,
+with the numbers that differ from run to run. Threads may share templates, but not memories.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.system import System
-from noslip.simulation.events import Watched
+from noslip.simulation.events import EventCode
 from noslip.simulation.input_plan import InputPlan
 from noslip.simulation.loop.code import loop_code
 from noslip.simulation.loop.shape import ADDRESSES, INTEGERS, PLACES, REALS, Shape
@@ -45,18 +45,18 @@ _STEP_TIMES, _STEP_STATES, _MOST_RECORDED = (
 _TIMES, _STATES, _INPUTS = (
     PLACES[name] for name in ("recorded_times", "recorded_states", "recorded_inputs")
 )
-#: What a run leaves in one place, in this order.
+#: Results of a run that lie side by side, in this order.
 _OUTCOME = ("codes", "which", "num_steps", "num_rejections", "num_evaluations", "num_filled")
 
 
-class Mold:
-    """A plan laid out in memory, for any number of runs."""
+class MemoryTemplate:
+    """Layout and shared values of the memory of runs of the same code."""
 
     def __init__(self, plan: IntegrationPlan, *, records_steps: bool = False) -> None:
         shared, integers = _shared(plan)
         shape = shape_of(plan, has_knots=shared["knots"].size > 0, records_steps=records_steps)
         self.code = loop_code(shape)
-        self.back_shape = dataclasses.replace(shape, is_across=False, records_steps=False)
+        self.back_shape = dataclasses.replace(shape, is_multistep=False, records_steps=False)
         self.num_states, self.num_inputs = plan.start_state.size, plan.num_inputs
         self.begins_here = plan.direct_steps > 0
         self.no_crossings = np.zeros((0, 2 + self.num_states))
@@ -110,7 +110,7 @@ class Mold:
         self._rest = image[places["steps_left"].stop :].tobytes()
         self._offsets = image[_VECTORS].copy()
 
-    def cast(self, numbers: Numbers) -> Memory:
+    def instantiate(self, numbers: Numbers) -> Memory:
         """The memory of a run with these numbers."""
         count, ny = numbers.sample_times.size, self.num_states
         times = self._samples + count + 1
@@ -142,69 +142,69 @@ class Mold:
 
 
 class Memory:
-    """The words of one run, and what Python looks at in them.
+    """The words of one run, and views of them for Python.
 
     Parameters
     ----------
-    mold : it was cast from.
+    template : that it is an instance of.
     words, reals : all of it, as integers and as numbers.
-    samples : places of times, states and inputs of samples, with room for one more for an event.
+    samples : offsets of times, states and inputs of samples, with room for one more for an event.
     addresses : of the record and of the loop's work.
     """
 
-    __slots__ = ("_addresses", "_reals", "_samples", "crossings", "mold", "words")
+    __slots__ = ("_addresses", "_reals", "_samples", "crossings", "template", "words")
 
     def __init__(
         self,
-        mold: Mold,
+        template: MemoryTemplate,
         words: Array,
         reals: Array,
         samples: tuple[int, int, int],
         addresses: tuple[int, int],
     ) -> None:
-        self.mold, self.words, self._reals, self._samples = mold, words, reals, samples
+        self.template, self.words, self._reals, self._samples = template, words, reals, samples
         self._addresses = addresses
         self.crossings: list[Array] = []
 
     @classmethod
     def of(cls, plan: IntegrationPlan) -> Memory:
         """The memory of a single run."""
-        return Mold(plan).cast(plan.numbers)
+        return MemoryTemplate(plan).instantiate(plan.numbers)
 
     @property
     def status(self) -> Array:
         """(3,) cancel request, time reached, steps taken."""
-        return self._reals[self.mold.places["status"]]
+        return self._reals[self.template.places["status"]]
 
     @property
     def state(self) -> Array:
-        """(ny,) at the start, then where the loop ended."""
-        return self._reals[self.mold.places["states"]]
+        """(ny,) state at the start, then where the loop ended."""
+        return self._reals[self.template.places["states"]]
 
     @property
     def event_parameters(self) -> Array:
         """Parameters of the events, at their head the angles that these follow."""
-        return self._reals[self.mold.places["event_parameters"]]
+        return self._reals[self.template.places["event_parameters"]]
 
     @property
     def time(self) -> float:
-        """Where the loop ended."""
-        return self._reals.item(self.mold.places["times"].start)
+        """Time at which the loop ended."""
+        return self._reals.item(self.template.places["times"].start)
 
     @property
     def step(self) -> float:
         """The step size to continue with."""
-        return self._reals.item(self.mold.places["steps_left"].start)
+        return self._reals.item(self.template.places["steps_left"].start)
 
     def integrate(self) -> int:
-        """Run the loop until it ends or pauses for something else than room; the code."""
-        words, mold = self.words, self.mold
-        at, code = mold.places["num_crossings"].start, mold.outcome.start
+        """Run the loop until it ends or pauses, not counting pauses for room; the ending code."""
+        words, template = self.words, self.template
+        at, code = template.places["num_crossings"].start, template.outcome.start
         while True:
-            mold.code.integrate(*self._addresses)
+            template.code.integrate(*self._addresses)
             number = words.item(at)
             if number:
-                self.crossings.append(mold.crossings(self._reals)[:number].copy())
+                self.crossings.append(template.crossings(self._reals)[:number].copy())
             is_full = number > words.item(_MOST_CROSSINGS)
             if words.item(code) != PAUSED or not is_full:
                 return words.item(code)
@@ -214,28 +214,28 @@ class Memory:
 
         Parameters
         ----------
-        times, states : (n,) and (n, ny), of a run whose mold records steps.
+        times, states : (n,) and (n, ny), of a run whose template records steps.
         """
         words = self.words
         words[_STEP_TIMES], words[_STEP_STATES] = times.ctypes.data, states.ctypes.data
         words[_MOST_RECORDED] = len(times)
         self.run_on()
         self.integrate()
-        return int(words.item(self.mold.places["num_recorded"].start))
+        return int(words.item(self.template.places["num_recorded"].start))
 
     def run_on(self) -> None:
-        """Let the next call of the loop go to the end."""
+        """Remove the limit on steps, so that the next call of the loop runs to the end."""
         self.words[_PAUSE] = 0
 
     def outcome(self) -> list[int]:
         """Code, index, steps, rejections, evaluations and number of samples."""
-        outcome: list[int] = self.words[self.mold.outcome].tolist()
+        outcome: list[int] = self.words[self.template.outcome].tolist()
         return outcome
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
         """(n,) times, (n, ny) states and (n, nu) inputs of the first samples."""
         times, states, inputs = self._samples
-        ny, nu, reals = self.mold.num_states, self.mold.num_inputs, self._reals
+        ny, nu, reals = self.template.num_states, self.template.num_inputs, self._reals
         return (
             reals[times : times + count],
             reals[states : states + count * ny].reshape(count, ny),
@@ -245,7 +245,7 @@ class Memory:
     def noted(self) -> Array:
         """(k, 2 + ny) event, time and state of the events that did not end the run."""
         if not self.crossings:
-            return self.mold.no_crossings
+            return self.template.no_crossings
         return np.concatenate(self.crossings)
 
 
@@ -267,7 +267,7 @@ def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = Fa
         has_projection=plan.project != 0,
         has_knots=has_knots,
         has_samples=True,
-        is_across=plan.is_smooth,
+        is_multistep=plan.is_smooth,
         records_steps=records_steps,
     )
 
@@ -300,16 +300,16 @@ def _shared(plan: IntegrationPlan) -> tuple[dict[str, Array], dict[str, Array]]:
     }
 
 
-def mold_of(
+def template_of(
     system: System,
     plan: InputPlan,
-    watched: Watched,
+    watched: EventCode,
     method: str,
     is_best: bool,
     numbers: Numbers,
     start_time: float,
-) -> Mold:
-    """What runs of the same code share; it stays with the system if the code does.
+) -> MemoryTemplate:
+    """Memory template of runs of the same code; cached with the system if the code is.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def mold_of(
     """
     rates, projection = system.rates, system.projection if system.has_projection else None
 
-    def make() -> Mold:
+    def make() -> MemoryTemplate:
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
         t, end_time, knots = numbers.start_time, numbers.end_time, plan.knots
         floors = [h.limit if is_best else h.floor for h in system.health]
@@ -345,20 +345,18 @@ def mold_of(
             # where Python is called back, none on the calling thread
             direct_steps=0 if plan.callback else direct_steps(len(numbers.start_state)),
         )
-        return Mold(laid_out)
+        return MemoryTemplate(laid_out)
 
     if not plan.is_kept:
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
-    return system.cached(("mold", functions, method, is_best), make)
+    return system.cached(("template", functions, method, is_best), make)
 
 
 def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:
-    """Times at which a sampled law looks again, from t on."""
-    if plan.generator is None or plan.update is None:
+    """Update times of a sampled law from t on."""
+    if plan.generator is None:
         return np.zeros(0)
-    period = plan.generator.period
-    count = int(np.floor((end_time - start_time) / period * (1 + 1e-12))) + 1
-    times: Array = start_time + period * np.arange(count, dtype=float)
-    return times[times >= t - 1e-9 * period]
+    times = plan.generator.update_times(start_time, end_time)
+    return times[times >= t - 1e-9 * plan.generator.period]

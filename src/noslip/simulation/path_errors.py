@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 LOST = 0.01
 #: ... and than so many times what it was off at the start.
 WORSE = 2.0
-#: Share of the samples, at the end, in which the final error is looked for.
+#: Share of the samples, at the end, over which the final error is taken.
 LAST = 0.1
 #: Columns of a trajectory with these errors → their units.
 COLUMNS = {

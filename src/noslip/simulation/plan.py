@@ -1,4 +1,4 @@
-"""`IntegrationPlan`: in arrays and addresses, all that one run of the native loop needs."""
+"""`IntegrationPlan`: arrays and addresses that one run of the native loop needs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class InputTable:
 
 
 class Numbers(NamedTuple):
-    """What differs between runs of the same code; the fields are those of `IntegrationPlan`.
+    """Values that differ between runs of the same code: fields of `IntegrationPlan`.
 
     Vectors are contiguous and of float64.
     """
@@ -93,19 +93,6 @@ class Numbers(NamedTuple):
             self.start_state,
         )
 
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Times and tolerances, in the order of ``setup.SETTINGS``."""
-        return (
-            self.start_time,
-            self.step,
-            self.end_time,
-            self.max_step,
-            self.relative_tolerance,
-            self.projection_tolerance,
-            self.start_time,
-        )
-
     def check(self) -> None:
         """Refuse a start and an end that no run could use; times of samples are checked before."""
         y = self.start_state
@@ -116,7 +103,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IntegrationPlan:
-    """All that one native run needs. Functions are addresses; who makes a plan keeps them alive.
+    """All that one native run needs. Functions are addresses; its maker keeps them loaded.
 
     Parameters
     ----------
@@ -137,9 +124,9 @@ class IntegrationPlan:
     knots : (nk,) times on which a step must end; starts of tables need not be repeated.
     project : address of [x after a Newton step; residual before it], or 0.
     projection_tolerance : residual that is left alone.
-    events : address of the values whose zero crossings are looked for, or 0.
+    events : address of the values whose zero crossings are found, or 0.
     event_directions : (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and
-        go on in event_parameters[0], [1], … from where they were last looked at.
+        are unwrapped from event_parameters[0], [1], …, their values at the last check.
     num_endings : how many of them, the first ones, end the run; −1: all.
     health_floors : (nh,) the run ends when a health value is below its floor.
     method : ``rules.DOP853`` or ``rules.RK4``.
@@ -259,7 +246,7 @@ def direct_steps(num_states: int) -> int:
 
 
 def _rules_of_span(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
-    """What must hold of where every run starts and ends."""
+    """Conditions on the start and the end of every run."""
     is_met = p.start_state.size > 0 and all(np.isfinite(p.start_state).tolist())
     yield "start_state", is_met, "the start state is empty or not finite", "give finite numbers"
     is_met = -np.inf < p.start_time <= p.end_time < np.inf

@@ -1,8 +1,9 @@
-"""A native run that remembers its steps, so that derivatives can be taken back through them.
+"""`RecordedRun`: a native run with recorded steps, for the adjoint.
 
-Steps are recorded in chunks. Where a chunk begins, all memory of the loop is kept; the steps of the
-newest chunks are kept too, as many as there is room for, and older ones are taken again from there
-when they are needed. They are the same to the last bit. Between two chunks Ctrl-C is heard.
+Steps are recorded in chunks, with a checkpoint of the loop's memory at the start of each. The steps
+of the newest chunks are stored too, as many as there is room for; older ones are recomputed from
+their checkpoint when the adjoint sweep needs them, to the same bits. Ctrl-C is handled between two
+chunks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from noslip.engines.native import NativeFunction
 from noslip.simulation import rules
 from noslip.simulation.loop.adjoint import PULL, Pull, adjoint_code
-from noslip.simulation.memory import Mold
+from noslip.simulation.memory import MemoryTemplate
 from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.runner import NativeResult, result_of
 
@@ -28,7 +29,7 @@ MOST_NUMBERS = 2**23  # of recorded steps that are kept, 64 MiB
 
 @dataclass(slots=True)
 class AdjointDerivatives:
-    """Derivatives that are collected on the way back.
+    """Derivatives accumulated by the adjoint sweep.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class AdjointDerivatives:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Where a chunk begins, and its steps as long as they are kept."""
+    """Checkpoint at the start of a chunk, and its steps as long as they are stored."""
 
     words: Array
     times: Array | None = None
@@ -53,13 +54,13 @@ class _Chunk:
 
 
 class RecordedRun:
-    """One piece of a run, recorded while it is made."""
+    """One piece of a run with recorded steps."""
 
     def __init__(
         self, plan: IntegrationPlan, *, chunk: int = CHUNK, most: int = MOST_NUMBERS
     ) -> None:
         self._plan, self._size, self._most = plan, chunk, most
-        self._memory = Mold(plan, records_steps=True).cast(plan.numbers)
+        self._memory = MemoryTemplate(plan, records_steps=True).instantiate(plan.numbers)
         self._chunks: list[_Chunk] = []
 
     def forward(self) -> NativeResult:
@@ -75,7 +76,7 @@ class RecordedRun:
                 return self._result()
 
     def _take(self, chunk: _Chunk) -> None:
-        """Take the steps of a chunk from where it begins."""
+        """Compute the steps of a chunk from its checkpoint."""
         ny = self._plan.start_state.size
         times, states = np.empty(self._size + 1), np.empty((self._size + 1, ny))
         times[0], states[0] = self._memory.time, self._memory.state
@@ -83,7 +84,7 @@ class RecordedRun:
         chunk.times, chunk.states = times[: count + 1].copy(), states[: count + 1].copy()
 
     def _result(self) -> NativeResult:
-        """What the run left, apart from its memory, which is written again on the way back."""
+        """Result of the run, copied from its memory, which the adjoint sweep overwrites."""
         result = result_of(self._memory)
         return dataclasses.replace(
             result,
@@ -100,7 +101,7 @@ class RecordedRun:
         pull_project: NativeFunction | None,
         added: Sequence[tuple[float, Array]] = (),
     ) -> None:
-        """Take all steps back, from the end of the piece to its start.
+        """Adjoint sweep over all steps, from the end of the piece to its start.
 
         Parameters
         ----------
@@ -146,7 +147,7 @@ class RecordedRun:
     def _chunk_back(
         self, chunk: _Chunk, pulls: Array, weights: Array, waiting: list[tuple[float, Array]]
     ) -> None:
-        """Take the steps of a chunk back, and stop where something is added to λ."""
+        """Adjoint sweep over the steps of a chunk; stops where something is added to λ."""
         assert chunk.times is not None and chunk.states is not None
         end, is_first = len(chunk.times) - 1, chunk is self._chunks[0]
         while waiting and (is_first or waiting[-1][0] >= chunk.times[0]):
@@ -162,7 +163,7 @@ class RecordedRun:
         times, states = chunk.times[first : end + 1], chunk.states[first : end + 1]
         pulls["step_times"], pulls["step_states"] = times.ctypes.data, states.ctypes.data
         pulls["count"] = end - first
-        step_back, size, _ = adjoint_code(self._memory.mold.back_shape, self._way)
+        step_back, size, _ = adjoint_code(self._memory.template.back_shape, self._way)
         work = np.zeros(size + 8)
         aligned = -(-work.ctypes.data // 64) * 64
         step_back(self._memory.words.ctypes.data, pulls.ctypes.data, aligned)

@@ -1,4 +1,4 @@
-"""`RunRequest`: what a run is asked for, read from a call and checked once.
+"""`RunRequest`: the arguments of a run, read from a call and checked once.
 
 The same for one run, for a batch, for derivatives and for histories of motions. Refused is what no
 run could do: settings, methods, times of samples, parameters that take a degree of freedom away.
@@ -52,7 +52,7 @@ MOST_STEPS = 10**18
 
 
 class RunRequest(NamedTuple):
-    """What a run is asked for. Made by :func:`read_run` from the arguments of a call.
+    """A checked request for a run. Made by :func:`read_run` from the arguments of a call.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
 
     Parameters
     ----------
-    function : name of who asks, for the message.
+    function : name of the caller, for the message.
     given : its arguments by name, those of :func:`simulate`; ``locals()`` before anything else.
         A batch has `starts` instead of `start`, and reads `parameters` itself.
 
@@ -272,7 +272,7 @@ def _fault(
 
 
 def check_named(progress: Any = None, cancel: Any = None, **given: Any) -> None:
-    """Refuse what is no mapping from names, and what cannot be called or asked.
+    """Refuse arguments that are no mapping from names, no callable, or no cancel request.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the integration loop keeps to: methods, endings, and when a step is good enough."""
+"""Constants of the integration loop: methods, ending codes and thresholds of steps."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ DOP853, RK4 = range(2)
 
 FINISHED = 0  # the end time is reached
 EVENT = 1  # an event's value crossed zero; index says which
-CANCELLED = 2  # the status word asked for it
-STEP_TOO_SMALL = 3  # the tolerances ask for steps that time cannot resolve
-SINGULAR = 4  # a health value is below its floor or NaN; index says which
+CANCELLED = 2  # requested through the status word
+STEP_TOO_SMALL = 3  # the tolerances need steps that time cannot resolve
+SINGULAR = 4  # a health value (singularity measure) is below its floor or NaN; index says which
 NON_FINITE = 5  # the rates at the state, or just ahead of it, are not finite
 MAX_STEPS = 6  # the allowed number of steps is spent
-PROJECTION_FAILED = 7  # a state could not be brought back on the constraints
-PAUSED = 8  # the steps asked for are done; the next call goes on as if there had been no pause
+PROJECTION_FAILED = 7  # a state could not be projected on the constraints
+PAUSED = 8  # the requested steps are done; the next call continues as if without a pause
 
-ACCEPTED, RETRY = -2, -1  # besides the endings, what may be said of a step
+ACCEPTED, RETRY = -2, -1  # verdicts on a step, besides the endings
 
 MAX_PROJECTIONS = 8
-SURELY = 1e-4  # a residual whose square is below this share of the tolerance needs no second look
+SURELY = 1e-4  # a residual whose square is below this share of the tolerance needs no recheck
 ROUNDING = 1e-10  # a residual above this share of the largest state is not taken for rounding
 STAGE_FLOOR = 0.5  # stages of a step must not have health below this share of its floor
 TOO_FAR = 1e3  # error norm of a step with such a stage
 NEAR_FLOOR = 0.5  # a run ends on health between this share of its floor and the floor
 APPROACH = 1e-6  # but no steps shorter than this share of the run are taken to come so near
-CHECKS_PER_STEP = 4  # events are looked at in the end and at 1/4, 1/2, 3/4 of each step
+CHECKS_PER_STEP = 4  # events are checked at the end and at 1/4, 1/2, 3/4 of each step
 START_FRACTION = 2.0**-24  # a run's first signs are taken at this fraction of its first step
 BESIDE = 1e-4  # secants towards a root begin at this fraction of a step beside it
 VANISHED = 1e-3  # at a root a value is below this share of those beside it, but where it jumps

@@ -42,7 +42,7 @@ class NetCDF(AbstractRunFormat):
 
     word = "netcdf"
     name = "NetCDF"
-    endings = (".nc", ".nc4", ".h5")
+    suffixes = (".nc", ".nc4", ".h5")
 
     def write(self, run: Trajectory, path: Path) -> None:
         """Write all columns and attributes."""
@@ -75,7 +75,7 @@ class Csv(AbstractRunFormat):
 
     word = "csv"
     name = "CSV"
-    endings = (".csv", ".txt")
+    suffixes = (".csv", ".txt")
 
     def write(self, run: Trajectory, path: Path) -> None:
         """Write all columns."""
@@ -95,7 +95,7 @@ class Csv(AbstractRunFormat):
 
 
 def check_file(path: str | Path, format: AbstractRunFormat, other: str) -> Path:
-    """The path of a file that can be written: its ending says what is in it, its folder is there.
+    """The path of a file that can be written: its suffix says what is in it, its folder is there.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ def check_file(path: str | Path, format: AbstractRunFormat, other: str) -> Path:
     other : what writes another one.
     """
     target = Path(path)
-    if not target.name.lower().endswith(format.endings):
+    if not target.name.lower().endswith(format.suffixes):
         raise SimulationError(
             f"{format.name} is not written as '{target.suffix or target.name}'",
             str(target),
-            f"let the name of the file end in {format.endings[0]}; {other}",
+            f"let the name of the file end in {format.suffixes[0]}; {other}",
         )
     return check_folder(target, SimulationError)

@@ -1,10 +1,9 @@
-"""One run of the native loop, so that it can be watched and interrupted.
+"""Runner of the native loop: one run with progress, cancellation and Ctrl-C.
 
-An ``IntegrationPlan`` says in arrays and addresses what ``single.loop`` needs. ``run_native``
-lays it out in memory, runs the loop without the GIL, and hands back what was filled as a
-``NativeResult``. A run begins on the calling thread; if it is not over after a few steps, it goes
-on in a worker thread while the calling one looks on. A run that was interrupted keeps what it has
-computed.
+An ``IntegrationPlan`` holds the arrays and addresses that the loop needs. ``run_native`` lays it
+out in memory, runs the loop without the GIL, and returns a ``NativeResult``. A run begins on the
+calling thread; if it is not over after a few steps, it continues in a worker thread while the
+calling one polls. A run that was interrupted returns what it has computed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from noslip.simulation import rules
 from noslip.simulation.memory import Memory
 from noslip.simulation.plan import IntegrationPlan
 
-POLL_INTERVAL = 0.02  # s between looks at the cancel request
+POLL_INTERVAL = 0.02  # s between checks of the cancel request
 PROGRESS_INTERVAL = 0.2  # s between calls of progress
 
 Array = np.ndarray
@@ -36,7 +35,7 @@ class CancelRequest(Protocol):
 
 @dataclass(slots=True, eq=False)
 class NativeResult:
-    """What one native run has left.
+    """Result of one native run.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def run_native(
         Called from this thread a few times per second with the fraction of time covered, and once
         at the end.
     cancel : CancelRequest, optional
-        Looked at every 0.02 s; once it is set, the run ends with ``rules.CANCELLED``.
+        Checked every 0.02 s; once it is set, the run ends with ``rules.CANCELLED``.
     """
     return run_memory(Memory.of(plan), plan.start_time, plan.end_time, progress, cancel)
 
@@ -94,17 +93,17 @@ def run_memory(
     progress: Callable[[float], object] | None = None,
     cancel: CancelRequest | None = None,
 ) -> NativeResult:
-    """The same of a run that is laid out already, from a time to another, s."""
+    """Run a memory that is laid out already, from a time to another, s; see `run_native`."""
 
     def fraction() -> float:
-        """How much of the time is covered."""
+        """Fraction of the time covered."""
         span = end_time - start_time
         return float((memory.status[1] - start_time) / span) if span > 0.0 else 1.0
 
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
     is_interrupted = False
-    if memory.mold.begins_here and memory.integrate() != rules.PAUSED:
+    if memory.template.begins_here and memory.integrate() != rules.PAUSED:
         if progress is not None:
             progress(fraction())
     else:
@@ -114,7 +113,7 @@ def run_memory(
 
 
 def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
-    """What a run has left in its memory, as views of it."""
+    """Result of a run, as views of its memory."""
     code, index, steps, rejections, evaluations, filled = memory.outcome()
     times, states, inputs = memory.samples(filled)
     return NativeResult(

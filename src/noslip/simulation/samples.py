@@ -1,4 +1,4 @@
-"""From the samples of a native run to a `Trajectory`: all they say, and how the run ended."""
+"""Assembly of a `Trajectory` from the samples of a native run, and its ending."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENDINGS = {
 
 
 class Segment(NamedTuple):
-    """A stretch of the run in one basis: its system, inputs, and the samples it filled."""
+    """A part of the run in one basis: its system, inputs, and the samples it recorded."""
 
     system: System
     plan: InputPlan
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Layout:
-    """What the trajectories of a system share, and which columns of their samples hold what.
+    """Fields that all trajectories of a system share, and the column layout of their samples.
 
     `shared` are fields of a trajectory; columns of states and outputs are the same in every basis.
     """
@@ -83,7 +83,7 @@ def assemble(
     *,
     reactions: bool = False,
 ) -> Trajectory:
-    """Everything the samples say, segment by segment in the basis each was run in.
+    """Trajectory from the samples of all segments, each evaluated in its own basis.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def assemble(
 def ending_of(
     result: NativeResult, system: System, stop: Mapping[str, str] | None
 ) -> tuple[Ending, str]:
-    """The ending and its sentence, with the place named."""
+    """The ending and its sentence, with what caused it."""
     ending = ENDINGS[result.code]
     if ending is Ending.FINISHED:
         return ending, ending.value
@@ -197,7 +197,7 @@ def _make_layout(system: System) -> _Layout:
 
 
 def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
-    """What the samples of a segment say in its own basis."""
+    """Values at the samples of a segment, evaluated in its own basis."""
     here, t, inputs = segment.system, segment.t, segment.inputs
     x = segment.states[:, : here.num_states]
     if len(t) == 1:  # often the end alone is asked for

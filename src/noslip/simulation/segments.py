@@ -1,13 +1,13 @@
-"""Driver of segments: run, and where the independent speeds fail, go on in others.
+"""Driver of segments: integrate, and where the independent speeds fail, continue in others.
 
 A motion is integrated natively as long as its independent speeds determine it. Where they no longer
 do, the segment ends with ``rules.SINGULAR``; others are chosen there and compiled once, the state
-is carried over through the tree speeds v, and the next segment begins. Where no others are better,
-these go on as long as they can be trusted at all. If the constraints themselves lose rank, the
-motion ends.
+is converted through the tree speeds v, and the next segment begins. Where no others are better,
+these are used down to the last admissible conditioning. If the constraints themselves lose rank,
+the motion ends.
 
 All motions are driven this way: single runs, trajectories of a batch, runs with sensitivities, and
-a mechanism that is driven by hand. Motions that go on in the same place go on together.
+a mechanism that is driven by hand. Motions that continue in the same basis are run together.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ ONE: Indices = np.zeros(1, int)
 RANK_LOST = 1e-8
 
 
-class Place(NamedTuple):
-    """What a segment runs in: a system, and whether no other speeds are better than its own."""
+class SegmentBasis(NamedTuple):
+    """Basis of a segment: a system in its independent speeds, and whether no others are better."""
 
     system: System
     is_best: bool = False
 
     @property
     def floors(self) -> Array:
-        """(nh,) what the health values must stay above."""
+        """(nh,) lower bounds of the health values (singularity measures)."""
         return np.array([h.limit if self.is_best else h.floor for h in self.system.health])
 
 
 class Ends(NamedTuple):
-    """Where segments ended of n motions that may go on.
+    """Ends of the segments of n motions that may continue.
 
     Parameters
     ----------
@@ -64,45 +64,45 @@ class Ends(NamedTuple):
 
 
 class Motions(Protocol):
-    """One motion or many, as they are driven."""
+    """One motion or many, for the driver of segments."""
 
-    def run(self, place: Place, which: Indices) -> Ends | None:
-        """Run a segment of some of them; where those ended that may go on, None if none may."""
+    def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
+        """Run a segment of some motions; the ends of those that may continue, None if none may."""
 
-    def carry(self, here: Place, there: Place, which: Indices) -> None:
-        """Let the next segment of some of them begin in another place."""
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
+        """Convert the states of some motions to another basis, for their next segment."""
 
 
-def drive(motions: Motions, place: Place, count: int = 1) -> None:
+def drive(motions: Motions, basis: SegmentBasis, count: int = 1) -> None:
     """Run motions to their ends, segment by segment.
 
     Parameters
     ----------
     motions : what is driven.
-    place : where all of them start.
+    basis : in which all of them start.
     count : how many there are.
     """
-    groups = [(place, ONE if count == 1 else np.arange(count))]
+    groups = [(basis, ONE if count == 1 else np.arange(count))]
     while groups:
-        following: dict[Place, list[Indices]] = {}
+        following: dict[SegmentBasis, list[Indices]] = {}
         for here, which in groups:
             ends = motions.run(here, which)
             if ends is None:
                 continue
-            for there, some in _grouped(next_places(here, ends), ends.which).items():
+            for there, some in _grouped(next_bases(here, ends), ends.which).items():
                 if there != here:
                     motions.carry(here, there, some)
                 following.setdefault(there, []).append(some)
-        groups = [(place, np.concatenate(parts)) for place, parts in following.items()]
+        groups = [(basis, np.concatenate(parts)) for basis, parts in following.items()]
 
 
-def next_places(place: Place, ends: Ends) -> list[Place | None]:
-    """Where each motion goes on after a segment, None if it has ended for good."""
-    system, found = place.system, list[Place | None]([None] * len(ends.which))
+def next_bases(basis: SegmentBasis, ends: Ends) -> list[SegmentBasis | None]:
+    """Basis in which each motion continues after a segment, None if it has ended."""
+    system, found = basis.system, list[SegmentBasis | None]([None] * len(ends.which))
     singular = []
     for k, (code, index) in enumerate(zip(ends.codes, ends.indices, strict=True)):
         if code == rules.FINISHED:
-            found[k] = place
+            found[k] = basis
         elif code == rules.SINGULAR and system.health[index].kind == "basis":
             singular.append(k)
     if not singular:
@@ -118,23 +118,23 @@ def next_places(place: Place, ends: Ends) -> list[Place | None]:
     for k, columns, value in zip(finite.tolist(), dependent.tolist(), least, strict=True):
         names = tuple(s.name for j, s in enumerate(kin.speeds) if j not in columns)
         if names == own:
-            found[singular[k]] = None if place.is_best else Place(system, is_best=True)
+            found[singular[k]] = None if basis.is_best else SegmentBasis(system, is_best=True)
         elif value >= RANK_LOST:
-            found[singular[k]] = Place(system.in_speeds(names))
+            found[singular[k]] = SegmentBasis(system.in_speeds(names))
     return found
 
 
-def _grouped(places: list[Place | None], which: Indices) -> dict[Place, Indices]:
-    """Motions by the places in which they go on."""
-    groups: dict[Place, list[int]] = {}
-    for place, number in zip(places, which.tolist(), strict=True):
-        if place is not None:
-            groups.setdefault(place, []).append(number)
-    return {place: np.array(numbers) for place, numbers in groups.items()}
+def _grouped(bases: list[SegmentBasis | None], which: Indices) -> dict[SegmentBasis, Indices]:
+    """Motions grouped by the basis in which they continue."""
+    groups: dict[SegmentBasis, list[int]] = {}
+    for basis, number in zip(bases, which.tolist(), strict=True):
+        if basis is not None:
+            groups.setdefault(basis, []).append(number)
+    return {basis: np.array(numbers) for basis, numbers in groups.items()}
 
 
 def end_of_one(result: NativeResult, values: Array) -> Ends:
-    """Where the segment of a single motion ended."""
+    """End of the segment of a single motion."""
     return Ends(
         which=ONE,
         codes=np.array([result.code]),
@@ -146,7 +146,7 @@ def end_of_one(result: NativeResult, values: Array) -> Ends:
 
 
 def carried(here: System, there: System, states: Array, v: Array) -> Array:
-    """(…, ny) states of the same motions in the speeds of another system, from tree speeds."""
+    """(…, ny) states converted to the independent speeds of another system, from tree speeds."""
     nq, nf = len(here.coordinates), len(here.independent_speeds)
     names = [s.name for s in there.speeds]
     eta = v[..., [names.index(s.name) for s in there.independent_speeds]]
@@ -154,5 +154,5 @@ def carried(here: System, there: System, states: Array, v: Array) -> Array:
 
 
 def tree_speeds(system: System, t: float, state: Array, u: Array, values: Array) -> Array:
-    """(nv,) v of a state with inputs."""
+    """(nv,) tree speeds v at a state with inputs."""
     return system.motion(t, state[: system.num_states], u, values)[: len(system.speeds)]

@@ -4,10 +4,10 @@ The whole run is native. It returns to Python only at its end, or where the inde
 longer determine the motion: then another choice of them is compiled (once), the state is carried
 over through the tree speeds v, and the run goes on.
 
-What is prepared once and stays with the system: its functions, the code of expressions, names and
-places of samples, and the `Mold` of a run, which is all that runs of the same code share. What is
-done in every call: arguments are checked, numbers are put into a cast of the mold, the loop runs,
-and its samples are evaluated.
+Prepared once and cached with the system: its functions, the code of expressions, names and columns
+of samples, and the `MemoryTemplate` of a run, which is all that runs of the same code share. Done
+in every call: arguments are checked, numbers are put into an instance of the template, the loop
+runs, and its samples are evaluated.
 """
 
 from __future__ import annotations
@@ -21,16 +21,24 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import Watched, compile_events
+from noslip.simulation.events import EventCode, compile_events
 from noslip.simulation.failures import broken_guard, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import inputs_at, plan_inputs
-from noslip.simulation.memory import mold_of
+from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one, tree_speeds
+from noslip.simulation.segments import (
+    Ends,
+    Indices,
+    SegmentBasis,
+    carried,
+    drive,
+    end_of_one,
+    tree_speeds,
+)
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -101,7 +109,7 @@ def simulate(
     """
     request = read_run("simulate", locals())
     motion = _SingleRun(request)
-    drive(motion, Place(system))
+    drive(motion, SegmentBasis(system))
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
@@ -113,24 +121,24 @@ def simulate(
     if trajectory.ending in _AS_ASKED:
         return trajectory
     last, t = motion.plan, result.time
-    told = broken_guard(here, last.generator, t, result.state, last.parameters)
-    if told is None and trajectory.ending in _MAYBE_UNDEFINED:
-        told = undefined_input(here, last, t, result.state, result.step, request.values)
+    fault = broken_guard(here, last.generator, t, result.state, last.parameters)
+    if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
+        fault = undefined_input(here, last, t, result.state, result.step, request.values)
     if on_failure == "raise":
-        told = told or Fault(
+        fault = fault or Fault(
             trajectory.message,
             f"model '{system.model.name}', t = {result.time:.9g} s",
             "pass on_failure='return' to look at the motion until then",
         )
-        raise SimulationError(told.what, told.where, told.fix)
-    if told is not None:
-        message = f"{trajectory.message} {told.what[0].upper()}{told.what[1:]}."
+        raise SimulationError(fault.what, fault.where, fault.fix)
+    if fault is not None:
+        message = f"{trajectory.message} {fault.what[0].upper()}{fault.what[1:]}."
         trajectory = dataclasses.replace(trajectory, message=message)
     return trajectory
 
 
 class _SingleRun:
-    """A single run as the driver of segments moves it on.
+    """A single run, for the driver of segments.
 
     Attributes
     ----------
@@ -149,14 +157,14 @@ class _SingleRun:
         self._time, self._step = request.start_time, request.step
         self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
         self._done, self._angles = 0, EMPTY
-        self.watched: Watched
+        self.watched: EventCode
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
 
-    def run(self, place: Place, which: Indices) -> Ends | None:
+    def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
         """Run a segment."""
-        request, values, here, plan = self._request, self._request.values, place.system, self.plan
+        request, values, here, plan = self._request, self._request.values, basis.system, self.plan
         self.watched = watched = compile_events(
             here, request.stop, request.events, request.definitions
         )
@@ -180,10 +188,10 @@ class _SingleRun:
             max_steps=request.max_steps - self.counts[0],
         )
         numbers.check()
-        mold = mold_of(
-            here, plan, watched, request.method, place.is_best, numbers, request.start_time
+        template = template_of(
+            here, plan, watched, request.method, basis.is_best, numbers, request.start_time
         )
-        memory = mold.cast(numbers)
+        memory = template.instantiate(numbers)
         result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
         if len(angles):
             self._angles = memory.event_parameters[: len(angles)]
@@ -195,7 +203,7 @@ class _SingleRun:
         self._done += len(result.times)
         return end_of_one(result, values) if result.code == rules.SINGULAR else None
 
-    def carry(self, here: Place, there: Place, which: Indices) -> None:
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next segment where this one ended, in other speeds if need be."""
         request, result, last = self._request, self.result, self.segments[-1]
         # a sample where speeds fail is taken again in the next ones
@@ -207,7 +215,7 @@ class _SingleRun:
         self._time, self._state, self._step = result.time, result.state, result.step
         if there.system is here.system:
             return
-        # speeds that fail at the start itself do not tell it
+        # speeds that fail at the start itself do not give it
         v = self.start.v
         if result.time != self.start.time:
             u = inputs_at(self.plan, result.time, result.state)

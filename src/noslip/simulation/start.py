@@ -1,4 +1,4 @@
-"""Where a run begins: its start completed with the inputs that hold there, and its state."""
+"""Start of a run: completed with the inputs that apply there, and its state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How long the next step is: from the error of this step and of those before it.
+"""Step size control from the errors of this step and of those before it.
 
-The error of a step of order 8 grows as h⁸. So an error norm e tells how many steps a second there
-would have to be for each of them to have an error of 1,
+The error of a step of order 8 grows as h⁸. So an error norm e gives the number of steps per second
+for which each of them would have an error of 1,
 
     (1)  d = e^(1/8) / h
 
@@ -32,16 +32,16 @@ SHARE = 0.25
 GROWTH = 6.0
 #: The mean is past where it is so many times what two steps in a row need.
 PAST = 1.3
-#: Errors outside of these tell less. After the former a step grows as far as it may, and of a short
-#: one they are rounding: d is at most what it would be there. After the latter a step was far too
-#: long, and nothing is remembered.
+#: Errors outside of these are unreliable. After the former a step grows as far as it may, and those
+#: of short steps are rounding: d is at most what it would be there. After the latter a step was far
+#: too long, and the mean is reset.
 LEAST_ERROR, LARGEST_ERROR = (SAFETY / GROWTH) ** 8, 1e3
-#: A step that a stop cut to less than this share tells nothing of the next: its error is rounding.
+#: A step that a stop cut to less than this share does not set the next: its error is rounding.
 SHORT = 0.5
 
 
 def next_step(h, error, may_grow, before, mean):
-    """Step size after a step of size h with an error norm; d and the mean after it.
+    """Step size after a step of size h with an error norm; and d and the mean after it.
 
     Parameters
     ----------

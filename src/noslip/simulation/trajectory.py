@@ -197,7 +197,7 @@ class Trajectory:
         ):
             for k, quantity in enumerate(quantities):
                 table[quantity.name] = (quantity.unit, values[:, k])
-        vdot: Given = vars(self)["vdot"]  # nobody has asked for it yet
+        vdot: Given = vars(self)["vdot"]  # not computed yet
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
@@ -259,11 +259,11 @@ class Trajectory:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write all columns to a file, all or nothing; its ending says the format.
+        """Write all columns to a file, all or nothing; its suffix says the format.
 
         Raises
         ------
-        SimulationError : if no format has that ending, or there is no such folder.
+        SimulationError : if no format has that suffix, or there is no such folder.
         """
         format = format_of(AbstractRunFormat, path, "write")
         write_file(format, self, check_folder(path, SimulationError))

@@ -1,4 +1,4 @@
-"""The studio: a page in the browser on which a model is played with, served on this machine only.
+"""The studio: an interactive page for a model in the browser, served on this machine only.
 
     Choice (what a page has chosen) ──► Session (simulates the newest one) ──► Page (shows it)
 

@@ -47,7 +47,7 @@ class Studio:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """URL of the page."""
         return f"http://{HOST}:{self._server.get_port()}"
 
     def close(self) -> None:

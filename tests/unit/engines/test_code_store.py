@@ -666,7 +666,7 @@ from noslip.simulation.loop.shape import Shape
 def work():
     for n in range(10, 60):
         began.set()
-        loop_code(Shape(nx=n, num_health=2, has_samples=True, is_across=True))
+        loop_code(Shape(nx=n, num_health=2, has_samples=True, is_multistep=True))
 
 began = threading.Event()
 threading.Thread(target=work, daemon=True).start()

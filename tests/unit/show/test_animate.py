@@ -19,7 +19,7 @@ from noslip.show.animate import animation_html, film_rate
 from noslip.show.scene.camera import Camera
 from noslip.show.scene.film import still
 from noslip.show.scene.frames import frames
-from noslip.show.scene.render import CameraView, nearest_pixels, thrown, vertex_normals
+from noslip.show.scene.render import CameraView, nearest_pixels, shadows, vertex_normals
 from noslip.show.scene.scene import scene
 
 
@@ -248,13 +248,13 @@ def test_shadows_lie_on_the_ground_along_the_light(rng):
     corners = rng.uniform(-1, 1, (5, 3, 3)) + [0, 0, 3]
     light = np.array([0.3, -0.2, 0.9])
     normal, origin = np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.5])
-    shadow = thrown(corners, normal, origin, light)
+    shadow = shadows(corners, normal, origin, light)
     assert np.allclose(shadow[..., 2], 0.5, atol=1e-14)
     assert np.allclose(np.cross(corners - shadow, light), 0, atol=1e-14)
 
 
 def test_normals_of_a_sphere_point_away_from_its_middle():
-    from noslip.show.scene.meshes import sphere
+    from noslip.model.triangles import sphere
 
     points, faces = sphere(2.0, 64)
     poles = np.abs(points[:, 2]) > 1.99

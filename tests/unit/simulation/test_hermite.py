@@ -40,9 +40,9 @@ def product(x, at):
     return hermite.node_product(x.tolist(), at)
 
 
-def best_look(x):
+def best_check_point(x):
     """Where the slope tells most, in plain numbers."""
-    return hermite.look(x.tolist(), lambda condition, a, b: a if condition else b)
+    return hermite.check_point(x.tolist(), lambda condition, a, b: a if condition else b)
 
 
 def exact_weights(x, at):
@@ -149,7 +149,7 @@ def test_error_of_the_next_power_is_the_product_of_squares(nodes):
 
 
 def test_the_place_looked_at_tells_much(nodes):
-    at, slope, largest = best_look(nodes)
+    at, slope, largest = best_check_point(nodes)
     fine = np.linspace(0.0, 1.0, 2001)
     products = np.prod((fine[:, None] - nodes) ** 2, axis=1)
     steepest = np.gradient(products, fine).max()

@@ -124,7 +124,7 @@ BATCH = {"is_batch": True, "num_parameters": 6, "num_columns": 2, "keeps": ("min
 SHAPES = {
     "one": Shape(**FULL),
     "across": Shape(
-        **{**FULL, "has_knots": False, "num_tables": 0, "has_update": False}, is_across=True
+        **{**FULL, "has_knots": False, "num_tables": 0, "has_update": False}, is_multistep=True
     ),
     "4 lanes": Shape(target=Target(lanes=4), **FULL, **BATCH),
     "8 lanes": Shape(target=Target(lanes=8), **FULL, **BATCH),

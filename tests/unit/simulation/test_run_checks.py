@@ -67,6 +67,18 @@ def test_a_scenario_is_refused_alike(disk, refuses):
         ns.run_scenario(disk, rtol=1e-20, atol=1e-20)
 
 
+def test_a_start_without_a_finite_value_at_changed_parameters(refuses):
+    b = ns.ModelBuilder("slide", (0.0, 0.0, -9.81))
+    b.parameter("area", 1.0, unit="m^2")
+    b.body("block", mass=1.0, moment=0.1)
+    b.joint("slide", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
+    b.scenario(ns.Scenario(duration=1.0, start={"slide.position": "sqrt(area)"}))
+    system = ns.compile(ns.derive(b.build()))
+    assert ns.run_scenario(system, changes={"area": 4.0})["slide.position"][0] == 2.0
+    with refuses(ns.SimulationError, "starts at nan", "start of model 'slide'", "a finite number"):
+        ns.run_scenario(system, changes={"area": -1.0})
+
+
 def test_as_many_steps_as_can_be_counted(disk):
     assert ns.simulate(disk, duration=0.1, start=START, max_steps=10**18).success
     assert ns.simulate_batch(disk, duration=0.1, starts=START, max_steps=10**18).success.all()

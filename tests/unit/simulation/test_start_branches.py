@@ -1,4 +1,4 @@
-"""Starts where a mechanism has other freedoms than elsewhere are carried or refused, not dropped.
+"""Starts with other degrees of freedom than elsewhere are carried or refused, not dropped.
 
 Two wheels of a carriage are tied by a side rod, as on a locomotive. Where the rod stays parallel
 to the frame, one wheel repeats the rolling of the other and the carriage moves; on the branch where

@@ -5,16 +5,11 @@ import pytest
 import noslip as ns
 from noslip.analysis.scenario import run_scenario
 from noslip.control.paths.arc_length import length
+from noslip.control.text import parse_timing
 from noslip.library import MODELS
 from noslip.model.quantities import Parameter
-from noslip.studio.choosing.choice import first_choice, scenario_start
-from noslip.studio.choosing.forms import (
-    form_kinds,
-    form_knobs,
-    form_text,
-    read_path,
-    read_timing,
-)
+from noslip.studio.choosing.choice import chosen_start, first_choice
+from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text, read_path
 from noslip.studio.choosing.knobs import parameter_knobs, ranged, round_step, start_knobs
 
 
@@ -71,7 +66,7 @@ def test_every_start_knob_holds_its_value_and_can_be_moved(name):
     system = ns.compile(ns.derive(model))
     run = run_scenario(system, duration=0.1)
     is_prescribed = bool(model.scenario.motion)
-    given = {} if is_prescribed else scenario_start(system, first_choice(model))
+    given = {} if is_prescribed else chosen_start(system, first_choice(model))
     knobs = start_knobs(system, run, given, speeds=not is_prescribed)
     for knob in knobs:
         assert knob.lower <= knob.value <= knob.upper
@@ -100,6 +95,6 @@ def test_paths_made_by_sliders_can_be_read(kind, size):
 @pytest.mark.parametrize("kind", [k for k in form_kinds("timing") if k != "typed"])
 def test_timing_laws_made_by_sliders_can_be_read(kind):
     values = {k.name: k.value for k in form_knobs("timing", kind, 0.5)}
-    timing = read_timing(form_text("timing", kind, values, ""))
+    timing = parse_timing(form_text("timing", kind, values, ""))
     circle, system = ns.Circle(radius=2.0), ns.compile(ns.derive(ns.load("agv")))
     assert timing.on(system, circle).duration(circle) > 0

@@ -16,7 +16,7 @@ from noslip.control.driving.driver import Driver
 from noslip.show.scene.scene import scene
 from noslip.simulation.starts.completion import complete_start
 from noslip.studio.choosing.choice import first_choice
-from noslip.studio.running.drive import beginning, standing
+from noslip.studio.running.drive import continued_start, drive_start
 from noslip.studio.running.models import ModelCatalog
 from noslip.studio.running.session import Session
 
@@ -63,7 +63,7 @@ def test_a_rider_commands_speed_and_turning_and_by_hand_a_torque():
     assert hand[1].left == -1.0
     # a bicycle cannot stand still, so that it starts as fast as its scenario does
     choice = first_choice(system.model)
-    begin = beginning(system, controls_of(system), system.parameters(), choice, {})
+    begin = drive_start(system, controls_of(system), system.parameters(), choice, {})
     assert begin.v @ hand[0].row == pytest.approx(4.6, abs=1e-12)
     assert 0.0 < hand[0].lower < 4.6 < hand[0].largest
 
@@ -270,7 +270,7 @@ def test_a_parameter_changed_under_way_leaves_the_ride_where_it_is():
     go(driver, 4.0)
     system = bicycle()
     values = system.parameters({"mB": 70.0, "rF": 0.33})
-    start = standing(system, driver, values)
+    start = continued_start(system, driver, values)
     again = Driver(system, make_controls(system, values, 0.97), values, start)
     again.command(1, TURN)
     for name in ("frame.x", "frame.y", "frame.yaw", "frame.lean", "steer.angle"):

@@ -20,7 +20,7 @@ from noslip.simulation.plan import IntegrationPlan
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult, run_native
 from noslip.simulation.samples import Segment, assemble
-from noslip.simulation.segments import Ends, Indices, Place, carried, drive, end_of_one
+from noslip.simulation.segments import Ends, Indices, SegmentBasis, carried, drive, end_of_one
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Trajectory
@@ -109,7 +109,7 @@ class Driver:
         SimulationError : if the motion cannot go on.
         """
         self._end = self.t + min(seconds, PIECE)
-        drive(self, Place(self._here))
+        drive(self, SegmentBasis(self._here))
         assert self._result is not None
         if self._result.code != rules.FINISHED:
             self._refuse(self._result)
@@ -147,7 +147,7 @@ class Driver:
     def _planned(self, system: System) -> InputPlan:
         return plan_inputs(system, self._law, self.values)
 
-    def run(self, place: Place, which: Indices) -> Ends | None:
+    def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
         """Run to the end of a piece, or to where the parameters of the law change."""
         here, plan, request, end = self._here, self._plan, self._request, self._end
         parameters, until = self._law.parameters_at(self.t, self.commands)
@@ -166,7 +166,7 @@ class Driver:
                 num_inputs=len(here.inputs),
                 project=here.projection.address if here.has_projection else 0,
                 projection_tolerance=PROJECTION_TOLERANCE,
-                health_floors=place.floors,
+                health_floors=basis.floors,
                 relative_tolerance=request.rtol,
                 absolute_tolerance=request.absolute(len(self._state)),
                 step=self._step,
@@ -183,7 +183,7 @@ class Driver:
         is_singular = result.code == rules.SINGULAR
         return end_of_one(result, self.values) if is_stop or is_singular else None
 
-    def carry(self, here: Place, there: Place, which: Indices) -> None:
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Go on in other independent speeds where these no longer determine the motion."""
         if there.system is here.system:
             return

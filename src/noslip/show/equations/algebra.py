@@ -1,4 +1,4 @@
-"""Sums of products with bounded size: the algebra behind closed forms for people.
+"""Sparse multivariate polynomials of bounded size: the algebra behind displayed closed forms.
 
 Sums are dictionaries from monomials to rational numbers. A monomial is a sorted tuple of (atom,
 power) pairs, the atoms being numbers; powers may be negative. Atoms are
@@ -38,10 +38,10 @@ class TooLarge(Exception):
 
 
 class Budget:
-    """How much work may be done: a number of operations, the same on every machine, and a time.
+    """Limit on work: a number of operations, the same on every machine, and a time.
 
     The number decides in practice, so that the same equations always look the same; the time is
-    there for what nobody foresaw.
+    there for unforeseen cases.
     """
 
     def __init__(self, operations: int, seconds: float) -> None:
@@ -111,7 +111,7 @@ def merge(a: Monomial, b: Monomial) -> Monomial:
 
 
 def put(a: dict[Any, Rational], monomial: Any, number: Rational) -> None:
-    """Add a term in place."""
+    """Add a term to a sum in place."""
     total = a.get(monomial, 0) + number
     if total:
         a[monomial] = exact(total)
@@ -120,7 +120,7 @@ def put(a: dict[Any, Rational], monomial: Any, number: Rational) -> None:
 
 
 def drop(monomial: Monomial, place: int) -> Monomial:
-    """The monomial without an atom."""
+    """Remove an atom from a monomial."""
     return tuple(p for p in monomial if p[0] != place)
 
 
@@ -147,7 +147,7 @@ MAX_BITS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What a monomial is made of.
+    """An atom: a factor of monomials.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether what is shown has the values of what is compiled, at random states."""
+"""Check of displayed expressions against compiled code, at random states."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Evaluator:
 
 
 def evaluate(expression: sympy.Expr, known: dict[sympy.Expr, Any]) -> Any:
-    """Value of an expression whose symbols are known; what is found on the way is kept in `known`.
+    """Evaluate an expression whose symbols are known; subexpressions are memoized in `known`.
 
     Functions that are not arithmetic are SymPy's own, by way of `sympy.lambdify`.
     """

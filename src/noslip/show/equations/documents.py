@@ -166,7 +166,7 @@ def latex_document(title: str, sections: list[Section]) -> str:
 
 
 def latex_blocks(section: Section) -> str:
-    """What is below a section's heading."""
+    """The blocks of a section as LaTeX."""
     return "\n".join(_latex_block(block) for block in section.blocks)
 
 
@@ -269,7 +269,7 @@ PARTS_STYLE = """
 
 
 def html_document(title: str, sections: list[Section]) -> str:
-    """One page that needs nothing from anywhere: MathML, no script."""
+    """A self-contained HTML page: MathML, no script."""
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -289,7 +289,7 @@ def html_document(title: str, sections: list[Section]) -> str:
 
 
 def html_fragment(title: str, sections: list[Section], folded: list[Section] | None = None) -> str:
-    """The same for a page that is already there, such as a notebook; `folded` opens on a click."""
+    """HTML to embed in a page, such as a notebook; the `folded` part opens on a click."""
     lines = [
         '<div class="noslip">',
         f"<style>\n{PARTS_STYLE}\n</style>",
@@ -307,7 +307,7 @@ def _html_section(section: Section) -> str:
 
 
 def html_blocks(section: Section) -> str:
-    """What is below a section's heading."""
+    """The blocks of a section as HTML."""
     return "\n".join(_html_block(block) for block in section.blocks)
 
 

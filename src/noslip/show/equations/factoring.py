@@ -239,7 +239,7 @@ def number_expression(number: Rational) -> sympy.Expr:
 
 
 def size(expression: sympy.Expr) -> int:
-    """How much there is to read: atoms and operations."""
+    """Size of an expression: number of atoms and operations."""
     count = 0
     stack = [expression]
     while stack:

@@ -44,7 +44,7 @@ class TextFormat(AbstractEquationFormat):
 
     word = "text"
     name = "text"
-    endings = (".txt",)
+    suffixes = (".txt",)
 
     def text(self, title: str, sections: list[Section]) -> str:
         """The document."""
@@ -60,7 +60,7 @@ class LatexFormat(AbstractEquationFormat):
 
     word = "latex"
     name = "LaTeX"
-    endings = (".tex",)
+    suffixes = (".tex",)
 
     def text(self, title: str, sections: list[Section]) -> str:
         """The document."""
@@ -76,7 +76,7 @@ class HtmlFormat(AbstractEquationFormat):
 
     word = "html"
     name = "HTML"
-    endings = (".html",)
+    suffixes = (".html",)
 
     def text(self, title: str, sections: list[Section]) -> str:
         """The document."""
@@ -92,7 +92,7 @@ class MarkdownFormat(AbstractEquationFormat):
 
     word = "markdown"
     name = "Markdown"
-    endings = (".md",)
+    suffixes = (".md",)
 
     def text(self, title: str, sections: list[Section]) -> str:
         """The document."""

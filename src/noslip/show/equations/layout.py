@@ -1,4 +1,4 @@
-"""Mathematics as it lies on the page, the same for text, LaTeX and MathML.
+"""Layout trees of formulas, the same for text, LaTeX and MathML.
 
 A node is a glyph, a number, an operator, a word, or one of the arrangements below. They are made
 from SymPy expressions (`Arranger`) or from a line of Unicode (`formula`).
@@ -18,14 +18,14 @@ from noslip.show.equations.glyphs import Glyph, glyph_of_text
 
 @dataclass(frozen=True, slots=True)
 class MathNumber:
-    """Digits."""
+    """A number, as digits."""
 
     digits: str
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A sign between or before things: + − = · ∂ Σ ≥."""
+    """An operator sign between or before nodes: + − = · ∂ Σ ≥."""
 
     sign: str
 
@@ -39,14 +39,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class MathRow:
-    """Things beside each other."""
+    """Nodes side by side."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """One thing over another."""
+    """A fraction: one node over another."""
 
     top: Node
     bottom: Node
@@ -54,7 +54,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A thing with another one above to its right."""
+    """A superscript: a node with an exponent."""
 
     base: Node
     exponent: Node
@@ -62,14 +62,14 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The square root of a thing."""
+    """The square root of a node."""
 
     inside: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """A thing between brackets."""
+    """A node between brackets."""
 
     inside: Node
     left: str = "("
@@ -78,7 +78,7 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True)
 class MathCall:
-    """A function of a thing; `power` is written at its name, sin² x."""
+    """A function of a node; `power` is written at its name, sin² x."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -94,7 +94,7 @@ class MathGrid:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """A choice: things and the conditions under which they hold (None for otherwise)."""
+    """A case distinction: nodes with their conditions (None for otherwise)."""
 
     cases: tuple[tuple[Node, Node | None], ...]
 
@@ -122,12 +122,12 @@ _NAMES = {"Abs": "abs", "ceiling": "ceil", "Min": "min", "Max": "max"}
 
 
 def row(*items: Node) -> MathRow:
-    """Things beside each other."""
+    """Nodes side by side."""
     return MathRow(items)
 
 
 def joined(items: list[Node], sign: Operator) -> MathRow:
-    """Things with an operator between them."""
+    """Nodes with an operator between them."""
     placed: list[Node] = []
     for k, item in enumerate(items):
         placed += [sign, item] if k else [item]

@@ -134,7 +134,7 @@ class Notation:
 
     @property
     def taken(self) -> frozenset[str]:
-        """How the symbols are written."""
+        """Texts of all symbols in use."""
         return frozenset(self._used)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The equations of motion for people: how each method gets to them, as text, LaTeX or HTML.
+"""The equations of motion with their derivation, as text, Markdown, LaTeX or HTML.
 
 What is shown is simplified within a budget and a time limit, and then compared with the traced
 functions at random states; see `writing`. The symbols are those of `notation`.
@@ -78,7 +78,7 @@ def equations_text(equations: Equations, format: str = "text", *, seconds: float
 
 
 def derivation(equations: Equations, *, seconds: float = SECONDS) -> Derivation:
-    """How a formulation gets to the equations of motion of a model.
+    """Derive the equations of motion of a model step by step, as a document.
 
     Parameters
     ----------

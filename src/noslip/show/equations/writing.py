@@ -26,8 +26,8 @@ from noslip.show.equations.factoring import Factorizations, Writer, size
 LONGEST = 200
 
 
-class Way:
-    """One of the three ways to write a program."""
+class WrittenForm:
+    """The values of a program written in one of the three forms: closed, labeled or shared."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Way:
         return self.expression(place)
 
     def _sums(self, place: int) -> list[Sum]:
-        """What a value is written with."""
+        """The sums that a value is written with."""
         forms = self.forms
         if place in forms.unexpanded:
             return forms.unexpanded[place][1]
@@ -109,17 +109,17 @@ _VALUE = "value "
 
 
 def value_symbol(place: int) -> sympy.Symbol:
-    """A stand-in for a value of the program until it has its number."""
+    """Placeholder symbol of a value of the program until it has its number."""
     return sympy.Symbol(f"{_VALUE}{place}")
 
 
-def place_of(stand_in: sympy.Symbol) -> int:
-    """The value's place in the program."""
-    return int(stand_in.name.removeprefix(_VALUE))
+def place_of(placeholder: sympy.Symbol) -> int:
+    """Index in the program of the value that a placeholder stands for."""
+    return int(placeholder.name.removeprefix(_VALUE))
 
 
 def values_of(expression: sympy.Expr) -> set[sympy.Symbol]:
-    """The stand-ins in an expression."""
+    """The placeholder symbols in an expression."""
     return {s for s in expression.free_symbols if s.name.startswith(_VALUE)}
 
 
@@ -158,7 +158,7 @@ class Written:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether what is shown has the values of what is compiled."""
+        """Whether the written expressions agree with the compiled ones."""
         return self.worst <= TOLERANCE
 
 
@@ -193,8 +193,8 @@ def simplified(
     named = frozenset(labels)
     budget = Budget(OPERATIONS, seconds)
     factors = Factorizations()
-    closed = Way(program, alphabet, budget, factors)
-    labeled = Way(program, alphabet, budget.renewed(OPERATIONS), factors, named)
+    closed = WrittenForm(program, alphabet, budget, factors)
+    labeled = WrittenForm(program, alphabet, budget.renewed(OPERATIONS), factors, named)
     chosen: list[sympy.Expr | None] = []
     known: dict[sympy.Symbol, sympy.Expr] = {}
     of_state = set(alphabet.symbols)
@@ -215,7 +215,8 @@ def simplified(
     ways = [closed, labeled]
     share = used_again(program)
     for _ in range(2 if long else 0):
-        ways.append(Way(program, alphabet, budget.renewed(OPERATIONS), factors, named, share))
+        fresh = budget.renewed(OPERATIONS)
+        ways.append(WrittenForm(program, alphabet, fresh, factors, named, share))
         share = ways[-1].written_again(long)
     for k, (place, _) in enumerate(outputs):
         # a long sum may still be shorter than all the parts that would share it
@@ -295,7 +296,7 @@ def _filled(
     outputs: list[tuple[int, int]],
     items: Sequence[Item],
     chosen: list[sympy.Expr | None],
-    shared: Way,
+    shared: WrittenForm,
     labels: dict[int, tuple[int, sympy.Expr]],
     of_state: set[sympy.Symbol],
 ) -> tuple[list[sympy.Expr], dict[sympy.Symbol, sympy.Expr]]:

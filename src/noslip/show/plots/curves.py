@@ -66,7 +66,7 @@ class Panel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stands beside it."""
+        """Names of its curves for the legend."""
         return tuple(c.label for c in self.curves) if self.has_names else ()
 
     def drawn(self, y: Array) -> Array:

@@ -28,7 +28,6 @@ Complex = NDArray[np.complex128]
 
 #: A real part below this part of the largest eigenvalue does not grow.
 GROWS = 1e-7
-STABLE = "stable: nothing grows"
 
 
 def plot_eigenvalues(

@@ -121,7 +121,7 @@ def svg_text(figure: Figure, *, name: str, title: str = "") -> str:
 
 
 def _keep_apart(root: ElementTree.Element, name: str) -> None:
-    """Only the identities that something refers to, with the figure's name before them."""
+    """Make ids unique by the figure's name as prefix, and drop those that nothing refers to."""
     text = ElementTree.tostring(root, encoding="unicode")
     used = set(re.findall(r"url\(#([\w-]+)\)", text)) | set(re.findall(r'href="#([\w-]+)"', text))
     for element in root.iter():
@@ -138,7 +138,7 @@ def _keep_apart(root: ElementTree.Element, name: str) -> None:
 
 
 def _shorter(outline: str) -> str:
-    """A path with a hundredth of a point instead of a millionth."""
+    """Round the numbers of a path to a hundredth of a point."""
     return re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}", outline).replace("\n", " ")
 
 
@@ -173,14 +173,14 @@ def _pdf(figure: Figure) -> bytes:
 
 @contextmanager
 def _drawing(settings: dict[str, object] | None = None) -> Iterator[None]:
-    """Alone with matplotlib, under some of its settings."""
+    """Context that holds the lock on matplotlib and applies some of its settings."""
     with _LOCK, matplotlib.rc_context(settings or {}):  # type: ignore[arg-type]
         yield
 
 
 @contextmanager
 def _without_paper(figure: Figure) -> Iterator[None]:
-    """With nothing behind the figure."""
+    """Context in which the background of a figure is transparent."""
     before = figure.patch.get_visible()
     figure.patch.set_visible(False)
     try:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from noslip.analysis.audit import Audit
 from noslip.errors import SimulationError
-from noslip.model.joints import Joint
+from noslip.model.vocabulary import angle_names
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import draw
 from noslip.show.plots.style import DASHES, INK
@@ -105,7 +105,7 @@ def speed_names(run: Trajectory) -> list[str]:
 
 
 def acceleration_names(run: Trajectory) -> list[str]:
-    """Their rates."""
+    """Rates of the tree speeds."""
     return [f"acceleration.{s.name}" for s in run.speeds]
 
 
@@ -117,12 +117,6 @@ def input_names(run: Trajectory) -> list[str]:
 def reaction_names(run: Trajectory) -> list[str]:
     """Multipliers of all rows, where they were asked for."""
     return [f"reaction.{row}" for row in run.rows] if run.multipliers is not None else []
-
-
-def angle_names(joint: Joint) -> tuple[str, ...]:
-    """Named angles of a joint's orientation."""
-    angles = joint.type.named_angles()
-    return () if angles is None else tuple(angles.names)
 
 
 # phase plots
@@ -287,7 +281,7 @@ def _usual(demand: Array) -> float:
 
 
 def friction_figure(audit: Audit, *, title: str = "", size: str = "page") -> Figure:
-    """Both, one above the other; shaded, what other splits of the forces would make them."""
+    """Friction demand above load; the ranges over all splits of the forces are shaded."""
     return draw(friction_panels(audit), title=title, size=size)
 
 

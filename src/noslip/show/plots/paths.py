@@ -63,7 +63,7 @@ NEAR = 0.08
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ViewPlane:
-    """A plane to look at: its frame in the world, z towards the eye."""
+    """Plane of projection: its frame in the world, z towards the viewer."""
 
     rotation: Array
     position: Array
@@ -89,7 +89,7 @@ class Solid:
     corners: Array
 
     def covers(self, other: Solid, seen: Sequence[int]) -> bool:
-        """Whether the other is behind it, or hardly stands out, for one who looks at some axes."""
+        """Whether it hides the other, but for a little, in a projection on some axes."""
         low, high = self.corners.min(axis=0), self.corners.max(axis=0)
         near = NEAR * float(np.max(high - low))
         inside = (other.corners >= low - near) & (other.corners <= high + near)
@@ -97,7 +97,7 @@ class Solid:
 
 
 def solids(run: Trajectory) -> list[Solid]:
-    """What moves in the picture of a model, largest first."""
+    """Meshes of a model that move, largest first."""
     drawn = scene(run.model, run.parameters)
     centers = {roller.name: roller.center for roller in drawn.rollers} | {"": np.zeros(3)}
     found = [
@@ -324,7 +324,7 @@ def _without_repeats(paths: list[Path]) -> list[Path]:
 
 
 def _outlines(run: Trajectory, paths: Sequence[Path]) -> list[Outline]:
-    """How the vehicle stood at equal times; none where it is too small to be seen."""
+    """Outlines of the vehicle at equal times; none where it is too small to be seen."""
     if len(run.t) < 2 or not paths:
         return []
     outline_at = Outliner(run, ground_plane(run))

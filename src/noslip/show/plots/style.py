@@ -1,4 +1,4 @@
-"""How figures look: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
+"""Style of figures: ink, colors, sizes, ticks and legends, without any setting of pyplot's.
 
 The six colors keep a contrast of at least 3 on white and on dark paper, and stay apart for people
 who do not see red, green or blue; further curves repeat them with dashes.
@@ -120,7 +120,7 @@ def linear_ticks(axis: Axis, low: float, high: float, count: int) -> int:
 
 
 def tick_texts(low: float, high: float, exponent: int, count: int) -> list[str]:
-    """What stands beside those ticks."""
+    """Labels of those ticks."""
     near = 1e-9 * (high - low)
     ticks = [x for x in _locator(count).tick_values(low, high) if low - near <= x <= high + near]
     return Decimals(exponent).format_ticks(ticks) or [""]

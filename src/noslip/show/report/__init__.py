@@ -1,1 +1,1 @@
-"""A run as one page that needs nothing from anywhere: what was simulated, how it moved, proofs."""
+"""HTML report of a run, a self-contained page: task, motion, and the checks of its results."""

@@ -131,7 +131,7 @@ def table(
 
 
 def _letters(cell: Html) -> int:
-    """Of a cell, without its tags."""
+    """Number of letters of a cell, without its tags."""
     return len(re.sub("<[^>]*>", "", cell))
 
 

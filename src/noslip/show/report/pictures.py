@@ -1,4 +1,4 @@
-"""Sections to look at: the animation with a still of it for paper, and the figures."""
+"""Sections with pictures: the animation, with a still for print, and the figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noslip.show.report.elements import (
     paragraph,
     text,
 )
-from noslip.show.report.subject import ReportSubject, Tell
+from noslip.show.report.subject import ReportSubject, StatusCallback
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,7 +40,7 @@ NOTHING = "The run has no motion to draw."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """What was drawn: the animation in its frame, and figures by name."""
+    """Pictures of a report: the animation in its frame, and figures by name."""
 
     animation: Html
     figures: dict[str, Html]
@@ -50,7 +50,7 @@ class Pictures:
         return self.figures.get(name, Html(""))
 
 
-def draw(subject: ReportSubject, tell: Tell) -> Pictures:
+def draw(subject: ReportSubject, tell: StatusCallback) -> Pictures:
     """All pictures of a run."""
     if not subject.has_motion:
         return Pictures(animation=paragraph(text(NOTHING)), figures={})
@@ -73,7 +73,7 @@ def plots(drawn: Pictures) -> PageSection:
 
 
 def pace(duration: float) -> float:
-    """How many times as fast a motion is shown, so that it does not last too long."""
+    """Playback speed factor that bounds how long the animation lasts."""
     return next((speed for speed in SPEEDS if duration / speed <= LONGEST), SPEEDS[-1])
 
 

@@ -14,7 +14,7 @@ from noslip.show.equations.documents import PARTS_STYLE
 from noslip.show.report import mechanism_sections, pictures, result_sections
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
-from noslip.show.report.subject import Tell, gather
+from noslip.show.report.subject import StatusCallback, gather
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -26,9 +26,9 @@ def write_report(
     command: str = "",
     facts: Mapping[str, str] | None = None,
     audit: Audit | None = None,
-    tell: Tell | None = None,
+    tell: StatusCallback | None = None,
 ) -> Path:
-    """Write a run as one HTML page that needs nothing from anywhere.
+    """Write a run as one self-contained HTML page.
 
     It holds what was simulated and with what, the animation and the figures, degrees of freedom and
     equations of motion, energy and residuals, the no-slip audit, the verification certificate, and
@@ -67,7 +67,7 @@ def report_html(
     command: str = "",
     facts: Mapping[str, str] | None = None,
     audit: Audit | None = None,
-    tell: Tell | None = None,
+    tell: StatusCallback | None = None,
 ) -> str:
     """The page of :func:`write_report` as text."""
     say = tell or (lambda word: None)

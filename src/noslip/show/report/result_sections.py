@@ -93,7 +93,7 @@ def _residuals(subject: ReportSubject) -> Html:
 
 
 def ground(subject: ReportSubject, figure: Html) -> PageSection:
-    """What the motion asks of the ground, and whether it can give it."""
+    """Contact forces and friction demand of the motion, and the verdict on slip."""
     audit = subject.audit
     key, title = "ground", "No-slip audit"
     if audit is None or not audit.wheels:
@@ -129,7 +129,7 @@ def _why(audit: Audit) -> Html:
 
 
 def _wheels(data: Mapping[str, Any]) -> Html:
-    """Extremes of each wheel and blade; columns that nobody fills are left out."""
+    """Extremes of each wheel and blade; empty columns are left out."""
     columns = {
         "friction demand": ("largest_demand", "1"),
         "least load": ("least_load", "N"),

@@ -17,7 +17,7 @@ from noslip.show.equations.text import Derivation, derivation
 from noslip.simulation.trajectory import Trajectory
 
 #: Called with a word on what is being done.
-Tell = Callable[[str], None]
+StatusCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,7 +67,7 @@ def gather(
     facts: Mapping[str, str],
     command: str,
     audited: Audit | None,
-    tell: Tell,
+    tell: StatusCallback,
 ) -> ReportSubject:
     """Derive, check, verify and audit what was simulated."""
     known = dict(facts)

@@ -1,1 +1,1 @@
-"""A model and its motion as something to look at: meshes, poses over time, a camera, a stage."""
+"""3D scenes of a model and its motion: meshes, poses over time, camera, stage, films."""

@@ -28,7 +28,7 @@ FAR = 12.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Camera:
-    """Where one looks from, and where to.
+    """Camera: its position and the point that it looks at.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from noslip.show.scene.render import (
     Triangles,
     draw,
     light_direction,
-    thrown,
+    shadows,
     vertex_normals,
 )
 from noslip.show.scene.scene import Scene
@@ -98,22 +98,22 @@ class Film:
         return image
 
     def _ground(self, view: CameraView, index: int) -> Image:
-        """The empty stage; kept as long as neither it nor the camera moves."""
+        """The image of the empty stage, cached while neither it nor the camera moves."""
         from PIL import Image as images
         from PIL import ImageDraw
 
-        if self._kept_ground:
-            return self._kept_ground[0].copy()
+        if self._cached_ground:
+            return self._cached_ground[0].copy()
         image = images.new("RGB", (view.width, view.height), BACKGROUND)
         pen = ImageDraw.Draw(image)
         for grid in self._grids:
             self._draw_grid(pen, view, grid, index)
         if not self.follow and all(grid.body == WORLD for grid in self._grids):
-            self._kept_ground.append(image.copy())
+            self._cached_ground.append(image.copy())
         return image
 
     @cached_property
-    def _kept_ground(self) -> list[Image]:
+    def _cached_ground(self) -> list[Image]:
         return []
 
     def _camera_at(self, index: int) -> Camera:
@@ -164,7 +164,7 @@ class Film:
         light = light_direction(view, self.scene.up)
         normal = ground.rotation[:, 2]
         above = np.all((triangles.corners - ground.position) @ normal > -1e-9, axis=1)
-        seen = view.seen(thrown(triangles.corners[above], normal, ground.position, light))
+        seen = view.seen(shadows(triangles.corners[above], normal, ground.position, light))
         seen = seen[np.all(seen[..., 2] > view.near, axis=1)]
         mask = images.new("L", (self.width, self.height), 0)
         pen = ImageDraw.Draw(mask)

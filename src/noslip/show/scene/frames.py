@@ -131,7 +131,7 @@ def film_times(t: Array, rate: float) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Picture:
-    """Where everything is and how it moves at k times."""
+    """Poses and velocities of bodies and contacts at k times."""
 
     rotations: Array
     positions: Array

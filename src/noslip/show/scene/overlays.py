@@ -95,7 +95,7 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     for name, points in frames.traces.items():
         is_contact = name.endswith(".contact")
         still = float(np.max(np.ptp(points, axis=0))) < 1e-3 * scene.length
-        if still or (not is_contact and name in scene.quiet):
+        if still or (not is_contact and name in scene.untraced):
             continue
         color = CONTACT_TRACE if is_contact else CENTER_TRACE
         found.append(Trace(name=name, points=points + lift, color=color))
@@ -134,7 +134,9 @@ def arrows(scene: Scene, frames: Frames, *, forces: bool, velocities: bool) -> t
     found = []
     if velocities and frames.bodies:
         moving = [
-            k for k, name in enumerate(frames.bodies) if f"{name}.center_of_mass" not in scene.quiet
+            k
+            for k, name in enumerate(frames.bodies)
+            if f"{name}.center_of_mass" not in scene.untraced
         ]
         found.append(
             ("velocities", frames.centers[:, moving], frames.velocities[:, moving], VELOCITY)

@@ -2,7 +2,7 @@
 
 A triangle is cut into rows of pixels and every row into pixels, all triangles at once. Each pixel
 of a triangle carries its depth; of all that fall on one place the nearest is kept. Shadows are the
-triangles thrown on the ground along the light.
+triangles projected on the ground along the light.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Triangles:
 
     @classmethod
     def joined(cls, parts: list[Triangles]) -> Triangles:
-        """All of them."""
+        """Concatenate several sets of triangles."""
         none = np.zeros((0, 3, 3))
         return cls(
             corners=np.concatenate([none, *(p.corners for p in parts)]),
@@ -131,7 +131,7 @@ def nearest_pixels(view: CameraView, seen: Array, values: Array) -> tuple[Ints, 
     return owner[kept], place[kept], inner[kept, 1:]
 
 
-def thrown(corners: Array, normal: Array, origin: Array, light: Array) -> Array:
+def shadows(corners: Array, normal: Array, origin: Array, light: Array) -> Array:
     """Shadows of triangles on a plane, along the direction to the light."""
     height = (corners - origin) @ normal
     result: Array = corners - (height / (light @ normal))[..., None] * light

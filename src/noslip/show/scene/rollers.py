@@ -58,7 +58,7 @@ class Roller:
 
 
 def planes(model: Model) -> tuple[Plane, ...]:
-    """What the model rolls or skates on, each plane once."""
+    """Planes of the contacts and tires of a model, each once."""
     of_contacts = [contact.plane for contact in model.contacts]
     of_forces = [plane for force in model.forces for plane in force.planes()]
     found: list[Plane] = []

@@ -41,15 +41,6 @@ class Part:
     color: Color
     roller: str = ""
 
-    def same_as(self, other: Part) -> bool:
-        """Whether both draw the same triangles in the same color on the same body."""
-        return (
-            (self.body, self.roller) == (other.body, other.roller)
-            and self.color == other.color
-            and np.array_equal(self.vertices, other.vertices)
-            and np.array_equal(self.faces, other.faces)
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ground:
@@ -77,7 +68,7 @@ class Scene:
     parts : meshes, each on a body.
     rollers : wheels that the model draws and does not spin.
     grounds : planes of contacts and tires, each once; without them there is none.
-    quiet : traces and velocities that would only crowd the picture: mass centers of bodies that
+    untraced : traces and velocities that would only crowd the picture: mass centers of bodies that
         roll, and of bodies without mass.
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
@@ -88,7 +79,7 @@ class Scene:
     parts: tuple[Part, ...]
     rollers: tuple[Roller, ...]
     grounds: tuple[Ground, ...]
-    quiet: frozenset[str]
+    untraced: frozenset[str]
     length: float
     up: Array
 
@@ -118,7 +109,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         parts=tuple(parts),
         rollers=turning,
         grounds=tuple(grounds),
-        quiet=frozenset(f"{name}.center_of_mass" for name in _quiet(model, values)),
+        untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
         up=_up(model, grounds, values),
     )
@@ -166,7 +157,7 @@ def _grounds(model: Model, values: Mapping[str, float]) -> list[Ground]:
     return found
 
 
-def _quiet(model: Model, values: Mapping[str, float]) -> Iterator[str]:
+def _untraced(model: Model, values: Mapping[str, float]) -> Iterator[str]:
     rolling = {c.body for c in model.contacts if c.is_wheel}
     alone = len(model.bodies) == 1
     for body in model.bodies:

@@ -35,7 +35,7 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 class Nodes:
-    """What hangs in a scene, by path.
+    """Nodes of a viser scene by path; only changes are sent.
 
     Between `begin` and `finish` everything that shall be there is put; the rest goes.
     """
@@ -46,7 +46,7 @@ class Nodes:
         self._poses: dict[str, tuple[Array, Array]] = {}
 
     def begin(self) -> None:
-        """Start to put."""
+        """Begin an update of the scene."""
         self._put = set()
 
     def put(
@@ -78,7 +78,7 @@ class Nodes:
         return handle
 
     def finish(self) -> None:
-        """Take away what was not put."""
+        """End the update: remove nodes that were not put."""
         for path in sorted(set(self._there) - self._put, key=len):
             if path in self._there:
                 handle = self._there[path][1]
@@ -96,11 +96,11 @@ class Nodes:
         self._poses[path] = (position, wxyz)
 
     def clear(self) -> None:
-        """Forget everything; the scene was taken away as a whole."""
+        """Forget all nodes, after the scene was removed as a whole."""
         self._there, self._put, self._poses = {}, set(), {}
 
     def _forget(self, path: str) -> None:
-        """Drop a node and all below it, which go with it."""
+        """Forget a node and all nodes below it, which viser removes with it."""
         for known in [p for p in self._there if p == path or p.startswith(f"{path}/")]:
             del self._there[known]
             self._poses.pop(known, None)
@@ -121,7 +121,7 @@ class Arrow:
         self.handle: Any = None
 
     def put(self, api: Any, nodes: Nodes) -> None:
-        """Hang it into the scene."""
+        """Add it to the scene."""
         nodes.put(self.path, (), lambda: api.add_frame(self.path, show_axes=False))
         r = self.radius
         self.handle = nodes.put(
@@ -258,7 +258,7 @@ class Stage:
             arrow.show(self._nodes, index)
 
     def remove(self) -> None:
-        """Take everything away."""
+        """Remove everything from the scene."""
         self._nodes.begin()
         self._nodes.finish()
         self._nodes.clear()
@@ -421,7 +421,7 @@ def recording_html(
     speed : seconds of the motion that pass in a second.
     dark : a dark page.
     """
-    # nobody looks, so nobody need be woken for each message
+    # there is no viewer to wake for each message
     with quiet_server() as server, server.atomic():
         server.scene.set_up_direction(scene.up)
         set_camera(server, camera(scene, frames, aspect=ASPECT, follow=follow))

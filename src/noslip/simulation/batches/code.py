@@ -21,7 +21,12 @@ from noslip.simulation.batches.lanes import Array, TableSets
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import trace_events
 from noslip.simulation.input_laws import InputGenerator
-from noslip.simulation.input_plan import inputs_expression, table_entries, traced_entries
+from noslip.simulation.input_plan import (
+    input_index,
+    inputs_expression,
+    table_entries,
+    traced_inputs,
+)
 from noslip.simulation.loop.shape import rounded
 
 
@@ -102,7 +107,8 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     # a law, and a CasADi function, may be another object with the same name the next time
     is_text = all(isinstance(spec, str) for spec in request.traced.values())
     made = system.cached(key, make) if is_text and request.law is None else make()
-    update_times = _update_times(made.generator, start_time, end_time)
+    law = made.generator
+    update_times = law.update_times(start_time, end_time) if law else np.zeros(0)
     entries = [] if made.generator is not None else _table_entries(system, request)
     return BatchCode(
         system=system,
@@ -120,7 +126,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
 
 
 class _Functions(NamedTuple):
-    """What batches with the same columns, events and texts share."""
+    """Compiled functions that batches with the same columns, events and texts share."""
 
     addresses: dict[str, int]
     units: Mapping[str, str]
@@ -136,7 +142,7 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
     generator = request.law.generator(system) if request.law else None
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
-    traced = _traced_inputs(system, request, definitions, generator)
+    traced = traced_inputs(system, request.traced, definitions, generator)
     units, columns_traced = trace_columns(system, columns, generator, definitions)
     expressions: dict[str, ca.SX] = {"columns": columns_traced}
     near = ca.SX(0, 1)
@@ -206,35 +212,11 @@ def _program(
 Entry = tuple[int, tuple[tuple[Array, Array], ...]]  # base input; segments, one or one for each
 
 
-def _traced_inputs(
-    system: System,
-    request: BatchRequest,
-    definitions: Mapping[str, str | ca.SX],
-    generator: InputGenerator | None,
-) -> dict[int, ca.SX]:
-    """Traced inputs by place."""
-    names = [q.name for q in system.inputs]
-    if generator is not None:
-        return {names.index(name): e for name, e in generator.inputs.items()}
-    traced: dict[int, ca.SX] = {}
-    for name, spec in request.traced.items():
-        k, offset = _place(system, names, name)
-        traced |= traced_entries(system, spec, k, offset, name, definitions)
-    return traced
-
-
-def _place(system: System, names: list[str], name: str) -> tuple[int, int]:
-    """Place of an input, and how far behind it its rate is."""
-    k = names.index(name)
-    return k, len(system.model.speed_inputs) if k >= len(system.model.inputs) else 0
-
-
 def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
     """Inputs that are tables, and their rates."""
-    names = [q.name for q in system.inputs]
     entries: list[Entry] = []
     for name, tables in request.tables.items():
-        k, offset = _place(system, names, name)
+        k, offset = input_index(system, name)
         found = [table_entries(system, table, k, offset, name) for table in tables]
         for place, (target, _, _) in enumerate(found[0]):
             entries.append((target, tuple((f[place][1], f[place][2]) for f in found)))
@@ -271,14 +253,6 @@ def _table_sets(
         knot_offsets=np.cumsum([0, *(len(k) for k in knots)]),
         knots=np.concatenate([np.zeros(0), *knots]),
     )
-
-
-def _update_times(generator: InputGenerator | None, start_time: float, end_time: float) -> Array:
-    """Times at which a sampled law looks again."""
-    if generator is None or generator.update is None:
-        return np.zeros(0)
-    count = int(np.floor((end_time - start_time) / generator.period * (1 + 1e-12))) + 1
-    return np.asarray(start_time + generator.period * np.arange(count))
 
 
 def _parameter_rows(

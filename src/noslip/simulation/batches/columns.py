@@ -1,4 +1,4 @@
-"""Columns of a batch: what is kept of every trajectory, as traced expressions with names and units.
+"""Columns of a batch: values recorded of every trajectory, traced, with names and units.
 
 The names are those of a `Trajectory`. What a trajectory finds from all its samples together, such
 as its energy error, is not among them.
@@ -59,7 +59,7 @@ def trace_columns(
 
 
 def known_columns(system: System, generator: InputGenerator | None) -> dict[str, Column]:
-    """Every column there is."""
+    """All columns of a system, by name: unit and a function that traces it."""
     kin, eq = system.kinematics, system.equations
     known: dict[str, Column] = {}
 

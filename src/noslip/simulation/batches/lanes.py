@@ -51,7 +51,7 @@ class TableSets:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LanePlan:
-    """All that a run of the batch loop needs, for n trajectories. Who makes it keeps code alive.
+    """All that a run of the batch loop needs, for n trajectories. Its maker keeps the code loaded.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class LanePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LaneResults:
-    """Where n trajectories start, and what the loop leaves of each: a row for each.
+    """Start states and results of n trajectories, a row for each.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class LaneResults:
     samples : (n, ns, nc), or empty.
     event_counts, event_times : (n, ne) and (n, ne, m): how often each event occurred and the first
         m times, nan beyond.
-    angles : (n, na) those that events follow, where they were last looked at.
+    angles : (n, na) those that events follow, at the last check.
     """
 
     codes: Array
@@ -146,7 +146,7 @@ def empty_results(
     samples: Array,
     num_angles: int = 0,
 ) -> LaneResults:
-    """Results of trajectories that have not been taken yet, which start nowhere yet."""
+    """Arrays for the results of trajectories that have not been run yet."""
     counts = [np.zeros(count, np.int64) for _ in range(4)]
     return LaneResults(
         codes=np.full(count, UNSETTLED, np.int64),

@@ -1,9 +1,9 @@
-"""The trajectories of a batch as the driver of segments moves them on.
+"""The trajectories of a batch, for the driver of segments.
 
-Those in the same place run together in lanes. Where independent speeds no longer determine the
-motion, trajectories are carried over through the tree speeds v to others that do, as a single run
-is. In each place the code has the same width, so that no trajectory's bits depend on how many
-others go on with it.
+Those in the same basis run together in lanes. Where independent speeds no longer determine the
+motion, states are converted through the tree speeds v to others that do, as in a single run. In
+each basis the code has the same width, so that no trajectory's bits depend on how many others go on
+with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from noslip.simulation.batches.lanes import (
     run_lanes,
 )
 from noslip.simulation.batches.request import BatchRequest
-from noslip.simulation.segments import Ends, Place, carried
+from noslip.simulation.segments import Ends, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import complete_starts
 
@@ -61,7 +61,7 @@ class BatchMotions:
         self.restart(states)
 
     def restart(self, states: Array) -> None:
-        """Let all trajectories start at states (n, ny), with nothing done yet."""
+        """Reset all trajectories to start states (n, ny)."""
         results, run = self.results, self._request.run
         results.states[:], results.times[:], results.steps_left[:] = (
             states,
@@ -72,8 +72,8 @@ class BatchMotions:
         for name in ("steps", "rejections", "evaluations", "filled"):
             getattr(results, f"num_{name}")[:] = 0
 
-    def run(self, place: Place, which: Array) -> Ends | None:
-        """Run trajectories in one place; where those ended that may go on."""
+    def run(self, basis: SegmentBasis, which: Array) -> Ends | None:
+        """Run trajectories in one basis; the ends of those that may continue."""
         request, results = self._request, self.results
         is_first = results.codes[which[0]] == UNSETTLED
         if not is_first:
@@ -86,7 +86,7 @@ class BatchMotions:
         if is_first and progress is not None:
             report = lambda done: progress(done / request.count)  # noqa: E731
         self._is_ended = run_lanes(
-            self._plan(place, which),
+            self._plan(basis, which),
             results,
             threads=request.threads,
             progress=report,
@@ -105,10 +105,10 @@ class BatchMotions:
             indices=results.which[some],
             times=results.times[some],
             states=results.states[some],
-            values=self._code(place.system).model_parameters(some),
+            values=self._code(basis.system).model_parameters(some),
         )
 
-    def carry(self, here: Place, there: Place, which: Array) -> None:
+    def carry(self, here: SegmentBasis, there: SegmentBasis, which: Array) -> None:
         """Write states in the speeds of another system, through their tree speeds."""
         results = self.results
         if there.system is here.system:
@@ -130,9 +130,9 @@ class BatchMotions:
             self.systems.append(system)
         return self._codes[system]
 
-    def _plan(self, place: Place, queue: Array) -> LanePlan:
-        """What the loop needs for some trajectories in a place."""
-        system, request, run = place.system, self._request, self._request.run
+    def _plan(self, basis: SegmentBasis, queue: Array) -> LanePlan:
+        """What the loop needs for some trajectories in a basis."""
+        system, request, run = basis.system, self._request, self._request.run
         code = self._code(system)
         num_events = len(request.events)
         return LanePlan(
@@ -152,7 +152,7 @@ class BatchMotions:
             sample_times=run.times,
             directions=np.concatenate([np.zeros(num_events), np.full(code.num_angles, np.nan)]),
             num_endings=len(request.terminal),
-            health_floors=place.floors,
+            health_floors=basis.floors,
             relative_tolerance=run.rtol,
             absolute_tolerance=run.absolute(system.num_states + code.num_generator_states),
             max_step=run.longest_step,

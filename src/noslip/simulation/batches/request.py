@@ -1,6 +1,6 @@
-"""What a batch is asked for, read and checked: which numbers differ from one trajectory to another.
+"""`BatchRequest`: the arguments of a batch, read and checked.
 
-A number is shared by all trajectories or given for each of them. It is kept as an array of one
+A number is shared by all trajectories or given for each of them. It is stored as an array of one
 entry or of as many as there are trajectories.
 """
 
@@ -23,6 +23,7 @@ from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.lanes import Array
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
+from noslip.simulation.input_plan import settable_inputs
 from noslip.simulation.request import RunRequest, check_redundant_rows, read_run
 from noslip.simulation.starts.layout import layout_of
 
@@ -36,7 +37,7 @@ LANES = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BatchRequest:
-    """What is asked for; arrays have one entry or row, or one for each trajectory.
+    """A checked request; arrays have one entry or row, or one for each trajectory.
 
     Parameters
     ----------
@@ -170,11 +171,9 @@ def _unit(system: System, varied: str) -> str:
 
 
 def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -> None:
-    settable = [u.name for u in system.model.inputs]
-    settable += [w.name for w in system.model.speed_inputs]
     known = {
         "coordinate, speed or angle": (starts, list(layout_of(system).names), "start"),
-        "input": (inputs, settable, "inputs"),
+        "input": (inputs, settable_inputs(system), "inputs"),
     }
     for word, (given, names, place) in known.items():
         for name in given:
@@ -227,7 +226,7 @@ def _tables(value: Any) -> tuple[Table, ...]:
 
 
 def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
-    """How many trajectories there are."""
+    """Number of trajectories."""
     if count is not None and (not isinstance(count, int | np.integer) or count < 1):
         raise SimulationError(
             f"count is {count!r}", where, "give the number of trajectories, 1 or more"

@@ -1,4 +1,4 @@
-"""`Batch`: what many trajectories have come to, with names, units and how each ended."""
+"""`Batch`: results of many trajectories, with names, units and how each ended."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _endings(results: LaneResults) -> np.ndarray:
 
 
 def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
-    """Which event or which cause ended each trajectory."""
+    """Name of the event, or sentence of the singularity, that ended each trajectory."""
     results = motions.results
     causes = np.full(len(results.codes), "", dtype=object)
     is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR

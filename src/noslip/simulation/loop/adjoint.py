@@ -1,4 +1,4 @@
-"""Recorded steps taken back with derivatives: the discrete adjoint of the loop.
+"""Discrete adjoint of the loop: reverse-mode derivatives through recorded steps.
 
 A step of a Runge–Kutta method with a projection P at its end is
 
@@ -14,6 +14,8 @@ last stage to the first,
 
 which is exact for the steps as they were taken, and costs the same for any number of parameters.
 Stages are computed again from the recorded states, by the loop's own functions.
+
+Pulls are vector-Jacobian products:
 
     pull          f(t, [y; l], b, p) → [F_yᵀl; F_bᵀl; F_pᵀl]
     pull_project  the same of P
@@ -50,7 +52,7 @@ from noslip.simulation.loop.steps import (
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.rules import EPS, MAX_PROJECTIONS, RK4, RK4_ROWS, RK4_TIMES
 
-# What the way back needs besides the record of the run: addresses, then sizes and a number.
+# What the adjoint sweep needs besides the record of the run: addresses, then sizes and a number.
 _ADDRESSES = (
     # functions
     *("pull", "pull_project"),
@@ -82,11 +84,11 @@ def adjoint_code(shape: Shape, pull: Pull) -> tuple[Any, int, Any]:
     name = f"adjoint {shape} {pull} {sources_digest()}"
     engine = stored_machine_code(lambda: print_adjoint(shape, pull), name=name)
     address = engine.get_function_address("step_back")
-    return _CALL(address), _Back(shape, pull).w.f.work_size, engine
+    return _CALL(address), _AdjointWriter(shape, pull).w.f.work_size, engine
 
 
-class _Back:
-    """The function in the making: a loop's writer, and what the way back has besides."""
+class _AdjointWriter:
+    """Writer of the adjoint step: a loop's writer, and the arrays of the adjoint sweep."""
 
     def __init__(self, shape: Shape, pull: Pull) -> None:
         w = self.w = LoopWriter(shape)
@@ -104,13 +106,13 @@ class _Back:
         self.corrected = f.array(MAX_PROJECTIONS * n)
 
     def array(self, name: str) -> Array:
-        """Numbers that the record of the way back points to."""
+        """Vector that the record of the adjoint sweep points to."""
         return Array(self.w.f, self.given[name])
 
 
 def print_adjoint(shape: Shape, pull: Pull) -> str:
     """LLVM text of the function."""
-    b = _Back(shape, pull)
+    b = _AdjointWriter(shape, pull)
     w, f, s, n = b.w, b.w.f, b.w.s, shape.ny
     times, states = Given(f, b.given["step_times"]), b.array("step_states")
     first = w.vector("first_segments", WHOLE)
@@ -129,7 +131,7 @@ def print_adjoint(shape: Shape, pull: Pull) -> str:
     return "\n".join(text)
 
 
-def _step_back(b: _Back) -> None:
+def _step_back(b: _AdjointWriter) -> None:
     """(1) to (5) for one step, from w.y at s.t."""
     w, f, s, n = b.w, b.w.f, b.w.s, b.w.shape.ny
     is_rk4 = w.shape.method == RK4
@@ -179,7 +181,7 @@ def _is_knot(w: LoopWriter, t: Value) -> Value:
 
 
 def _choose_segments(w: LoopWriter) -> None:
-    """Choose the segment of every table that holds in the step."""
+    """Select the segment of every table that applies in the step."""
     f, s = w.f, w.s
     end = w.number("end_time")
     s.from_time = s.t + 10.0 * EPS * f.most(f.abs(s.t), 1e-8 * (end - s.begin))
@@ -196,7 +198,7 @@ def _choose_segments(w: LoopWriter) -> None:
             w.segments[k] = w.segments[k] - 1
 
 
-def _note(b: _Back, t: Value) -> None:
+def _note(b: _AdjointWriter, t: Value) -> None:
     """(5): add what a pull gives by base inputs, tables and parameters."""
     w, f, n, num_base = b.w, b.w.f, b.w.shape.ny, b.pull.num_base
     base, pulled = b.array("by_base"), b.pulled.part(n)
@@ -216,8 +218,8 @@ def _note(b: _Back, t: Value) -> None:
         by_parameters[k] = by_parameters[k] + found[k]
 
 
-def _pull(b: _Back, function: str, t: Value, state: Array, weights: Array) -> None:
-    """Fᵀl at a stage into b.pulled, and noted."""
+def _pull(b: _AdjointWriter, function: str, t: Value, state: Array, weights: Array) -> None:
+    """Vector-Jacobian products Fᵀl at a stage into b.pulled, accumulated by `_note`."""
     w, n = b.w, b.w.shape.ny
     w.copy(state, b.point, n)
     w.copy(weights, b.point.part(n), n)
@@ -228,7 +230,7 @@ def _pull(b: _Back, function: str, t: Value, state: Array, weights: Array) -> No
     _note(b, t)
 
 
-def _spread(b: _Back, row: dict[int, float], source: Array) -> None:
+def _spread(b: _AdjointWriter, row: dict[int, float], source: Array) -> None:
     """Add h a_j times a vector to the weights of the stages that a row of the method combines."""
     f, n = b.w.f, b.w.shape.ny
     for j, weight in row.items():
@@ -237,8 +239,8 @@ def _spread(b: _Back, row: dict[int, float], source: Array) -> None:
             stage[i] = f.fma(share, source[i], stage[i])
 
 
-def _project_back(b: _Back) -> None:
-    """(2) for each of the corrections that the end of a step has met."""
+def _project_back(b: _AdjointWriter) -> None:
+    """(2) for each correction of the projection at the end of a step."""
     w, f, s, n = b.w, b.w.f, b.w.s, b.w.shape.ny
     find_inputs(w, s.last, w.end)
     w.copy(w.end, w.next, n)

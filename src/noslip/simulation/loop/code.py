@@ -41,7 +41,7 @@ def loop_code(shape: Shape) -> LoopCode:
 
 @functools.cache
 def sources_digest() -> str:
-    """What all files hold that the texts of loops are made from."""
+    """Digest of all source files that the texts of loops are made from."""
     digest = hashlib.sha256()
     for name in _SOURCES:
         path = _PACKAGE / name

@@ -1,4 +1,4 @@
-"""States between the ends of a step: on its dense output, or by a step of their own."""
+"""States between the ends of a step: by dense output, or by a partial step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from noslip.simulation.loop.steps import (
 from noslip.simulation.loop.writer import LoopWriter
 from noslip.simulation.rules import END_ROW, RK4
 
-#: Whether dense output is rough, besides 0 and 1: that was not asked yet.
+#: Value of s.rough (0 or 1) before the dense output was checked.
 UNKNOWN = -1
 
 D = [nonzero(row) for row in dop853.D]
@@ -73,7 +73,7 @@ def dense_state(w: LoopWriter, theta: Value, out: Array) -> None:
 
 
 def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Array) -> None:
-    """State at t + θh by a step of its own; the step's own stages are spent then."""
+    """State at t + θh by a partial step, which overwrites the stages of the step."""
     part = theta * h
     take_stages(w, t, part, t + part, stage_range(w))
     w.subroutine(state_at_end, part, out)
@@ -113,7 +113,7 @@ def defect(w: LoopWriter, t: Value, h: Value) -> Value:
 
 
 def ask_roughness(w: LoopWriter, t: Value, h: Value) -> None:
-    """Let s.rough be known."""
+    """Set s.rough, unless it is known."""
     with w.f.when(w.s.rough.equals(UNKNOWN)):
         w.s.rough = dense_is_rough(w, t, h)
 

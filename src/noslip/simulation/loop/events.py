@@ -1,7 +1,7 @@
 """Events in an accepted step: where their values cross zero, and which crossing ends the run.
 
-They are looked at in the end and at the quarters of a step. A crossing is located on the dense
-output; where that misses the tolerance, on steps of its own.
+Signs are checked at the end and at the quarters of a step. A crossing is located on the dense
+output; where that misses the tolerance, by partial steps.
 
 References
 ----------
@@ -28,7 +28,7 @@ from noslip.simulation.rules import (
 
 
 def find_events(w: LoopWriter) -> None:
-    """Look for crossings in the step; those that do not end the run are noted.
+    """Find crossings in the step; those that do not end the run are recorded.
 
     s.event becomes the one that ends it, or −1, s.theta where in the step that is; s.verdict an
     ending where a state cannot be projected. The last values are left in w.before.
@@ -59,10 +59,10 @@ def find_events(w: LoopWriter) -> None:
 
 
 def _values_at_check(w: LoopWriter, quarter: Value) -> None:
-    """Values at the right end of the part that is looked at, into w.after."""
+    """Values at the right end of the part that is checked, into w.after."""
     f, s, shape = w.f, w.s, w.shape
     if shape.num_angles:
-        # the end was looked at from its start, which is too far for angles
+        # the end was evaluated with the angles of the step's start, which are too far away
         event_values(w, s.right, w.after)
         return
     is_last = f.widen(quarter, f.lanes).equals(CHECKS_PER_STEP)
@@ -86,7 +86,7 @@ def _values(w: LoopWriter, time: Value, out: Array) -> None:
 
 
 def follow_angles(w: LoopWriter) -> None:
-    """Let angles go on from where they are now; they are the last values."""
+    """Store the angles as the ones to unwrap from; they are the last values."""
     shape = w.shape
     if not shape.num_angles:
         return
@@ -97,7 +97,7 @@ def follow_angles(w: LoopWriter) -> None:
 
 
 def _crosses(w: LoopWriter, k: int) -> Value:
-    """Whether a value left its sign, in the direction asked for (0: both; nan: never)."""
+    """Whether a value changed its sign in the given direction (0: both; nan: never)."""
     f = w.f
     direction = f.load(f.offset(w.number("directions"), k))
     a, b = w.before[k], w.after[k]
@@ -106,7 +106,7 @@ def _crosses(w: LoopWriter, k: int) -> Value:
 
 
 def _find_crossings(w: LoopWriter) -> None:
-    """Roots of all events between s.left and s.right, and what follows from them."""
+    """Locate the roots of all events between s.left and s.right; record them or end the run."""
     f, s, shape = w.f, w.s, w.shape
     s.found, s.first_root = f.whole(-1), f.real(2.0)
     # those that end the run come first, so that no later crossing is noted
@@ -128,7 +128,7 @@ def _find_crossings(w: LoopWriter) -> None:
 
 
 def resolution(w: LoopWriter) -> Value:
-    """Fraction of a step that its time resolves."""
+    """Smallest fraction of a step that floating-point time resolves."""
     f, s = w.f, w.s
     return EPS * f.most(f.abs(s.t) / s.h_try, 1.0)
 
@@ -165,7 +165,7 @@ def locate(w: LoopWriter, event: int) -> Value:
 
 
 def refine(w: LoopWriter, event: int | Value, theta: Value) -> Value:
-    """Root θ of an event on steps of their own, by secants from the root on dense output.
+    """Root θ of an event by partial steps: secant method from the root on dense output.
 
     Secants do not find where a value jumps over zero: there the root on dense output stays.
     """
@@ -204,7 +204,7 @@ def _event_value(w: LoopWriter, event: int | Value) -> Value:
 
 
 def note_crossing(w: LoopWriter, event: int) -> None:
-    """Note an event that does not end the run: when, and of one run also the state."""
+    """Record an event that does not end the run: its time, and in a single run the state."""
     f, s, shape = w.f, w.s, w.shape
     ask_roughness(w, s.t, s.h_try)
     with f.when(s.rough.equals(1)):
@@ -226,7 +226,7 @@ def note_crossing(w: LoopWriter, event: int) -> None:
 
 
 def note_time(w: LoopWriter, event: int | Value, time: Value) -> None:
-    """Count an event of a lane and keep its time if there is room."""
+    """Count an event of a lane and store its time if there is room."""
     f, s, shape = w.f, w.s, w.shape
     place = s.index * (shape.num_events - shape.num_angles) + event
     counts = w.vector("event_counts", "i64")

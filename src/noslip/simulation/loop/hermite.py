@@ -1,4 +1,4 @@
-"""The polynomial of degree 15 that takes on values and slopes at eight places: its arithmetic.
+"""Hermite interpolation of degree 15, through values and slopes at eight nodes.
 
 With ℓ_j the polynomial of degree 7 that is 1 at node x_j and 0 at the others (Lagrange's),
 
@@ -6,24 +6,24 @@ With ℓ_j the polynomial of degree 7 that is 1 at node x_j and 0 at the others 
     (2)  a_j = (1 − 2 (x − x_j) ℓ_j'(x_j)) ℓ_j²,   b_j = (x − x_j) ℓ_j²
     (3)  ℓ_j(x) = c_j Π_i (x − x_i),   c_j = Π_i 1/(x_j − x_i),   ℓ_j'(x_j) = Σ_i 1/(x_j − x_i)
 
-where i goes over the other nodes. Of a smooth function y it is off by
+where i goes over the other nodes. For a smooth function y its error is
 
-    (4)  y(x) − p(x) = C(x) w(x),   w(x) = Π_j (x − x_j)²,   C = y⁽¹⁶⁾/16! at some place between
+    (4)  y(x) − p(x) = C(x) w(x),   w(x) = Π_j (x − x_j)²,   C = y⁽¹⁶⁾/16! at some point between
 
-and C changes little within an interval. So one look at the slope, at a place where w' is large,
-tells how far the polynomial is off in the whole interval, and what to add to it:
+and C changes little within an interval. So the slope's error at one point where w' is large gives
+an estimate of the error in the whole interval, and a correction:
 
     (5)  C ≈ (y' − p')/w'
 
-Weights depend on places alone, and are the same for all functions. Numbers may be plain ones, or
+Weights depend on the nodes alone, and are the same for all functions. Numbers may be floats, or
 values of a function that is being written.
 """
 
 from __future__ import annotations
 
 NUM_NODES = 8
-# Fractions of an interval at which w and w' are looked at: the largest are among them, nearly.
-LOOKS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
+# Fractions of an interval at which w and w' are evaluated to find the largest, approximately.
+CHECK_POINTS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875)
 
 
 def node_constants(x):
@@ -38,8 +38,8 @@ def node_constants(x):
 
 
 def value_weights(x, c, d, at):
-    """(2): weights of values and slopes at the nodes, which give the value at a place."""
-    # products of all places before a node, then of those after it
+    """(2): weights of values and slopes at the nodes, which give the value at a point."""
+    # products over all nodes before a node, then over those after it
     a, b = [0.0] * NUM_NODES, [0.0] * NUM_NODES
     product = 1.0
     for j in range(NUM_NODES):
@@ -55,7 +55,7 @@ def value_weights(x, c, d, at):
 
 
 def slope_weights(x, c, d, at):
-    """The derivatives of the weights: they give the slope at a place that is no node."""
+    """Derivatives of the weights, which give the slope at a point that is no node."""
     inverses = [1.0 / (at - x[j]) for j in range(NUM_NODES)]
     product, total = at - x[0], inverses[0]
     for j in range(1, NUM_NODES):
@@ -72,7 +72,7 @@ def slope_weights(x, c, d, at):
 
 
 def node_product(x, at):
-    """w and w' of (4) at a place."""
+    """w and w' of (4) at a point."""
     product, slope = at - x[0], 1.0
     for i in range(1, NUM_NODES):
         slope = slope * (at - x[i]) + product
@@ -80,17 +80,17 @@ def node_product(x, at):
     return product * product, 2.0 * product * slope
 
 
-def look(x, where):
-    """Where between 0 and 1 the slope tells most: that place, w' there, and the largest w.
+def check_point(x, where):
+    """The point between 0 and 1 that suits (5) best, w' there, and the largest w.
 
-    It is where w rises. Where it falls, motions that decay as fast as w does hide the error.
+    w rises there. Where it falls, motions that decay as fast as w does hide the error.
 
     Parameters
     ----------
     where : from a condition and two numbers to one of them.
     """
     best, steepest, largest = 0.5, 0.0, 0.0
-    for at in LOOKS:
+    for at in CHECK_POINTS:
         value, slope = node_product(x, at)
         largest = where(value > largest, value, largest)
         best = where(slope > steepest, at, best)

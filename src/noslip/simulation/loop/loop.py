@@ -1,8 +1,8 @@
 """The integration loop: trajectories from a queue, one in each lane, every lane with its own steps.
 
-A lane takes a trajectory, brings it to its end step by step, leaves what it came to, and takes the
-next one. In every round each lane tries one step of its own size from its own time and takes it or
-not, by its own error. No number of one lane ever enters another's, so a trajectory's bits depend
+A lane takes a trajectory, integrates it to its end, stores the results, and takes the next one. In
+every round each lane tries one step of its own size from its own time, and accepts or rejects it by
+its own error estimate. No number of one lane ever enters another's, so a trajectory's bits depend
 neither on its neighbors nor on the order or the number of workers. One run is a queue of one.
 
     rates      f(t, x, inputs, p)      → [ẋ; health]
@@ -15,13 +15,13 @@ neither on its neighbors nor on the order or the number of workers. One run is a
 The state is y = [x; z]: x is the mechanism's, z belongs to the law that gives the inputs. Round by
 round, and where it is written:
 
-    rates       inputs, rates and health at a time and state
+    rates       inputs, rates and health (singularity measures) at a time and state
     steps       the first step's size; a trial step and its error; its end, projected and checked
-    projection  a state brought back on the constraints
+    projection  projection of a state on the constraints
     dense       states between the ends of an accepted step
     events      crossings in it
-    samples     what is kept of samples
-    across      samples from several steps
+    samples     recording of samples
+    multistep_output  samples by a polynomial through several steps
 
 Methods: DOP853 with the step sizes of `step_sizes`, and RK4 with a fixed step and a cubic dense
 output.
@@ -90,15 +90,15 @@ def print_loop(shape: Shape) -> str:
     if can_pause:
         with f.when(~s.is_new):
             w.restore()
-            if shape.is_across:
+            if shape.is_multistep:
                 enter_node(w, s.steps)
     with f.repeat() as rounds:
         rounds.leave(s.index < 0)
         with f.when(s.code.equals(NEW)):
             _begin(w)
         with f.when(s.code.equals(GOES_ON)):
-            _arrive(w)
-        if shape.is_across:
+            _enter_step(w)
+        if shape.is_multistep:
             _report(w)
         with f.when(s.code >= 0):
             _finish(w)
@@ -108,7 +108,7 @@ def print_loop(shape: Shape) -> str:
     if can_pause:
         w.save(0)
         with f.when((s.index >= 0) & s.code.equals(rules.PAUSED)):
-            # what was noted until now is taken out before the run goes on
+            # Python reads what was recorded before the run continues
             s.code, s.crossings, s.recorded = f.whole(GOES_ON), f.whole(0), f.whole(0)
             w.save(1)
     text = [f.body("integrate", ("setup", "work")), *w.subroutines.values(), *sorted(f.declared)]
@@ -130,7 +130,7 @@ def _take(w: LoopWriter) -> Value:
 
 
 def _begin(w: LoopWriter) -> None:
-    """Put a trajectory in its lane."""
+    """Load a trajectory into its lane."""
     f, s, shape = w.f, w.s, w.shape
     n, index = shape.ny, s.index
     s.t = w.vector("times")[index]
@@ -145,7 +145,7 @@ def _begin(w: LoopWriter) -> None:
         setattr(s, name, f.real(0.0))
     s.which, s.unhealthy = f.whole(-1), f.whole(-1)
     s.may_grow = s.is_stale = s.is_first = s.is_finite = f.truth(True)
-    if shape.is_across:
+    if shape.is_multistep:
         make_node(w, f.whole(0), s.t)
     states = w.vector("states")
     for k in f.each(n):
@@ -182,8 +182,8 @@ def _load_parameters(w: LoopWriter) -> None:
         w.own_parameters[place] = angles[s.index * shape.num_angles + k]
 
 
-def _arrive(w: LoopWriter) -> None:
-    """What is known where a step begins: where it must stop, rates at knots, samples, endings."""
+def _enter_step(w: LoopWriter) -> None:
+    """Prepare a step: where it must stop, rates at knots, samples at its start, endings."""
     f, s, shape = w.f, w.s, w.shape
     end = w.number("end_time")
     # time resolves no steps below this
@@ -213,7 +213,7 @@ def _arrive(w: LoopWriter) -> None:
             with f.when(s.is_finite & (s.unhealthy < 0) & (s.h <= 0.0)):
                 s.h = first_step(w, f.least(w.number("max_step"), s.stop - s.t))
     if shape.has_samples:
-        if shape.is_across:
+        if shape.is_multistep:
             with f.when(s.is_first):
                 record_samples_here(w)
         else:
@@ -222,7 +222,7 @@ def _arrive(w: LoopWriter) -> None:
 
 
 def _ending(w: LoopWriter) -> Value:
-    """Reason to end before the next step, the most telling first; GOES_ON if there is none."""
+    """Code to end with before the next step, the most specific one; GOES_ON if there is none."""
     f, s = w.f, w.s
     max_step = w.number("max_step")
     code = f.whole(GOES_ON)
@@ -249,7 +249,7 @@ def _ending(w: LoopWriter) -> Value:
 
 
 def _report(w: LoopWriter) -> None:
-    """Let steps report whose samples are taken from several, see `multistep_output.py`."""
+    """Record samples of earlier steps by multistep output, see `multistep_output.py`."""
     f, s = w.f, w.s
     is_ready = (s.steps >= NUM_NODES - 1) & (s.steps - s.reported > NUM_NODES // 2)
     is_ready = is_ready & ~s.is_first
@@ -274,7 +274,7 @@ def _report(w: LoopWriter) -> None:
 
 
 def _step(w: LoopWriter) -> None:
-    """Try a step; take it, or try a shorter one in the next round."""
+    """Try a step; accept it, or try a shorter one in the next round."""
     f, s, shape = w.f, w.s, w.shape
     _aim(w)
     try_step(w)
@@ -283,18 +283,18 @@ def _step(w: LoopWriter) -> None:
     s.rough = f.whole(UNKNOWN)
     with f.when(s.error <= 1.0):
         is_dense = f.truth(bool(shape.num_events))
-        if shape.has_samples and not shape.is_across and not shape.num_events:
+        if shape.has_samples and not shape.is_multistep and not shape.num_events:
             is_dense = next_sample(w) < s.t_new
         s.is_dense = is_dense
         close_step(w, s.is_dense)
-        if shape.num_events or (shape.has_samples and not shape.is_across):
+        if shape.num_events or (shape.has_samples and not shape.is_multistep):
             with f.when(s.is_dense & s.verdict.equals(ACCEPTED)):
-                _look_within(w)
-    _go_on(w)
+                _find_events_and_samples(w)
+    _advance(w)
 
 
 def _aim(w: LoopWriter) -> None:
-    """Where the step ends; on the next stop if that is near. Stages do not see a jump there."""
+    """Choose the end of the step: the next stop if that is near. Stages see no jump there."""
     f, s = w.f, w.s
     end, max_step = w.number("end_time"), w.number("max_step")
     s.h = f.least(f.most(s.h, s.smallest), max_step)
@@ -306,7 +306,7 @@ def _aim(w: LoopWriter) -> None:
     s.h_try = s.t_new - s.t
 
 
-def _look_within(w: LoopWriter) -> None:
+def _find_events_and_samples(w: LoopWriter) -> None:
     """Events and samples of an accepted step, and its state where an event ends the run."""
     f, s, shape = w.f, w.s, w.shape
     is_well = prepare_dense(w, s.t, s.h_try, s.last)
@@ -317,7 +317,7 @@ def _look_within(w: LoopWriter) -> None:
             is_ended = s.event >= 0
             reached = f.least(f.fma(s.theta, s.h_try, s.t), s.t_new)
             s.t_end = f.where(is_ended, reached, s.t_new)
-        if shape.is_across:
+        if shape.is_multistep:
             with f.when(s.rough.equals(1)):
                 spoil(w)
             return
@@ -335,13 +335,13 @@ def _look_within(w: LoopWriter) -> None:
                         record(w, s.t_end, w.next)
 
 
-def _go_on(w: LoopWriter) -> None:
-    """Make the end of an accepted step the new state; choose the next step."""
+def _advance(w: LoopWriter) -> None:
+    """Advance to the end of an accepted step; choose the next step size."""
     f, s, shape = w.f, w.s, w.shape
     is_lost, is_taken = s.verdict.equals(RETRY), s.verdict.equals(ACCEPTED)
     s.code = f.where(s.verdict >= 0, s.verdict, s.code)
-    if shape.is_across and shape.num_endings:
-        # the steps before it report first
+    if shape.is_multistep and shape.num_endings:
+        # samples of the steps before it are recorded first
         with f.when(is_taken & (s.event >= 0)):
             s.pending, s.event_theta = s.event + 1, s.theta
             s.event_step, s.event_last, s.event_end = s.h_try, s.last, s.t_end
@@ -354,17 +354,18 @@ def _go_on(w: LoopWriter) -> None:
         if shape.method == RK4:
             s.code = f.whole(rules.NON_FINITE)
         else:
-            # one that was accepted and then found wanting is as good as one with no error known
+            # a step that failed after its error was accepted has no usable error estimate
             s.error = f.where(s.error <= 1.0, np.inf, s.error)
             s.h = next_step(w, s.error, f.truth(False))
             s.may_grow = f.truth(False)
 
 
 def _accept(w: LoopWriter) -> None:
+    """Make the end of the step the new state."""
     f, s, shape = w.f, w.s, w.shape
     n = shape.ny
     s.t, s.steps, s.is_first = s.t_end, s.steps + 1, f.truth(False)
-    if shape.is_across:
+    if shape.is_multistep:
         rates = next_row(w)
         make_node(w, s.steps, s.t)
         w.copy(rates, w.K(0), n)
@@ -376,7 +377,7 @@ def _accept(w: LoopWriter) -> None:
         status[1], status[2] = s.t, f.to_real(s.steps)
     if shape.records_steps:
         _record_step(w)
-    if shape.num_endings and not shape.is_across:
+    if shape.num_endings and not shape.is_multistep:
         with f.when(s.event >= 0):
             s.code, s.which = f.whole(rules.EVENT), s.event
     if shape.method != RK4:
@@ -389,7 +390,7 @@ def _accept(w: LoopWriter) -> None:
 
 
 def _record_step(w: LoopWriter) -> None:
-    """Keep the end of a step."""
+    """Record the end of a step."""
     f, s, n = w.f, w.s, w.shape.ny
     w.vector("step_times")[s.recorded] = s.t
     w.copy(w.y, Array(f, f.offset(w.number("step_states"), s.recorded * n)), n)
@@ -397,7 +398,7 @@ def _record_step(w: LoopWriter) -> None:
 
 
 def _finish(w: LoopWriter) -> None:
-    """Leave what a trajectory has come to; take the next one."""
+    """Store the results of a trajectory; take the next one."""
     f, s, shape = w.f, w.s, w.shape
     n, index = shape.ny, s.index
     w.vector("codes", WHOLE)[index], w.vector("which", WHOLE)[index] = s.code, s.which

@@ -1,22 +1,22 @@
 """Samples of one run from the ends of several steps: the polynomial through eight of them.
 
 Of a motion without breaks the states and rates at eight consecutive ends of steps determine a
-polynomial of degree 15, see `hermite.py`. One evaluation, in the middle one of the seven steps,
-tells how far it is off in that step and in the two beside it, and makes up for most of that. A
-second one, halfway, tells whether it does: where forces change fast, a polynomial that is far off
-may have the right slope at one place. So three steps report together, when three more are done. The
-first and the last steps of a run, and those for which that is not good enough, report one by one,
-each with evaluations of its own.
+polynomial of degree 15, see `hermite.py`. One evaluation of the rates, in the middle one of the
+seven steps, estimates its error in that step and in the two beside it, and corrects most of it. A
+second one, halfway, checks the estimate: where forces change fast, a polynomial with a large error
+may have the right slope at one point. So the samples of three steps are recorded together, when
+three more steps are done. Those of the first and the last steps of a run, and of steps with too
+large an error, are recorded step by step, each with evaluations of its own.
 
-The ends of the last steps are kept in a ring. A node is a place where a step starts:
+The last nodes are stored in a ring buffer. A node is the point where a step starts:
 
     [time, is spoiled | y | end | K]
 
 y is the state there, K the stages of the step from it, the first of them the rates at y, and end
-that step's end before a projection. It is spoiled where steps of their own were taken within it,
-over its stages.
+that step's end before a projection. It is spoiled where partial steps within it have overwritten
+its stages.
 
-Places are fractions θ of the step with the evaluation, from its start.
+Points are given as fractions θ of the step with the evaluation, from its start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import itertools
 from noslip.engines.flow import Array, Given, Value
 from noslip.simulation.loop import hermite
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
-from noslip.simulation.loop.hermite import LOOKS, NUM_NODES
+from noslip.simulation.loop.hermite import CHECK_POINTS, NUM_NODES
 from noslip.simulation.loop.projection import settle
 from noslip.simulation.loop.rates import evaluate, find_inputs
 from noslip.simulation.loop.samples import find_state, next_sample, record, record_within
@@ -38,36 +38,36 @@ from noslip.simulation.rules import ACCEPTED, END_ROW, PROJECTED_ROW
 # the tolerance. The correction leaves about a sixth of it. What the ends of steps are off
 # themselves shows in the same number, at half its size or more, and is not corrected.
 LEFT_SHARE = 0.7
-# Of steps beside that of the evaluation, and of the last ones of a run, it tells less.
+# The estimate is less sure in the steps beside that of the evaluation and in the last of a run.
 BESIDE_SHARE = 3.0 * LEFT_SHARE
-# Halfway w' is small, and the slope tells of a C that changes within the step. Of one that changes
-# its sign there the error is this share of the slope.
+# Halfway w' is small, and the slope's defect comes from a C that changes within the step. If C
+# changes its sign there, the error is this share of the defect.
 HALFWAY_SHARE = 0.25
 # Neighboring steps of a motion without breaks differ by less than this factor.
 UNEVEN = 2.0
 
 
-# the ring
+# the ring buffer
 def enter_node(w: LoopWriter, k: Value) -> None:
-    """Let w.y, w.end and w.K be those of node k."""
+    """Select node k: w.y, w.end and w.K refer to it from here on."""
     place = (k & (NUM_NODES - 1)) * w.node_size
     w.node[0] = w.f.offset(w.nodes.place, place)
 
 
 def make_node(w: LoopWriter, k: Value, t: Value) -> None:
-    """Enter node k, which is at a time."""
+    """Select node k and store its time."""
     enter_node(w, k)
     head = Given(w.f, w.node[0])
     head[0], head[1] = t, w.f.real(0.0)
 
 
 def spoil(w: LoopWriter) -> None:
-    """Note that the stages of the step from the node are written over."""
+    """Mark the stages of the step from the node as overwritten."""
     Given(w.f, w.node[0])[1] = w.f.real(1.0)
 
 
 def is_spoiled(w: LoopWriter) -> Value:
-    """Whether they are."""
+    """Whether the stages of the step from the node are overwritten."""
     return ~Given(w.f, w.node[0])[1].equals(0.0)
 
 
@@ -78,7 +78,7 @@ def time_of(w: LoopWriter, k: Value) -> Value:
 
 # the polynomial
 def _stencil(w: LoopWriter, row: int) -> Given:
-    """One row of the stencil: places, c, ℓ', weights of values and of slopes."""
+    """One row of the stencil: node positions, c, ℓ', weights of values and of slopes."""
     return Given(w.f, w.f.offset(w.stencil.place, NUM_NODES * row))
 
 
@@ -112,13 +112,13 @@ def _defect_share(w: LoopWriter) -> Given:
     return Given(w.f, w.f.offset(w.stencil.place, 5 * NUM_NODES))
 
 
-def state_across(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
-    """State at θ of the step, to which the defect found was applied, into out."""
+def polynomial_state(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
+    """State at θ of the step by the corrected polynomial, into out."""
     w.subroutine(polynomial, h, theta, out)
 
 
 def polynomial(w: LoopWriter, h: Value, theta: Value, out: Array) -> None:
-    """(1) with the correction (5) of `hermite`."""
+    """Polynomial (1) with the correction (5) of `hermite`, into out."""
     f = w.f
     x, c, d = (_numbers(_stencil(w, row)) for row in range(3))
     product, _ = hermite.node_product(x, theta)
@@ -140,7 +140,7 @@ def _is_large(w: LoopWriter, vector: Array, share: Value | float, following: Arr
 
 
 def _add_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Array) -> None:
-    """Add to out how far h times the slope misses the differential equation at a place."""
+    """Add to out the defect of h times the slope in the differential equation, at a point."""
     w.subroutine(slope_defect, t, h, at, out, evaluations=1)
 
 
@@ -148,7 +148,7 @@ def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Array) -> No
     """h times the slope of the polynomial, less h times the rates at its state."""
     f = w.f
     row = w.K(PROJECTED_ROW)
-    state_across(w, h, at, w.point)
+    polynomial_state(w, h, at, w.point)
     evaluate(w, f.fma(at, h, t), w.point, row)
     for i in f.rows(w.shape.ny):
         out[i] = f.fma(-h, row[i], out[i])
@@ -157,18 +157,18 @@ def slope_defect(w: LoopWriter, t: Value, h: Value, at: Value, out: Array) -> No
     _add_nodes(w, h, a, b, out)
 
 
-def across_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: Value) -> Value:
+def polynomial_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: Value) -> Value:
     """Whether the polynomial through all nodes misses the tolerance in step k, or beside it.
 
-    Leaves what `state_across` needs. How far it is off is known from how far it misses the
-    differential equation at two places.
+    Leaves what `polynomial_state` needs. The error is estimated from the defects in the
+    differential equation at two points.
     """
     f, s, n = w.f, w.s, w.shape.ny
     x = [(time_of(w, f.whole(j)) - t) / h for j in range(NUM_NODES)]
     c, d = hermite.node_constants(x)
     for row, values in enumerate((x, c, d)):
         _store(_stencil(w, row), values)
-    at, steepest, largest = hermite.look(x, f.where)
+    at, steepest, largest = hermite.check_point(x, f.where)
     _defect_share(w)[0] = 1.0 / steepest
     following_node = ((k + 1) & (NUM_NODES - 1)) * w.node_size + 2
     following = Array(f, f.offset(w.nodes.place, following_node))
@@ -177,7 +177,7 @@ def across_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: Valu
     before, after = (time_of(w, k - 1) - t) / h, (time_of(w, k + 2) - t) / h
     beside = f.most(_largest(w, before, f.real(0.0)), _largest(w, f.real(1.0), after))
     share = f.where(is_beside, f.most(share, beside * BESIDE_SHARE), share)
-    # without a correction where it tells most, then what the correction leaves halfway
+    # the defect without a correction, then what the correction leaves of it halfway
     for i in f.rows(n):
         w.F[i] = f.real(0.0)
     _add_defect(w, t, h, at, w.F)
@@ -192,14 +192,14 @@ def across_is_rough(w: LoopWriter, k: Value, t: Value, h: Value, is_beside: Valu
 
 
 def _largest(w: LoopWriter, start: Value, end: Value) -> Value:
-    """The largest w between two places, nearly."""
+    """The largest w between two points, approximately."""
     return w.subroutine(largest_between, start, end)
 
 
 def largest_between(w: LoopWriter, start: Value, end: Value) -> Value:
-    """The largest of some values of w; the places of the nodes are in the stencil."""
+    """The largest w at the check points between two points; the nodes are in the stencil."""
     x, most = _numbers(_stencil(w, 0)), w.f.real(0.0)
-    for share in LOOKS:
+    for share in CHECK_POINTS:
         most = w.f.most(most, hermite.node_product(x, start + share * (end - start))[0])
     return most
 
@@ -207,7 +207,7 @@ def largest_between(w: LoopWriter, start: Value, end: Value) -> Value:
 def _are_even(w: LoopWriter) -> Value:
     """Whether no step between the nodes is much shorter than its neighbor, as they are at a break.
 
-    Across a break that no knot tells of, one slope does not tell how far a polynomial is off. The
+    Over a break that no knot announces, one slope gives no estimate of a polynomial's error. The
     first steps of a run may grow, and the last one may be short.
     """
     f, s = w.f, w.s
@@ -225,15 +225,14 @@ def _are_even(w: LoopWriter) -> Value:
     return are_even
 
 
-# reports
+# recording
 def report_steps(w: LoopWriter, limit: Value) -> None:
-    """Let the steps before a limit report that did not yet; s.verdict is an ending where it fails.
+    """Record the samples of all steps before a limit; s.verdict is an ending where that fails.
 
-    Their samples are recorded, and those at their ends. They are states of the polynomial through
-    all nodes; where that is too far off, or there are not enough nodes or too uneven ones, what a
-    step finds by itself. Where one is not finite or not projected, the start of its step is
-    entered, else the newest node. A step that an event ends (s.pending) is the last of them: its
-    state there is left in w.next.
+    Samples are states of the polynomial through all nodes; where its error is too large, or nodes
+    are too few or too uneven, states of the step's own dense output. Where one is not finite or not
+    projected, the start of its step is entered, else the newest node. A step that an event ends
+    (s.pending) is the last of them: its state there is left in w.next.
     """
     f, s = w.f, w.s
     s.alone, s.until, s.verdict = f.whole(0), limit, f.whole(ACCEPTED)  # one by one before this
@@ -249,14 +248,14 @@ def report_steps(w: LoopWriter, limit: Value) -> None:
         enter_node(w, s.middle)
         s.node_time = time_of(w, s.middle)
         s.node_step = f.where(s.is_event, s.event_step, time_of(w, s.middle + 1) - s.node_time)
-        s.is_across = f.truth(False)
+        s.is_multistep = f.truth(False)
         s.after_time = time_of(w, s.first + s.count)
         with f.when(~s.is_event & (next_sample(w) < s.after_time)):
             is_enough = (s.steps >= NUM_NODES - 1) & _are_even(w)
             with f.when(is_enough):
-                rough = across_is_rough(w, s.middle, s.node_time, s.node_step, s.is_three)
-                s.is_across = ~rough
-        s.is_vain = s.is_three & ~s.is_across & (next_sample(w) < s.after_time)
+                rough = polynomial_is_rough(w, s.middle, s.node_time, s.node_step, s.is_three)
+                s.is_multistep = ~rough
+        s.is_vain = s.is_three & ~s.is_multistep & (next_sample(w) < s.after_time)
         s.alone = f.where(s.is_vain, s.first + 3, s.alone)
         with f.when(~s.is_vain):
             _report_some(w)
@@ -266,16 +265,16 @@ def report_steps(w: LoopWriter, limit: Value) -> None:
 
 
 def _report_some(w: LoopWriter) -> None:
-    """Let s.count steps from s.first on report, with the polynomial of s.middle or alone."""
+    """Record samples of s.count steps from s.first on, by the polynomial or each alone."""
     f, s = w.f, w.s
     s.k = s.first
     with f.repeat() as loop:
         loop.leave(s.k >= s.first + s.count)
         s.step_end = f.where(s.is_event, s.event_end, time_of(w, s.k + 1))
         with f.when((next_sample(w) < s.step_end) | s.is_event):
-            with f.when(s.is_across):
-                _record_across(w)
-            with f.when(~s.is_across):
+            with f.when(s.is_multistep):
+                _record_from_polynomial(w)
+            with f.when(~s.is_multistep):
                 _report_itself(w)
         # where that fails, the start of its step is entered
         with f.when(~s.verdict.equals(ACCEPTED)):
@@ -291,13 +290,13 @@ def _report_some(w: LoopWriter) -> None:
         s.reported, s.k = s.reported + 1, s.k + 1
 
 
-def _record_across(w: LoopWriter) -> None:
-    """Record the samples before a time from the polynomial that was looked at."""
+def _record_from_polynomial(w: LoopWriter) -> None:
+    """Record the samples before s.step_end from the polynomial."""
     f, s = w.f, w.s
     with f.repeat() as loop:
         time = next_sample(w)
         loop.leave(time >= s.step_end)
-        state_across(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
+        polynomial_state(w, s.node_step, (time - s.node_time) / s.node_step, w.point)
         s.sample_time = time
         corrections = settle(w, time, w.point)
         s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
@@ -306,11 +305,11 @@ def _record_across(w: LoopWriter) -> None:
 
 
 def _report_itself(w: LoopWriter) -> None:
-    """Record the samples within the step of the node by its own dense output, or by steps."""
+    """Record the samples of the node's step by its own dense output, or by partial steps."""
     f, s, shape = w.f, w.s, w.shape
     t, h = s.node_time, s.node_step
     last = f.where(s.is_event, s.event_last, s.step_end)
-    # of a step that an event ends it was asked already: it is spoiled where dense output is rough
+    # known already for a step that an event ends: it is spoiled where dense output is rough
     s.rough = f.where(is_spoiled(w), f.whole(1), f.where(s.is_event, f.whole(0), UNKNOWN))
     with f.when(~s.rough.equals(1)):
         if shape.has_projection and not shape.num_events:

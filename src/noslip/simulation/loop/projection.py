@@ -1,4 +1,4 @@
-"""States brought back on the constraints by Newton's method."""
+"""Projection of states on the constraints by Newton's method."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from noslip.simulation.rules import (
 
 
 def project(w: LoopWriter, t: Value, x: Array) -> Value:
-    """Bring x on the constraints with the inputs found; number of corrections.
+    """Project x on the constraints with the inputs found; number of corrections.
 
-    Or −PROJECTION_FAILED where they do not bring it there, −NON_FINITE where they are no numbers.
+    Or −PROJECTION_FAILED where they do not converge, −NON_FINITE where they are not finite.
     """
     w.s.corrections = w.subroutine(newton, t, x)
     return w.s.corrections

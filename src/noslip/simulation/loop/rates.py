@@ -1,4 +1,4 @@
-"""Inputs, rates and health at a time and state, and what inputs do at a knot."""
+"""Inputs, rates and health (singularity measures) at a state; inputs at knots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find_inputs(w: LoopWriter, t: Value, y: Array) -> None:
 
 
 def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
-    """Rates [ẋ; ż] at (t, y) into out; where the health values are."""
+    """Rates [ẋ; ż] at (t, y) into out; returns the array of the health values."""
     find_inputs(w, t, y)
     w.call("rates", t, y, w.inputs, out)
     behind, nz = out.part(w.shape.nx), w.shape.nz
@@ -37,14 +37,14 @@ def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
 
 
 def take_sides(w: LoopWriter, health: Array) -> None:
-    """Let every floor be on the side of zero where the health value is now."""
+    """Give every floor the sign that its health value has now."""
     floors = w.vector("floors")
     for k in w.f.each(w.shape.num_health):
         w.sides[k] = w.f.copysign(floors[k], health[k])
 
 
 def is_healthy(w: LoopWriter, health: Array, share: float) -> Value:
-    """Whether all health values are on the far side of a share of their floors; nan is not."""
+    """Whether all health values are beyond a share of their floors; nan is not."""
     f, s = w.f, w.s
     s.is_well = f.truth(True)
     for k in f.each(w.shape.num_health):
@@ -65,7 +65,7 @@ def first_unhealthy(w: LoopWriter, health: Array) -> Value:
 
 
 def enter_segments(w: LoopWriter) -> None:
-    """Choose the segment of every table that holds from the time of the lane on."""
+    """Select the segment of every table that applies from the time of the lane on."""
     f, s, shape = w.f, w.s, w.shape
     starts, ends = w.vector("segment_starts"), w.vector("end_segments", WHOLE)
     for k in range(shape.num_tables):
@@ -78,14 +78,14 @@ def enter_segments(w: LoopWriter) -> None:
 
 
 def table_set(w: LoopWriter) -> Value:
-    """Which set of tables a lane's trajectory uses."""
+    """Index of the set of tables that a lane's trajectory uses."""
     if not w.shape.is_batch:
         return w.f.whole(0)
     return w.vector("table_sets", WHOLE)[w.s.index]
 
 
 def update_generator(w: LoopWriter) -> None:
-    """Let the law set its states anew at each update time up to now."""
+    """Update the states of a sampled law at each update time up to now."""
     f, s, nx, nz = w.f, w.s, w.shape.nx, w.shape.nz
     times = w.vector("update_times")
     with f.repeat() as loop:

@@ -1,4 +1,4 @@
-"""Samples: which are still to come, what is kept of them, and states within a step."""
+"""Samples: the next one, recording, and states within a step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from noslip.simulation.rules import ACCEPTED, NON_FINITE
 
 
 def next_sample(w: LoopWriter) -> Value:
-    """Time of the next sample; after the last one stands infinity."""
+    """Time of the next sample; infinity after the last one."""
     return w.vector("sample_times")[w.s.filled]
 
 
 def record(w: LoopWriter, t: Value, y: Array) -> None:
-    """Keep a sample: time, state and the inputs found, or columns of them."""
+    """Record a sample: time, state and the inputs found, or columns of them."""
     s, shape = w.s, w.shape
     if shape.is_batch:
         _record_columns(w, t, y)
@@ -37,7 +37,7 @@ def _keep(w: LoopWriter, name: str, x: Array, count: int) -> None:
 
 
 def _record_columns(w: LoopWriter, t: Value, y: Array) -> None:
-    """Keep or reduce column values."""
+    """Record column values, or their minima and maxima."""
     f, s, shape, count = w.f, w.s, w.shape, w.number("num_columns")
     find_columns(w, t, y)
     for k in each_column(w):
@@ -54,7 +54,7 @@ def _record_columns(w: LoopWriter, t: Value, y: Array) -> None:
 
 
 def each_column(w: LoopWriter) -> Iterator[Value]:
-    """Numbers of the columns, at run time."""
+    """Loop over the indices of the columns, at run time."""
     if w.shape.num_columns:
         yield from w.f.count(0, w.number("num_columns"))
 
@@ -65,7 +65,7 @@ def find_columns(w: LoopWriter, t: Value, y: Array) -> None:
 
 
 def record_samples_here(w: LoopWriter) -> None:
-    """Take the samples at the time of the state itself."""
+    """Record the samples at the time of the current state."""
     f, s = w.f, w.s
     with f.repeat() as loop:
         loop.leave(next_sample(w) > s.t)

@@ -1,4 +1,4 @@
-"""What the text of a loop depends on, and the record that tells a run the rest.
+"""`Shape`, what the code of a loop depends on, and the record with the values of a run.
 
 A `Shape` is known when the loop is printed: sizes, and which parts there are. One loop serves all
 systems of the same shape. Functions, vectors, times and tolerances are known when it runs, from a
@@ -32,14 +32,14 @@ class Shape:
         them are kept; else there is one, whose functions take parameters from where they are
         given, and states and inputs are kept.
     num_parameters : of all functions of a batch, rounded up by `rounded`.
-    num_events, num_endings, num_angles : values whose crossings are looked for, the first of them
+    num_events, num_endings, num_angles : values whose crossings are found, the first of them
         that end a run, the last of them that are angles which go on.
     num_columns : values kept of samples of a batch, rounded up by `rounded`.
     keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
     has_generator, has_update, has_projection : which functions there are.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
-    is_across : whether samples are taken from several steps, see `multistep_output.py`.
+    is_multistep : whether samples are taken from several steps, see `multistep_output.py`.
     records_steps : whether the end of every step is kept.
     """
 
@@ -63,7 +63,7 @@ class Shape:
     has_projection: bool = False
     has_knots: bool = False
     has_samples: bool = False
-    is_across: bool = False
+    is_multistep: bool = False
     records_steps: bool = False
 
     @property
@@ -115,7 +115,7 @@ _LEFT = (
     *("final", "minimum", "maximum", "samples"),
     # by trajectory and event: how often, and the first times
     *("event_counts", "event_times"),
-    # by trajectory: angles that events follow, where they were last looked at
+    # by trajectory: angles that events follow, at the last check
     "angles",
 )
 _SIZES = (

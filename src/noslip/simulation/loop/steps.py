@@ -1,4 +1,4 @@
-"""One step: how long it is, how it is tried, and what is known at its end."""
+"""One step: its size, the trial step with its error, and its end."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def try_step(w: LoopWriter) -> None:
 
 
 def is_long(w: LoopWriter) -> Value:
-    """Whether a step may still be tried shorter, to come nearer to a singular place."""
+    """Whether a shorter step may still be tried, to come nearer to a singularity."""
     return w.s.h_try > APPROACH * (w.number("end_time") - w.s.begin)
 
 
@@ -169,7 +169,7 @@ def close_step(w: LoopWriter, is_dense: Value) -> None:
 
 
 def _find_rates(w: LoopWriter, row: int) -> None:
-    """Rates at w.next into a row of K, and health; the step is lost if they are not finite."""
+    """Rates at w.next into a row of K, and health; the step fails if they are not finite."""
     f, s = w.f, w.s
     health = evaluate(w, s.last, w.next, w.K(row))
     if not w.shape.nz:
@@ -178,7 +178,7 @@ def _find_rates(w: LoopWriter, row: int) -> None:
 
 
 def _check_health(w: LoopWriter) -> None:
-    """Try a step shorter that ends far below a floor, so that the run ends where it can be trusted.
+    """Reject a step whose health ends far below a floor, so that a run ends on valid states.
 
     Speeds that follow from others through a nearly singular matrix lose accuracy. A fixed step is
     not taken.

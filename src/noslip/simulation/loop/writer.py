@@ -1,4 +1,4 @@
-"""`LoopWriter`: the function in the making, its variables and arrays, and what it is given.
+"""`LoopWriter`: the function being written, its variables, arrays and arguments.
 
 Letters are those of ``dop853``: K holds the rates of the stages, a row for each, F the terms of the
 dense output. What a lane knows from round to round are variables that are declared here; all others
@@ -55,7 +55,7 @@ class LoopWriter:
         # what a paused run keeps besides its arrays
         self.kept = f.array(1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS), WHOLE)
         self.time = f.array(1, is_scratch=True)
-        if shape.is_across:
+        if shape.is_multistep:
             self.node_size = 2 + 2 * n + NUM_ROWS * row
             self.nodes = f.array(NUM_NODES * self.node_size)
             self.node = f.local(PLACE)
@@ -95,24 +95,24 @@ class LoopWriter:
         return self._loaded[name]
 
     def vector(self, name: str, kind: str = REAL) -> Given:
-        """Numbers that the record points to."""
+        """Vector that the record points to."""
         return Given(self.f, self.number(name), kind)
 
     # vectors of a lane
     @property
     def y(self) -> Array:
         """State where the step starts."""
-        return self._in_node(2) if self.shape.is_across else self._y
+        return self._in_node(2) if self.shape.is_multistep else self._y
 
     @property
     def end(self) -> Array:
         """State at the end of the step, before a projection."""
-        return self._in_node(2 + self.shape.ny) if self.shape.is_across else self._end
+        return self._in_node(2 + self.shape.ny) if self.shape.is_multistep else self._end
 
     def K(self, k: int | Value) -> Array:
         """Row k of K: the rates of a stage."""
         row = self.shape.row
-        if self.shape.is_across:
+        if self.shape.is_multistep:
             return self._in_node(2 + 2 * self.shape.ny).part(k * row)
         if isinstance(k, int) and k == 0:
             return self._k0
@@ -145,7 +145,7 @@ class LoopWriter:
 
     @property
     def own_parameters(self) -> Array:
-        """Where a lane keeps its own parameters."""
+        """Array of a lane's own parameters."""
         return self._own_parameters
 
     def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
@@ -161,7 +161,7 @@ class LoopWriter:
             target[i] = source[i]
 
     def all_finite(self, x: Array, count: int) -> Value:
-        """Whether so many numbers are finite."""
+        """Whether the first `count` numbers are finite."""
         f, s = self.f, self.s
         s.off = f.real(0.0)
         for i in f.rows(count):
@@ -172,7 +172,7 @@ class LoopWriter:
     def subroutine(
         self, body: Callable[..., Value | None], *arguments: Value | Array, evaluations: int = 0
     ) -> Value:
-        """What a part of the loop returns that is written once and called from several places.
+        """Call a part of the loop that is written once as a function; its result.
 
         It works on the same arrays and in the same lanes, and has its own variables. Where arrays
         lie on the stack it is written out where it is called.
@@ -200,7 +200,7 @@ class LoopWriter:
     def _context(self, given: list[Value]) -> list[Value]:
         """Arguments of a subroutine: its node, the lanes that are in this branch, its own."""
         f = self.f
-        context = [self.node[0]] if self.shape.is_across else []
+        context = [self.node[0]] if self.shape.is_multistep else []
         if f.lanes > 1:
             context.append(f.mask if f.mask is not None else f.truth(True))
         return context + given
@@ -212,7 +212,7 @@ class LoopWriter:
         w = LoopWriter(self.shape, self.subroutines)
         w._returned = self._returned
         f, context = w.f, []
-        if self.shape.is_across:
+        if self.shape.is_multistep:
             context.append("ptr %node")
             w.node[0] = f.value("%node", PLACE, 1)
         if f.lanes > 1:
@@ -239,7 +239,7 @@ class LoopWriter:
 
     # pausing
     def save(self, flag: int) -> None:
-        """Keep all variables in memory, and whether the run goes on from there."""
+        """Save all variables to memory, with a flag whether the run continues from there."""
         f = self.f
         self.kept[0] = f.whole(flag)
         if flag:
@@ -252,7 +252,7 @@ class LoopWriter:
                 self.kept[k] = value
 
     def restore(self) -> None:
-        """Take all variables from memory."""
+        """Restore all variables from memory."""
         f = self.f
         for k, (array, kind) in enumerate(self._persistent(), 1):
             value = self.kept[k]

@@ -3,12 +3,12 @@
 Coordinates, speeds, named angles and their rates may be given in part. Coordinates that are given
 stay; the others move as little as they must, from the joints' rest positions, to satisfy g(q, t) =
 0. With G the holonomic rows of A, over a length of the model where speeds are angular, a step is
-the least one that mends the rows and leaves what is held,
+the least-norm one that satisfies the linearized rows and leaves what is held,
 
     (1)  [G; N_fixed] δ = [−g; 0],    q ← q + N δ
 
 Speeds that are given, T v = τ, stay; the independent speeds that are not given are as small as the
-given ones and the constraints allow. With the freedom basis of the kinematics,
+given ones and the constraints allow. With the null-space basis of the kinematics,
 
     (2)  v = s + S η,   A S = 0,   A s + a = 0       T S η = τ − T s,   |η| least
 
@@ -61,7 +61,7 @@ from noslip.words import counted
 TOLERANCE = 1e-11
 #: Relative error of coordinate rates up to which independent speeds carry a start.
 CARRIED = 1e-7
-#: Size up to which the freedom basis is trusted.
+#: Size up to which the null-space basis is trusted.
 LARGEST_BASIS = 1e6
 #: Share of the speeds by which rows may be missed where the basis is trusted.
 BASIS_ERROR = 1e-13
@@ -129,7 +129,7 @@ class Task:
 
 
 class Hold(NamedTuple):
-    """What a completion does not move: coordinates, and some angles of orientations.
+    """Constraint on a completion: coordinates and angles of orientations that it does not move.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What follows from the names that are given alone.
+    """Plan of a completion: everything that follows from the given names alone.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def complete_starts(
 
 
 def start_names(system: System) -> list[str]:
-    """Every name a start may give."""
+    """Names of all quantities that a start may give."""
     return list(layout_of(system).names)
 
 
@@ -610,7 +610,7 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
             moved = which[is_taken]
             q[moved], error[moved] = trial[is_taken], left[is_taken]
             rows.values[moved] = there.values[is_taken]
-        # a step of rounding that leaves rows broken says that no step can mend them
+        # a step of rounding size that leaves rows violated: no step can satisfy them
         is_stuck = (size <= 1e-12 * length) & (before > 1e3 * tolerance)
         is_open[which] = is_far & is_taken & ~is_stuck
     return q, rows
@@ -820,7 +820,7 @@ def _check_carried(
     v: Array,
     faults: dict[int, SimulationError],
 ) -> None:
-    """Refuse starts at which the mechanism has other freedoms than its equations.
+    """Refuse starts at which the mechanism has other degrees of freedom than its equations.
 
     Rows were chosen where the mechanism usually is. At a singular configuration, or on another
     branch of its configurations, the same rows may repeat each other: S η + s is then not the
@@ -862,7 +862,7 @@ def _check_carried(
 
 
 def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
-    """What to say if kept rows repeat each other at a configuration."""
+    """Fault of independent rows that are dependent at a configuration, or None."""
     kin, kept = task.system.kinematics, task.layout.kept
     A = A[kept] / task.layout.scale
     A *= row_weights(A)[:, None]
@@ -872,11 +872,11 @@ def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
     repeated = [
         f"'{kin.rows[k].name}'" for k, x in zip(kept, U[:, -1], strict=True) if abs(x) > 1e-6
     ]
-    freedoms = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
+    degrees = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
     return SimulationError(
         f"the rows {', '.join(repeated)} repeat each other at this configuration, as they do not "
         "elsewhere: the mechanism can move here in a way that its equations do not have, with "
-        f"{freedoms}",
+        f"{degrees}",
         f"start of model '{task.system.model.name}'",
         "leave out one of these constraints, or start without speed or at another place",
     )

@@ -1,6 +1,6 @@
-"""What the completion of a start looks at: names, and the constraint rows at a configuration.
+"""`Layout` of starts: names by index, and the constraint rows as a native function.
 
-Made once for a system and kept with it.
+Made once for a system and cached with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from noslip.simulation.starts.stacks import row_weights, solutions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orientation:
-    """Where a joint with named angles keeps its quaternion and its angular speeds."""
+    """Indices of the quaternion and the angular speeds of a joint with named angles."""
 
     joint: str
     angles: Angles
@@ -66,7 +66,7 @@ class Rows:
         self.values, self._places = values, places
 
     def __getattr__(self, name: str) -> Array:
-        """One of the matrices, when it is first asked for."""
+        """One of the matrices, lazily."""
         place, shape = self._places[name]
         matrix: Array = self.values[:, place].reshape(len(self.values), *shape)
         self.__dict__[name] = matrix
@@ -79,7 +79,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layout:
-    """Names by their place, and the rows as one native function of (t, q, w, parameters)."""
+    """Names by index, and the rows as one native function of (t, q, w, parameters)."""
 
     coordinates: dict[str, int]
     speeds: dict[str, int]
@@ -115,7 +115,7 @@ _LAYOUTS: weakref.WeakKeyDictionary[System, Layout] = weakref.WeakKeyDictionary(
 
 
 def layout_of(system: System) -> Layout:
-    """The layout of a system, made when it is first asked for."""
+    """The layout of a system, cached with it."""
     layout = _LAYOUTS.get(system)
     if layout is None:
         layout = _LAYOUTS[system] = _make_layout(system)
@@ -190,7 +190,7 @@ def _orientations(system: System) -> tuple[Orientation, ...]:
 
 
 def _row_places(kin: Kinematics) -> RowPlaces:
-    """Places of the matrices of :class:`Rows`, one behind the other."""
+    """Offsets of the matrices of :class:`Rows` in one vector."""
     (rows, nv), nf = kin.A.shape, kin.num_independent_speeds
     shapes: dict[str, tuple[int, ...]] = {
         "A": (rows, nv),

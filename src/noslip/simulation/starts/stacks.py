@@ -63,7 +63,7 @@ def is_within(values: Array, share: float, size: Array) -> NDArray[np.bool_]:
 def row_weights(C: Array) -> Array:
     """What gives the rows (…, rows, columns) unit length.
 
-    A row of rounding alone at this configuration stays as small as it is: it asks for nothing.
+    A row of rounding alone at this configuration stays as small as it is: it constrains nothing.
     """
     size = np.sqrt(np.add.reduce(C * C, axis=-1))
     most = np.maximum.reduce(size, axis=-1, keepdims=True, initial=0.0)

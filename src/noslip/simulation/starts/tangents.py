@@ -1,4 +1,4 @@
-"""How a completed start changes with what it was completed from.
+"""Derivatives of a completed start by what it was completed from.
 
 With a prime for the derivative by one variable, positions and speeds follow from what the
 completion solves, by the same rows and factors (see `completion.py`):
@@ -91,7 +91,7 @@ def start_tangents(completion: Completion, changes: Sequence[Change]) -> list[Ta
     ------
     SimulationError : if the start cannot follow one of them.
     """
-    place = _Place(completion)
+    place = _CompletedStart(completion)
     system, layout = completion.task.system, completion.task.layout
     parts = (completion.q, completion.v, completion.eta, completion.mu)
     nothing = Tangent(*(np.zeros(part.shape[1]) for part in parts))
@@ -118,8 +118,8 @@ def _matters(system: System, change: Change) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """Where the completion of one start ended, with what all changes share."""
+class _CompletedStart:
+    """One completed start, with the matrices that all changes share."""
 
     completion: Completion
 
@@ -211,7 +211,7 @@ def _compile(system: System) -> NativeFunction:
 # Positions
 
 
-def _positions(place: _Place, change: Change) -> Array:
+def _positions(place: _CompletedStart, change: Change) -> Array:
     """(1): q' of a change."""
     c, layout = place.completion, place.layout
     matrix, _, inverse = place.held
@@ -234,7 +234,7 @@ def _positions(place: _Place, change: Change) -> Array:
     return lifted + place.moved(step)
 
 
-def _given_tangent(place: _Place, change: Mapping[str, float]) -> Array:
+def _given_tangent(place: _CompletedStart, change: Mapping[str, float]) -> Array:
     """q' of the coordinates and angles that are given; zero for those that are completed."""
     layout, c = place.layout, place.completion
     q = np.zeros(len(layout.coordinates))
@@ -273,7 +273,7 @@ def _rate_map(quaternion: Array) -> Array:
 # Speeds
 
 
-def _speeds(place: _Place, change: Change, q: Array) -> tuple[Array, Array]:
+def _speeds(place: _CompletedStart, change: Change, q: Array) -> tuple[Array, Array]:
     """(2) and (3): v' and η' of a change that moves q by q'."""
     c, shares = place.completion, place.multipliers
     R, B = place.factors
@@ -310,7 +310,12 @@ def _speeds(place: _Place, change: Change, q: Array) -> tuple[Array, Array]:
 
 
 def _rate_tangent(
-    place: _Place, asked: Asked, o: Orientation, change: Mapping[str, float], q: Array, lam: Array
+    place: _CompletedStart,
+    asked: Asked,
+    o: Orientation,
+    change: Mapping[str, float],
+    q: Array,
+    lam: Array,
 ) -> tuple[Array, Array]:
     """d' − C'v of an orientation's rows, and C'ᵀλ on the tree speeds."""
     c = place.completion
@@ -342,7 +347,7 @@ def _rate_tangent(
 # Starts that leave coordinates open
 
 
-def _free_motion(place: _Place) -> Array:
+def _free_motion(place: _CompletedStart) -> Array:
     """(nq,): how far each coordinate moves with what is left open, at most."""
     matrix, free, inverse = place.held
     return np.abs(place.moved(np.eye(len(free)) - inverse @ matrix)).max(axis=1, initial=0.0)
@@ -357,7 +362,7 @@ def _coupled(system: System) -> list[int]:
     )
 
 
-def _is_open(place: _Place) -> bool:
+def _is_open(place: _CompletedStart) -> bool:
     """Whether coordinates that the rows couple are left open, and some have been moved to fit."""
     c, coupled = place.completion, _coupled(place.completion.task.system)
     moved = np.abs(c.q[0] - c.first_guess[0])[coupled]
@@ -366,7 +371,7 @@ def _is_open(place: _Place) -> bool:
     return bool(_free_motion(place)[coupled].max(initial=0.0) > 1e-9)
 
 
-def _check_determined(place: _Place, moving: Sequence[tuple[Change, Array]]) -> None:
+def _check_determined(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> None:
     """Refuse a start whose completion moves otherwise than (1), when what is given changes.
 
     All changes at once, each by its own share, are compared with a difference; one by one only if
@@ -379,7 +384,7 @@ def _check_determined(place: _Place, moving: Sequence[tuple[Change, Array]]) -> 
             raise _left_open(place, change)
 
 
-def _follows(place: _Place, moving: Sequence[tuple[Change, Array]]) -> bool:
+def _follows(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> bool:
     """Whether a completion follows some changes together as (1) says."""
     task = place.completion.task
     given, params = dict.fromkeys(place.given, 0.0), 0.0 * place.params
@@ -409,7 +414,7 @@ def _follows(place: _Place, moving: Sequence[tuple[Change, Array]]) -> bool:
     return bool(np.abs(off).max() <= _OPEN * max(1.0, float(np.abs(q).max())))
 
 
-def _left_open(place: _Place, change: Change) -> SimulationError:
+def _left_open(place: _CompletedStart, change: Change) -> SimulationError:
     """What to say of a start that leaves coordinates open."""
     system, free = place.completion.task.system, _free_motion(place)
     worst = max(_coupled(system), key=lambda k: free[k])

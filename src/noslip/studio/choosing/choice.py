@@ -10,11 +10,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noslip.analysis.scenario import scenario_start
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.catalog import known_formulations
 from noslip.model import expressions
-from noslip.model.expressions import NUMBERS, ExpressionError
+from noslip.model.expressions import ExpressionError
 from noslip.model.model import Model
 from noslip.simulation.starts.completion import start_names
 from noslip.studio.choosing.forms import FAMILIES, controller_labels, form_kinds
@@ -35,7 +36,7 @@ DURATION = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What to run.
+    """The options of a run.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ class Choice:
         return dataclasses.replace(self, changes={**self.changes, **values})
 
     def without(self, names: set[str]) -> Choice:
-        """The same with some changes taken back."""
+        """The same with some changes undone."""
         kept = {n: x for n, x in self.changes.items() if n not in names}
         return dataclasses.replace(self, changes=kept)
 
 
 def first_choice(model: Model) -> Choice:
-    """What a page shows of a model before anything is touched."""
+    """The initial choice of a page for a model."""
     scenario = model.scenario
     inputs = {i.name: "0" for i in model.inputs} | {i.name: "0" for i in model.speed_inputs}
     if scenario is not None:
@@ -86,8 +87,8 @@ def first_choice(model: Model) -> Choice:
     )
 
 
-def kept_choice(choice: Choice, old: Model, new: Model) -> Choice:
-    """A choice for another version of a model.
+def adapted_choice(choice: Choice, old: Model, new: Model) -> Choice:
+    """Adapt a choice to another version of its model.
 
     What was typed or moved is kept; numbers that have no place any more are left out when it runs.
     """
@@ -100,6 +101,14 @@ def kept_choice(choice: Choice, old: Model, new: Model) -> Choice:
 
 def _text(value: float | str) -> str:
     return value if isinstance(value, str) else repr(value)
+
+
+def number_or_text(text: str) -> float | str:
+    """The number where a typed input is one, so that nothing is compiled for it; else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 #: Options of a choice that are words → the words there are; formulations may come from plugins.
@@ -164,19 +173,11 @@ def only_known(choice: Choice, system: System) -> Choice:
     return choice.without(set(choice.changes) - known)
 
 
-def scenario_start(system: System, choice: Choice) -> dict[str, float]:
+def chosen_start(system: System, choice: Choice) -> dict[str, float]:
     """The scenario's start values at the chosen parameters."""
     scenario = system.model.scenario
     if scenario is None:
         return {}
     values = system.model.parameter_values() | {p.name: p.value for p in scenario.parameters}
     values |= {n: x for n, x in choice.changes.items() if n in values}
-    values["t"] = 0.0
-    for name, text in scenario.definitions.items():
-        values[name] = expressions.evaluate(expressions.parse(text), values, NUMBERS)
-    return {
-        name: float(expressions.evaluate(expressions.parse(value), values, NUMBERS))
-        if isinstance(value, str)
-        else float(value)
-        for name, value in scenario.start.items()
-    }
+    return scenario_start(scenario, values)

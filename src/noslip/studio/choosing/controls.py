@@ -13,7 +13,7 @@ from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
     Choice,
-    scenario_start,
+    chosen_start,
 )
 from noslip.studio.choosing.forms import form_knobs
 from noslip.studio.choosing.knobs import Knob, parameter_knobs, ranged, start_knobs
@@ -75,7 +75,7 @@ def make_controls(
     groups[TASK] = tuple(task)
     if run is not None and len(run.t):
         is_prescribed = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
-        given = {} if choice.task == PATH or is_prescribed else scenario_start(system, choice)
+        given = {} if choice.task == PATH or is_prescribed else chosen_start(system, choice)
         groups[START] = start_knobs(system, run, given, speeds=not is_prescribed)
     inputs: tuple[tuple[str, str], ...] = ()
     if choice.task == INPUTS:

@@ -58,9 +58,3 @@ def read_path(text: str) -> AbstractPath:
     """The path of a text. A file cannot be named here, unlike on the command line."""
     path: AbstractPath = read_form(AbstractPath, text)
     return path
-
-
-def read_timing(text: str) -> AbstractTimingPlan:
-    """The timing law of a text."""
-    timing: AbstractTimingPlan = read_form(AbstractTimingPlan, text)
-    return timing

@@ -1,4 +1,4 @@
-"""What viser does not offer in words of its own: messages to a browser, and where it comes from."""
+"""Access to viser internals without a public API: camera messages, origin of a connection."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def point_camera(client: Any, position: Array, look_at: Array, up: Array, view: 
 
 
 def remove_share_link(server: Any) -> None:
-    """Let no browser open a way from beyond this machine to the server."""
+    """Remove the share button of viser, which would open a tunnel to the server."""
     for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
         server._websock_server.unregister_handler(message)
 
 
 def is_own_page(server: Any, client: Any, hosts: tuple[str, ...]) -> bool:
-    """Whether a browser asks from the server's own page; any site could try to reach its port."""
+    """Whether a connection comes from the server's own page; any site could try its port."""
     connection = server._websock_server._live_connections.get(client.client_id)
     origin = connection.request.headers.get("Origin") if connection is not None else None
     if origin is None:

@@ -16,7 +16,7 @@ from noslip.model.model import Model
 from noslip.model.scenario import Scenario
 from noslip.show.animate import animation_html
 from noslip.show.report.report import report_html
-from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice
+from noslip.studio.choosing.choice import DURATION, INPUTS, SCENARIO, Choice, number_or_text
 from noslip.studio.running.session import Shown
 
 #: Kind → what the page calls it.
@@ -80,16 +80,10 @@ def _scenario(model: Model, scenario: Scenario | None, choice: Choice) -> Scenar
     start = {**given, **{n: x for n, x in choice.changes.items() if n not in known}}
     made = dataclasses.replace(made, start=start, duration=choice.duration or made.duration)
     if choice.task == INPUTS:
-        inputs = {n: _scalar(text) for n, text in choice.inputs.items() if _scalar(text) != 0.0}
+        typed = {name: number_or_text(text) for name, text in choice.inputs.items()}
+        inputs = {name: value for name, value in typed.items() if value != 0.0}
         made = dataclasses.replace(made, inputs=inputs, motion={}, description="")
     return made
-
-
-def _scalar(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def file_stem(name: str) -> str:

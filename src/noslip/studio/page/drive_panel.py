@@ -22,7 +22,7 @@ from noslip.show.scene.scene import Scene
 from noslip.show.units import unit_text
 from noslip.simulation.starts.completion import Start
 from noslip.studio.choosing.choice import Choice, split_changes
-from noslip.studio.running.drive import DriveFrames, beginning, standing
+from noslip.studio.running.drive import DriveFrames, continued_start, drive_start
 
 if TYPE_CHECKING:
     from noslip.studio.page.page import Page
@@ -34,7 +34,7 @@ KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowrigh
 WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
 BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
 STOP = "■"
-LOOK, GO_ON, AGAIN = "Stop and look", "Drive on", "Start again"
+STOP, RESUME, RESTART = "Stop and look", "Drive on", "Start again"
 BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
@@ -66,7 +66,7 @@ class DrivePanel:
         self.is_driving = False
 
     def start(self, system: System, choice: Choice, scene: Scene) -> None:
-        """Start a drive, or go on with other parameters from where it is."""
+        """Start a drive, or continue it from its state with other parameters."""
         parameters, start = split_changes(system, choice)
         values = system.parameters(parameters)
         with self._lock:
@@ -76,11 +76,11 @@ class DrivePanel:
             controls = make_controls(system, values, scene.length, by_hand=self._by_hand)
             is_new = old is None or self._has_ended or old.controls.labels != controls.labels
             if old is None or is_new:
-                begin = beginning(system, controls, values, choice, start)
+                begin = drive_start(system, controls, values, choice, start)
                 driver = Driver(system, controls, values, begin)
                 self._signs = _signs(system, controls, values, begin)
             else:
-                driver = Driver(system, controls, values, standing(system, old, values))
+                driver = Driver(system, controls, values, continued_start(system, old, values))
                 driver.commands[:] = old.commands
             self._driver, self._frames, self._scene = driver, DriveFrames(system), scene
             self._started, self._has_ended = (system, choice, scene), False
@@ -114,7 +114,7 @@ class DrivePanel:
                 slider.value = float(value)
 
     def keep_balance(self, wanted: bool) -> None:
-        """Keep it upright, or leave that to the hands."""
+        """Switch the balancing controller on or off."""
         with self._lock:
             driver, taken = self._driver, self._started
             if driver is None or taken is None or wanted is not self._by_hand:
@@ -127,7 +127,7 @@ class DrivePanel:
             self._make(driver)
 
     def stop_or_resume(self) -> None:
-        """Stop and show what was driven, or go on; where that is impossible, start again."""
+        """Stop and show the driven run, or resume; restart where resuming is impossible."""
         with self._lock:
             driver = self._driver
             if driver is None:
@@ -138,14 +138,14 @@ class DrivePanel:
                 return
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
-            self._button.label = LOOK if self.is_driving else GO_ON
+            self._button.label = STOP if self.is_driving else RESUME
             run = None if self.is_driving else driver.trajectory(-np.inf)
         # not under the lock: the session may be waiting for this panel
         if run is not None:
             self.page.show_drive(run)
 
     def tick(self, now: float) -> None:
-        """Move on to this time of the wall clock."""
+        """Advance the drive to this time of the wall clock."""
         with self._lock:
             driver, recorded, scene = self._driver, self._frames, self._scene
             if driver is None or recorded is None or scene is None or not self.is_driving:
@@ -157,7 +157,7 @@ class DrivePanel:
             except SimulationError as error:
                 ended = error
                 self.is_driving, self._has_ended = False, True
-                self._button.label = AGAIN
+                self._button.label = RESTART
             grown = recorded.add(driver.piece())
             is_due = now - self._drawn >= REDRAW or ended is not None
             self.page.show_live(scene, grown, is_due)
@@ -192,7 +192,7 @@ class DrivePanel:
             if controls.balance is not None:
                 box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
-            self._button = gui.add_button(AGAIN if self._has_ended else LOOK)
+            self._button = gui.add_button(RESTART if self._has_ended else STOP)
             self._button.on_click(page.guard(lambda _: self.stop_or_resume()))
         self._folder = folder
         for key, word in WORDS.items():
@@ -204,7 +204,7 @@ class DrivePanel:
         self._commands.append(stop)
 
     def _clear(self) -> None:
-        """Take sliders, buttons and keys off the page."""
+        """Remove sliders, buttons and keys from the page."""
         self.page.disposal.discard(self._folder)
         for command in self._commands:
             command.remove()

@@ -73,7 +73,7 @@ class Page:
         threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
 
     def close(self) -> None:
-        """The browser is gone: end the threads."""
+        """End the threads of a page whose browser has disconnected."""
         self._closed.set()
         self.session.close()
         self._reader.close()
@@ -96,7 +96,7 @@ class Page:
     # called by the session
 
     def show_controls(self, controls: Controls, choice: Choice) -> None:
-        """Other knobs; the drive panel only where it is driven."""
+        """Show the knobs of a choice; the drive panel only while driving."""
         self.panels.show_controls(controls, choice)
         if choice.task != DRIVE:
             self.drive_panel.end()
@@ -106,7 +106,7 @@ class Page:
         self.drive_panel.start(system, choice, scene)
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
-        """Another run: bodies, plots, time bar, verdicts."""
+        """Show a new run: bodies, plots, time bar, verdicts."""
         run = shown.run
         with self._lock:
             now = time.monotonic()
@@ -129,26 +129,26 @@ class Page:
         self._reader.submit(shown)
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
-        """What the ground must hold."""
+        """Show the audit of the run."""
         with self._lock:
             if shown is self.shown:
                 self.audit = found
                 self._show_verdicts()
 
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
-        """What cannot be run, above everything."""
+        """Show why a choice cannot be run."""
         self._faults = faults
         self._show_faults()
 
     def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
-        """What is wrong in the model file."""
+        """Show the faults of the model file."""
         self._file_faults = faults
         self._show_faults()
 
     # called by the drive panel
 
     def show_live(self, scene: Scene, motion: Frames, is_due: bool) -> None:
-        """The newest picture of a drive; now and then its traces."""
+        """Show the newest frame of a drive, and now and then its traces."""
         with self._lock:
             is_first = self._model != DRIVE
             self._model = DRIVE
@@ -156,18 +156,18 @@ class Page:
             self.panels.set_follow(self.scene_panel.stage.follow)
 
     def show_live_plots(self, run: Trajectory, t: float) -> None:
-        """The last seconds of a drive as curves."""
+        """Plot the last seconds of a drive."""
         with self._lock:
             self.plots.show(run, None, t)
 
     def show_drive(self, run: Trajectory) -> None:
-        """A drive that was stopped, to be looked at like any other run."""
+        """Show a stopped drive like any other run."""
         self.session.show_drive(run)
 
     # what is done on the page
 
     def play_or_pause(self) -> None:
-        """Go on, or stay."""
+        """Toggle between playing and paused."""
         with self._lock:
             now = time.monotonic()
             if self.player.is_playing:
@@ -177,7 +177,7 @@ class Page:
             self.panels.show_playing(self.player.is_playing)
 
     def scrub(self, t: float) -> None:
-        """Show a time and stay there."""
+        """Show a time and pause there."""
         with self._lock:
             now = time.monotonic()
             self.player.pause(now)
@@ -185,7 +185,7 @@ class Page:
             self.panels.show_playing(False)
 
     def set_follow(self, follow: bool) -> None:
-        """Let the view move with the bodies, or leave it to the hand."""
+        """Let the camera follow the bodies, or leave it to the user."""
         with self._lock:
             self.scene_panel.set_follow(follow)
 
@@ -207,7 +207,7 @@ class Page:
                 )
 
     def fit_view(self) -> None:
-        """Look at the whole motion, or at the bodies that are followed."""
+        """Point the camera at the whole motion, or at the bodies that it follows."""
         with self._lock:
             self.scene_panel.fit_camera()
 
@@ -250,7 +250,7 @@ class Page:
         self.show_faults(faults_of(error))
 
     def _read(self, shown: Shown, cancel: Cancel) -> None:
-        """Equations and certificate, when it is quiet."""
+        """Show equations and certificate, after a short wait without newer requests."""
         cancel.wait(0.4)
         mechanism, formulation = shown.mechanism, shown.choice.formulation
         if self._written != (mechanism, formulation):

@@ -43,18 +43,18 @@ class Player:
         self._anchor(min(max(shown, self.start), self.end), now)
 
     def play(self, now: float) -> None:
-        """Go on, or from the start if the end is shown."""
+        """Play, from the start if the end is shown."""
         t = self.time(now)
         self._anchor(self.start if t >= self.end else t, now)
         self.is_playing = self.end > self.start
 
     def pause(self, now: float) -> None:
-        """Stay at the time shown."""
+        """Pause at the time shown."""
         self._anchor(self.time(now), now)
         self.is_playing = False
 
     def jump(self, t: float, now: float) -> None:
-        """Show a time, and go on from there if it plays."""
+        """Seek a time, and play on from there if playing."""
         self._anchor(min(max(t, self.start), self.end), now)
 
     def set_speed(self, speed: float, now: float) -> None:

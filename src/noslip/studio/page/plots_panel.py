@@ -184,8 +184,8 @@ def plot_series(
 #: What the plots show first, as far as the run has it.
 FIRST = ("places [m]", "places [rad]", "speeds [m/s]", "inputs", "energy [J]")
 SLOTS = 3
-#: Seconds after which a plot is drawn again although nothing moves.
-AGAIN = 2.0
+#: Seconds after which a plot is redrawn although nothing moves.
+REDRAW_INTERVAL = 2.0
 
 Guard = Callable[[Callable[[Any], None]], Callable[[Any], None]]
 
@@ -224,9 +224,9 @@ class PlotsPanel:
                 self._draw(slot)
 
     def move(self, t: float, now: float) -> None:
-        """Put the cursor at another time; where it stands, draw again now and then."""
+        """Move the cursor to another time; redraw now and then if it stands still."""
         with self._lock:
-            if self._run is None or (t == self._time and now - self._drawn < AGAIN):
+            if self._run is None or (t == self._time and now - self._drawn < REDRAW_INTERVAL):
                 return
             self._time, self._drawn = t, now
             for slot in self._slots:

@@ -22,7 +22,7 @@ AHEAD = 3.0
 
 
 class ScenePanel:
-    """What is seen of a run or a drive. Not for several threads at once.
+    """The scene of a run or a drive. Not thread-safe.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ScenePanel:
         self._view: tuple[float, Any] = (0.0, None)
 
     def put(self, shown: Shown, ghost: Shown | None, t: float, *, is_new: bool) -> None:
-        """Show a run at a time; one that is new is looked at as a whole, or followed if it is far.
+        """Show a run at a time; the camera fits a new run, or follows its bodies if it is long.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class ScenePanel:
                     self._ghost_stage.show(nearest_frame(self.ghost.frames, t))
 
     def drive(self, scene: Scene, motion: Frames, *, is_first: bool, is_due: bool) -> None:
-        """The newest picture of a drive; where it is due, with its traces drawn again."""
+        """Show the newest frame of a drive; redraw its traces where that is due."""
         with self.client.atomic():
             self.shown = None
             if is_first:
@@ -99,13 +99,13 @@ class ScenePanel:
                 self.fit_camera(AWAY)
 
     def set_follow(self, follow: bool) -> None:
-        """Let the view move with the bodies, or leave it to the hand."""
+        """Let the camera follow the bodies, or leave it to the user."""
         self.stage.follow = follow
         self.stage.show(self.stage.index)
         self.fit_camera()
 
     def fit_camera(self, away: float = 1.0) -> None:
-        """Look at the whole motion, or at the bodies that are followed."""
+        """Point the camera at the whole motion, or at the bodies that it follows."""
         scene, motion = self.stage.scene, self.stage.frames
         if scene is None or motion is None:
             return
@@ -125,7 +125,7 @@ class ScenePanel:
         return is_own and abs(float(view.aspect) / aspect - 1.0) > 0.02
 
     def _clear(self) -> None:
-        """Take everything away, for another model.
+        """Remove everything, for another model.
 
         The next stage has another name: a browser that misses a removal would keep the old poses.
         """
@@ -152,5 +152,5 @@ def nearest_frame(motion: Frames, t: float) -> int:
 
 
 def _same_meshes(old: Scene | None, new: Scene) -> bool:
-    """Whether meshes can stay where they are."""
+    """Whether the meshes of the old scene can be reused."""
     return old is not None and old.bodies == new.bodies and len(old.parts) == len(new.parts)

@@ -45,12 +45,12 @@ STYLE = """
 </style>
 """.strip()
 
-#: Energy drift and residuals below these count as kept.
+#: Energy drift and residuals below these count as conserved.
 DRIFT, RESIDUAL = 1e-6, 1e-9
 
 
 def box(*inside: str) -> str:
-    """Content in the studio's looks."""
+    """HTML box with the style of the studio."""
     return f'{STYLE}<div class="studio">{"".join(inside)}</div>'
 
 

@@ -14,17 +14,17 @@ from noslip.engines.system import Array, System
 from noslip.show.scene.frames import Frames, frames
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
-from noslip.studio.choosing.choice import Choice, scenario_start
+from noslip.studio.choosing.choice import Choice, chosen_start
 
 
-def beginning(
+def drive_start(
     system: System,
     controls: DriveControls,
     values: Array,
     choice: Choice,
     start: Mapping[str, float],
 ) -> Start:
-    """At rest where the scenario starts; what must be balanced, straight on at its speed there.
+    """Start of a drive: at rest where the scenario starts, or running straight if it balances.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def beginning(
     start : values that were chosen.
     """
     scenario = system.model.scenario
-    given = scenario_start(system, choice) if scenario is not None and not scenario.motion else {}
+    given = chosen_start(system, choice) if scenario is not None and not scenario.motion else {}
     balance = controls.balance
     if balance is not None:
         rolling = complete_start(system, given, parameters=values)
@@ -48,8 +48,8 @@ def beginning(
     return complete_start(system, {**begin, **start}, parameters=values)
 
 
-def standing(system: System, driver: Driver, values: Array) -> Start:
-    """Where a driver is now, as a start at other parameter values.
+def continued_start(system: System, driver: Driver, values: Array) -> Start:
+    """Start that continues a drive from its state, at other parameter values.
 
     Parameters
     ----------

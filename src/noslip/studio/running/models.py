@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 
 class Mechanism:
-    """A model with everything that is found once and needed often.
+    """A model with its cached systems, tasks, certificate and equations.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class Mechanism:
 
     def system(self, formulation: str) -> System:
         """The system by a formulation's word."""
-        return self._once(
+        return self._cached(
             f"system {formulation}",
             lambda: compile_system(derive(self.model, formulation_of(formulation))),
         )
 
     def tasks(self) -> tuple[str, ...]:
-        """What the model can be asked to do."""
-        return self._once("tasks", self._tasks)
+        """The tasks that the model supports."""
+        return self._cached("tasks", self._tasks)
 
     def controllers(self, task: str) -> tuple[str, ...]:
         """Controllers that suit a task, none of them first."""
@@ -79,18 +79,18 @@ class Mechanism:
         return tuple(found)
 
     def certificate(self) -> Certificate:
-        """What `verify` says about the model."""
-        return self._once("certificate", lambda: verify(self.model))
+        """The certificate of `verify`."""
+        return self._cached("certificate", lambda: verify(self.model))
 
     def equations_html(self, formulation: str) -> str:
         """The equations of motion in MathML, with the derivation to be opened."""
         from noslip.show.notebook import equations_html
 
         equations = self.system(formulation).equations
-        return self._once(f"equations {formulation}", lambda: equations_html(equations))
+        return self._cached(f"equations {formulation}", lambda: equations_html(equations))
 
-    def _once(self, key: str, find: Callable[[], Found]) -> Found:
-        """What was found before, or is found now; two pages that ask at once wait for one."""
+    def _cached(self, key: str, find: Callable[[], Found]) -> Found:
+        """Cached result by key; pages that request it at the same time wait for one computation."""
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
@@ -133,11 +133,11 @@ class ModelCatalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What can be chosen, the file first."""
+        """Names of all models, the file first."""
         return ((self.file_name,) if self.file_name else ()) + tuple(MODELS)
 
     def source(self, name: str) -> str:
-        """What commands call a model."""
+        """Name or path of a model on the command line."""
         return str(self._file) if name == self.file_name and self._file is not None else name
 
     def mechanism(self, name: str) -> Mechanism:
@@ -159,7 +159,7 @@ class ModelCatalog:
             return self._made[name]
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call a listener when the file was read again, or could not be; returns how to stop."""
+        """Call a listener after each reload, failed or not; returns a function that stops it."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -179,7 +179,7 @@ class ModelCatalog:
             self.check_file()
 
     def check_file(self) -> None:
-        """Read the file again if it was saved since."""
+        """Reload the file if it was saved since."""
         file = self._file
         if file is None:
             return

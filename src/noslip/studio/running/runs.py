@@ -15,6 +15,7 @@ from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.tracking import Tracking
 from noslip.control.motions.follower import Follower, find_follower
+from noslip.control.text import parse_timing
 from noslip.control.track import track
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -30,10 +31,11 @@ from noslip.studio.choosing.choice import (
     PATH,
     SCENARIO,
     Choice,
-    scenario_start,
+    chosen_start,
+    number_or_text,
     split_changes,
 )
-from noslip.studio.choosing.forms import form_text, read_path, read_timing
+from noslip.studio.choosing.forms import form_text, read_path
 from noslip.studio.running.worker import Cancel
 
 #: Tolerance of the integration.
@@ -41,15 +43,15 @@ TOLERANCE = 1e-9
 SAMPLES = 501
 
 
-class Performed(NamedTuple):
-    """A run, and the command that makes it again; empty where there is no such command."""
+class ChosenRun(NamedTuple):
+    """A run, and the command that reproduces it; empty where there is no such command."""
 
     run: Trajectory
     command: str = ""
 
 
-def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
-    """Run what was chosen.
+def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
+    """Run a choice.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def perform(system: System, source: str, choice: Choice, cancel: Cancel) -> Perf
 
 
 def check_mechanics(system: System, choice: Choice) -> None:
-    """Refuse what vakonomic mechanics does not have: the forces that produce a motion."""
+    """Refuse tasks that need inverse dynamics, which vakonomic mechanics does not have."""
     scenario = system.model.scenario
     follows = choice.task == SCENARIO and scenario is not None and bool(scenario.motion)
     if is_vakonomic(choice) and (follows or choice.task in (PATH, DRIVE)):
@@ -92,7 +94,7 @@ def is_vakonomic(choice: Choice) -> bool:
     return not formulation_of(choice.formulation).is_dalembert
 
 
-def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
+def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     scenario = system.model.scenario
     if scenario is not None and scenario.motion and choice.controller != "none":
         return _controlled(system, scenario, choice, cancel)
@@ -109,10 +111,10 @@ def _scenario(system: System, source: str, choice: Choice, cancel: Cancel) -> Pe
     if choice.duration is not None:
         words += ["--duration", f"{choice.duration!r}"]
     command = shlex.join(words) if choice.formulation == "complement" else ""
-    return Performed(run, command)
+    return ChosenRun(run, command)
 
 
-def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> Performed:
+def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Cancel) -> ChosenRun:
     """The scenario's motion, followed with feedback."""
     numbers = {p.name: choice.changes.get(p.name, p.value) for p in scenario.parameters}
     task = tuple(dataclasses.replace(p, value=numbers[p.name]) for p in scenario.parameters)
@@ -144,19 +146,19 @@ def _controlled(system: System, scenario: Scenario, choice: Choice, cancel: Canc
         cancel=cancel,
         on_failure="return",
     )
-    return Performed(run)
+    return ChosenRun(run)
 
 
-def _inputs(system: System, choice: Choice, cancel: Cancel) -> Performed:
+def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
     scenario = system.model.scenario or Scenario(duration=DURATION)
     parameters, start = split_changes(system, choice)
-    given = {} if scenario.motion else scenario_start(system, choice)
+    given = {} if scenario.motion else chosen_start(system, choice)
     task = {p.name: repr(choice.changes.get(p.name, p.value)) for p in scenario.parameters}
     run = simulate(
         system,
         duration=choice.duration or scenario.duration,
         start={**given, **start},
-        inputs={name: _expression(text) for name, text in choice.inputs.items()},
+        inputs={name: number_or_text(text) for name, text in choice.inputs.items()},
         parameters=parameters,
         samples=SAMPLES,
         stop=scenario.stop or None,
@@ -166,10 +168,10 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> Performed:
         cancel=cancel,
         on_failure="return",
     )
-    return Performed(run)
+    return ChosenRun(run)
 
 
-def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Performed:
+def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     parameters, start = split_changes(system, choice)
     follower = find_follower(system, system.parameters(parameters))
     path_text, timing_text = (
@@ -179,7 +181,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Perfor
     run = track(
         system,
         read_path(path_text),
-        timing=read_timing(timing_text),
+        timing=parse_timing(timing_text),
         point=follower.point,
         direction=follower.direction,
         reverse=choice.reverse,
@@ -198,7 +200,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Perfor
     command = ""
     if choice.controller != "steered" and choice.formulation == "complement":
         command = _track_command(source, choice, follower, path_text, timing_text)
-    return Performed(run, command)
+    return ChosenRun(run, command)
 
 
 def _track_command(
@@ -237,11 +239,3 @@ def _controller(
         )
     found: AbstractControllerPlan = member.from_text(member.word, known)
     return found
-
-
-def _expression(text: str) -> float | str:
-    """A number where the text is one: nothing is then compiled."""
-    try:
-        return float(text)
-    except ValueError:
-        return text

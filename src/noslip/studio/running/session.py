@@ -23,9 +23,9 @@ from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import (
     DRIVE,
     Choice,
+    adapted_choice,
     check_options,
     first_choice,
-    kept_choice,
     only_known,
     read_assignment,
 )
@@ -43,7 +43,7 @@ class Shown:
     ----------
     number : counts the runs of a session.
     name : of the model on this page.
-    run, command : what happened, and how to make it again on the command line; empty if there is no
+    run, command : the run, and the command that reproduces it; empty if there is no
         such command.
     compute : s from the choice to the samples, without what is compiled once.
     since : time of the wall clock when it was made.
@@ -63,29 +63,29 @@ class Shown:
 
 
 class SessionView(Protocol):
-    """What a session calls, from its threads, one at a time."""
+    """Callback interface of a session, called from its threads, one at a time."""
 
     def show_controls(self, controls: Controls, choice: Choice) -> None:
-        """There are other knobs now."""
+        """Called with new knobs."""
 
     def show_run(self, shown: Shown, ghost: Shown | None) -> None:
-        """There is a new run."""
+        """Called with a new run."""
 
     def show_audit(self, shown: Shown, found: Audit | None) -> None:
-        """What the ground must hold in that run."""
+        """Called with the audit of that run."""
 
     def show_drive_start(self, system: System, choice: Choice, scene: Scene) -> None:
-        """It is to be driven from now on, or with other parameters."""
+        """Called to start a drive, or to continue it with other parameters."""
 
     def show_faults(self, faults: tuple[Fault, ...]) -> None:
-        """What was chosen cannot be run; none if it can."""
+        """Called with the faults of a choice that cannot be run; none if it can."""
 
     def show_file_faults(self, faults: tuple[Fault, ...]) -> None:
-        """The model file has faults and the last good model stays; none if it is correct again."""
+        """Called with the faults of the model file; none once it is correct."""
 
 
 def frames_of(system: System, run: Trajectory) -> Frames:
-    """Pictures of a run: smooth in slow motion too, and not too many of a long one."""
+    """Frames of a run: dense enough for slow motion, bounded for a long run."""
     duration = float(run.t[-1] - run.t[0])
     if duration <= 0:
         return frames(system, run)
@@ -150,16 +150,16 @@ class Session:
         self._forget = catalog.listen(self._file_was_saved)
 
     def start(self) -> None:
-        """Run what the model does when nothing is touched."""
+        """Run the initial choice."""
         self._submit()
 
     def close(self) -> None:
-        """End the worker; the page is gone."""
+        """End the worker."""
         self._forget()
         self._worker.close()
 
     def join(self, seconds: float = 30.0) -> bool:
-        """Wait until nothing is being computed."""
+        """Wait until the worker is idle."""
         return self._worker.join(seconds)
 
     # what a page can ask for
@@ -213,7 +213,7 @@ class Session:
         self.set_value(name, number)
 
     def reset(self, group: str) -> None:
-        """Take back what was changed in a group of knobs."""
+        """Reset a group of knobs."""
         with self._lock:
             names = self.controls.names(group)
             numbers = {n: x for n, x in self.choice.numbers.items() if n not in names}
@@ -242,7 +242,7 @@ class Session:
             self._submit()
 
     def tasks(self) -> tuple[str, ...]:
-        """What the model of this page can be asked to do; where it cannot even be compiled, one."""
+        """Tasks that the model supports; a single one where it cannot be compiled."""
         try:
             return self.mechanism.tasks()
         except Exception:
@@ -253,7 +253,7 @@ class Session:
         return self.mechanism.controllers(task)
 
     def values(self) -> dict[str, float]:
-        """Where every knob stands."""
+        """Values of all knobs."""
         with self._lock:
             stands = {k.name: k.value for knobs in self.controls.groups.values() for k in knobs}
             stands |= self.choice.numbers
@@ -311,7 +311,7 @@ class Session:
             self._worker.submit(_Request(self.name, self.mechanism, self.choice))
 
     def _work(self, request: _Request, cancel: Cancel) -> None:
-        """Simulate and tell the view; then, when it is quiet, what takes longer."""
+        """Simulate and notify the view; then, without newer requests, audit the run."""
         choice, mechanism = request.choice, request.mechanism
         system = mechanism.system(choice.formulation)
         cancel.check()
@@ -366,7 +366,7 @@ class Session:
         self._show_audit(shown, cancel)
 
     def _show_audit(self, shown: Shown, cancel: Cancel | None = None) -> None:
-        """What the ground must hold in a run."""
+        """Audit a run and notify the view."""
         choice = shown.choice
         has_ground = bool(shown.mechanism.model.contacts) and not is_vakonomic(choice)
         found = audit(shown.system, shown.run, choice.friction) if has_ground else None
@@ -383,7 +383,7 @@ class Session:
         return dataclasses.replace(choice, numbers=numbers)
 
     def _keep_ghost(self, new: Shown) -> None:
-        """What was shown for a while becomes the ghost of what is shown now."""
+        """Keep a run that was shown for a while as the ghost of the next."""
         old = self.shown
         if old is None or old.mechanism.model.name != new.mechanism.model.name:
             self.ghost = None
@@ -400,7 +400,7 @@ class Session:
         run: Trajectory | None,
         length: float,
     ) -> None:
-        """Tell the view about other knobs, if they are others."""
+        """Notify the view of the knobs, if they have changed."""
         with self._lock:
             has_start = run is not None
             shape = (
@@ -429,5 +429,5 @@ class Session:
             if name != self.name:
                 return
             old, self.mechanism = self.mechanism, self.catalog.mechanism(name)
-            self.choice = kept_choice(self.choice, old.model, self.mechanism.model)
+            self.choice = adapted_choice(self.choice, old.model, self.mechanism.model)
             self._submit()

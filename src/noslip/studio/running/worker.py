@@ -14,11 +14,11 @@ Request = TypeVar("Request")
 
 
 class Superseded(Exception):
-    """The work was given up because something newer was asked for."""
+    """The work was cancelled because of a newer request."""
 
 
 class Cancel:
-    """Set when the work it belongs to is no longer wanted."""
+    """Cancellation flag of one piece of work."""
 
     __slots__ = ("_event",)
 
@@ -26,20 +26,20 @@ class Cancel:
         self._event = threading.Event()
 
     def set(self) -> None:
-        """Ask the work to stop."""
+        """Request cancellation."""
         self._event.set()
 
     def is_set(self) -> bool:
-        """Whether the work shall stop."""
+        """Whether cancellation was requested."""
         return self._event.is_set()
 
     def check(self) -> None:
-        """Stop here if something newer was asked for."""
+        """Raise `Superseded` if cancellation was requested."""
         if self._event.is_set():
             raise Superseded
 
     def wait(self, seconds: float) -> None:
-        """Wait a while, and stop as soon as something newer is asked for."""
+        """Wait, and raise `Superseded` as soon as cancellation is requested."""
         if self._event.wait(seconds):
             raise Superseded
 
@@ -69,7 +69,7 @@ class Worker(Generic[Request]):
         self._thread.start()
 
     def submit(self, request: Request) -> None:
-        """Work on this next, instead of anything asked for before."""
+        """Submit a request; it replaces any earlier one."""
         with self._condition:
             if self._closed:
                 return
@@ -79,26 +79,21 @@ class Worker(Generic[Request]):
             self._condition.notify_all()
 
     def cancel(self) -> None:
-        """Give up what runs and what waits."""
+        """Cancel the running and the waiting request."""
         with self._condition:
             self._waiting = None
             if self._running is not None:
                 self._running.set()
 
     def close(self) -> None:
-        """Give up everything and end the thread."""
+        """Cancel everything and end the thread."""
         self.cancel()
         with self._condition:
             self._closed = True
             self._condition.notify_all()
 
-    def is_idle(self) -> bool:
-        """Whether nothing runs or waits."""
-        with self._condition:
-            return self._waiting is None and self._running is None
-
     def join(self, seconds: float) -> bool:
-        """Wait until nothing runs or waits; whether that came within the time."""
+        """Wait until nothing runs or waits; False if that takes longer than the time."""
         with self._condition:
             return self._condition.wait_for(
                 lambda: self._waiting is None and self._running is None, seconds

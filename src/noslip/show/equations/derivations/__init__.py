@@ -1,1 +1,1 @@
-"""How each formulation gets to its equations, as documents."""
+"""Derivations of the equations of motion, one for each formulation, as documents."""

@@ -26,17 +26,17 @@ Drafted = tuple[str, list[Draft]]
 
 
 def glyphs(entries: list[Entry]) -> tuple[Node, ...]:
-    """Their symbols."""
+    """Symbols of legend entries."""
     return tuple(e.glyph for e in entries)
 
 
 def rates(entries: list[Entry]) -> tuple[Node, ...]:
-    """The symbols of their rates."""
+    """Symbols of the rates of legend entries."""
     return tuple(e.glyph.rate for e in entries)
 
 
 def mechanism(subject: Subject) -> Drafted:
-    """Frames and bodies: who carries whom, and their inertia."""
+    """Frames and bodies: parent, joint, and inertia of each."""
     kin = subject.kin
     rows = []
     for node in kin.tree.nodes:

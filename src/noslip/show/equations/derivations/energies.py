@@ -29,7 +29,7 @@ from noslip.show.equations.layout import Fenced, Word, formula, row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lagrangian:
-    """What the Lagrangian in quasi-velocities gives, after those have taken their values.
+    """Terms of the Lagrangian in quasi-velocities, with their values inserted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the formulations with multipliers write the equations of motion: in all tree speeds."""
+"""The derivations with multipliers, in all tree speeds: Lagrange and vakonomic."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ NUM_STATES = 4
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Equations with everything that is needed to write about them.
+    """Equations of motion with the notation and test states of their derivation.
 
     Speeds that are independent go by their η, the others by themselves: `v` and `vdot` are columns
     of such symbols, and `free` is the same kinematics at those v, whatever the constraints say.
@@ -90,7 +90,7 @@ class Subject:
 
     @cached_property
     def vdot(self) -> ca.SX:
-        """Their rates as symbols."""
+        """Rates of the tree speeds as symbols."""
         entries = [
             self.etadot[self.independent[k]] if k in self.independent else self._all_vdot[k]
             for k in range(self.kin.num_speeds)
@@ -128,7 +128,7 @@ class Subject:
 
     @cached_property
     def alphabet(self) -> Alphabet:
-        """What everything is written in."""
+        """Inputs and symbols of all written expressions."""
         units = [e.unit if e.group == "parameter" else "" for e in self.entries]
         return Alphabet(
             columns=self.columns,

@@ -1,7 +1,7 @@
 """Samples of models from several steps: accuracy, what they cost, and how the error is known.
 
 Second way: a batch takes the same steps, and each of them finds its samples by itself. The errors
-of both are told by a run at a tight tolerance.
+of both are measured against a run at a tight tolerance.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from plain_steps import plain_steps
 from scipy import integrate
-from test_hermite import best_look, product, slopes, weights
+from test_hermite import best_check_point, product, slopes, weights
 
 import noslip as ns
 from noslip.simulation.loop.hermite import NUM_NODES
@@ -173,7 +173,7 @@ def test_the_slope_at_one_place_tells_how_far_the_polynomial_is_off(system_of, n
         nodes, first = slice(k, k + NUM_NODES), k + NUM_NODES // 2 - 1
         h = t[first + 1] - t[first]
         x = np.ascontiguousarray((t[nodes] - t[first]) / h)
-        at, steepest, largest = best_look(x)
+        at, steepest, largest = best_check_point(x)
 
         def value(theta, kind=weights, x=x, nodes=nodes, h=h):
             a, b = kind(x, theta)

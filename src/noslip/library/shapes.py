@@ -1,4 +1,4 @@
-"""Colors and wheels that ready models share; what they look like, nothing else."""
+"""Colors and shapes that library models share, for drawing only."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def wheel_shapes(radius: str, width: str, axis: str) -> tuple[AbstractShape, ...
         Cylinder(radius=f"0.16*({radius})", length=f"1.25*({width})", frame=turned, color=METAL),
         Box(size=_three(size), frame=Placement(position=_three(along)), color=ORANGE),
     )
+
+
+def box(size: Vector3, position: Vector3, color: str) -> Box:
+    """A box about a position of the body frame, its edges along the body axes."""
+    return Box(size=size, frame=Placement(position=position), color=color)
 
 
 def axle(length: str, radius: str, height: Scalar, at: Scalar = 0.0) -> Cylinder:
