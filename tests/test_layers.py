@@ -277,3 +277,9 @@ def test_heavy_libraries_stay_in_their_place():
                 assert package_of(path) in homes.get(top, {package_of(path)}), (
                     f"{path.relative_to(SOURCE)}:{node.lineno} imports {name}"
                 )
+
+
+def test_names_of_test_files_are_unique():
+    """Pytest imports test files by their names alone."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert len(names) == len(set(names))

@@ -190,7 +190,7 @@ def test_runs_reactions_and_audits(name, systems, tmp_path):
         assert batch[column] == pytest.approx(one[column][-1], abs=1e-8)
     run.to_netcdf(tmp_path / "run.nc")
     run.to_csv(tmp_path / "run.csv")
-    ns.write_run(run, tmp_path / "folder")
+    ns.write_run(run, tmp_path / "folder", plots=False)  # `test_commands` draws
     again = ns.read_run(tmp_path / "folder")
     for column in rows:
         assert again[column] == pytest.approx(run[column], abs=1e-12)
