@@ -54,29 +54,29 @@ def formats() -> dict[str, AbstractEquationFormat]:
 @force_option
 def derive(model: str, method: str, format_: str | None, output: Path | None, force: bool) -> None:
     """Derive the equations of motion and show them."""
-    if output is not None:
-        format_ = _format_of(output, format_)
-        check_target(output, force)
-    equations = ns.derive(ns.load(model), formulations()[method])
-    text = ns.equations_text(equations, format_ or "text")
     if output is None:
-        click.echo(text)
+        equations = ns.derive(ns.load(model), formulations()[method])
+        click.echo(ns.equations_text(equations, format_ or "text"))
         return
-    from noslip.atomic import write_atomically
+    found = _format_of(output, format_)
+    check_target(output, force)
+    from noslip.formats import write_file
+    from noslip.show.equations.text import derivation
 
-    write_atomically(output, lambda temporary: temporary.write_text(text + "\n", "utf-8"))
+    equations = ns.derive(ns.load(model), formulations()[method])
+    write_file(found, derivation(equations), output)
     click.echo(output)
 
 
-def _format_of(target: Path, asked: str | None) -> str:
+def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
     """The format by the suffix of a file; a suffix that contradicts --format is refused."""
     from noslip.formats import check_folder, format_of
     from noslip.show.equations.formats import AbstractEquationFormat
 
-    found = format_of(AbstractEquationFormat, target, "write").word
-    if asked is not None and asked != found:
+    found = format_of(AbstractEquationFormat, target, "write")
+    if asked is not None and asked != found.word:
         raise ns.SimulationError(
-            f"the file's name says {found}, but --format {asked} is given",
+            f"the file's name says {found.word}, but --format {asked} is given",
             str(target),
             f"let its name end in {formats()[asked].suffixes[0]}, or leave --format out",
         )
