@@ -77,10 +77,10 @@ def test_derive_prints_text_and_latex(invoke):
     assert latex.exit_code == 0 and r"\section*" in latex.output
 
 
-@pytest.mark.parametrize("format", equations.ENDINGS)
+@pytest.mark.parametrize("format", list(equations.formats()))
 def test_derive_writes_a_file(invoke, format):
     """The format follows from the name; what is printed otherwise is in the file."""
-    file = Path(f"sleigh{equations.ENDINGS[format]}")
+    file = Path(f"sleigh{equations.formats()[format].suffixes[0]}")
     written = invoke("derive", "chaplygin-sleigh", "-o", str(file))
     assert written.exit_code == 0 and written.output == f"{file}\n"
     printed = invoke("derive", "chaplygin-sleigh", "--format", format).output

@@ -15,9 +15,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 
 #: Lower ranks never import higher ones. What shares a rank imports nothing of each other.
 RANKS = {
-    "errors": -1,
-    "families": 0,
-    "atomic": 0,
+    "errors": -2,
+    "families": -1,
+    "atomic": -1,
+    "formats": 0,
     "spatial": 0,
     "words": 0,
     "numeric": 0,

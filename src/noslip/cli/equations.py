@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 import noslip as ns
-from noslip.cli.options import check_target, force_option, json_option
+from noslip.cli.options import FamilyWord, check_target, force_option, json_option
 
 if TYPE_CHECKING:
     from noslip.formulations.base import AbstractFormulation
-
-#: Format → how the name of its files ends.
-ENDINGS = {"text": ".txt", "latex": ".tex", "html": ".html", "markdown": ".md"}
+    from noslip.show.equations.formats import AbstractEquationFormat
 
 
 def formulations() -> dict[str, AbstractFormulation]:
@@ -24,28 +22,19 @@ def formulations() -> dict[str, AbstractFormulation]:
     return known_formulations()
 
 
-class Method(click.ParamType):
-    """Click parameter type: the word of a formulation, looked up lazily."""
+def formats() -> dict[str, AbstractEquationFormat]:
+    """All formats of equations by the word that --format takes, those of plugins too."""
+    from noslip.formats import known_formats
+    from noslip.show.equations.formats import AbstractEquationFormat
 
-    name = "method"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """The words, for help."""
-        return f"[{'|'.join(formulations())}]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word itself, if there is such a formulation."""
-        words = formulations()
-        if value not in words:
-            self.fail(f"'{value}' is not one of {', '.join(words)}.", param, ctx)
-        return value
+    return known_formats(AbstractEquationFormat)
 
 
 @click.command()
 @click.argument("model")
 @click.option(
     "--method",
-    type=Method(),
+    type=FamilyWord("method", formulations),
     default="complement",
     show_default=True,
     help="Formulation; vakonomic is a different theory.",
@@ -53,7 +42,7 @@ class Method(click.ParamType):
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(list(ENDINGS)),
+    type=FamilyWord("format", formats),
     help="text by default; that of the file with -o.",
 )
 @click.option(
@@ -81,26 +70,17 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
 
 def _format_of(target: Path, asked: str | None) -> str:
     """The format by the suffix of a file; a suffix that contradicts --format is refused."""
-    kind = target.suffix.lower()
-    found = next((f for f, ending in ENDINGS.items() if ending == kind), None)
-    if found is None:
-        raise ns.SimulationError(
-            f"equations cannot be written as '{target.suffix or target.name}'",
-            str(target),
-            "let the name of the file end in .txt, .tex, .html or .md",
-        )
+    from noslip.formats import check_folder, format_of
+    from noslip.show.equations.formats import AbstractEquationFormat
+
+    found = format_of(AbstractEquationFormat, target, "write").word
     if asked is not None and asked != found:
         raise ns.SimulationError(
             f"the file's name says {found}, but --format {asked} is given",
             str(target),
-            f"let the name of the file end in {ENDINGS[asked]}, or leave --format out",
+            f"let its name end in {formats()[asked].suffixes[0]}, or leave --format out",
         )
-    if not target.parent.is_dir():
-        raise ns.SimulationError(
-            f"there is no folder '{target.parent}'",
-            str(target),
-            "make it, or correct the path",
-        )
+    check_folder(target, ns.SimulationError)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,31 @@ import click
 
 if TYPE_CHECKING:
     from noslip.model.model import Model
+
+
+class FamilyWord(click.ParamType):
+    """Click parameter type: the word of a member of a family, looked up lazily.
+
+    Parameters
+    ----------
+    name : what the word is for.
+    words : what it may be, those of plugins too.
+    """
+
+    def __init__(self, name: str, words: Callable[[], Iterable[str]]) -> None:
+        self.name = name
+        self.words = words
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The words, for help."""
+        return f"[{'|'.join(self.words())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word itself, if there is such a member."""
+        words = list(self.words())
+        if value not in words:
+            self.fail(f"'{value}' is not one of {', '.join(words)}.", param, ctx)
+        return value
 
 
 set_option = click.option(
@@ -66,8 +91,8 @@ plugin_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=_load_plugins,
-    help="A module, or the path of a .py file, that defines joints, surfaces, forces, shapes or "
-    "formulations of your own. It is run. Repeatable.",
+    help="A module, or the path of a .py file, that defines joints, surfaces, forces, shapes, "
+    "formulations or file formats of your own. It is run. Repeatable.",
 )
 
 

@@ -15,6 +15,7 @@ import click
 
 import noslip as ns
 from noslip.cli.options import (
+    FamilyWord,
     friction_option,
     json_option,
     read_changes,
@@ -25,6 +26,15 @@ from noslip.cli.options import (
     stop_option,
 )
 from noslip.cli.progress import Progress
+
+
+def formats() -> list[str]:
+    """Words of all formats in which a run can be written, those of plugins too."""
+    from noslip.formats import known_formats
+    from noslip.simulation.run_files import AbstractRunFormat
+
+    return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
+
 
 _OPTIONS = (
     click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make."),
@@ -37,6 +47,13 @@ _OPTIONS = (
     ),
     click.option(
         "--report/--no-report", default=None, help="Write the report, one page for people."
+    ),
+    click.option(
+        "--format",
+        "formats",
+        type=FamilyWord("format", formats),
+        multiple=True,
+        help="Of the trajectory in the folder; netcdf and csv by default. Repeatable.",
     ),
     json_option,
 )
@@ -52,6 +69,7 @@ class Output:
     force : replace an earlier run there.
     plots : draw the figures.
     report : write the report; None where there are plots.
+    formats : of the trajectory.
     as_json : print for programs.
     """
 
@@ -59,6 +77,7 @@ class Output:
     force: bool
     plots: bool
     report: bool | None
+    formats: tuple[str, ...]
     as_json: bool
 
     def target(self, name: str) -> Path:
@@ -85,10 +104,18 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
         force: bool,
         plots: bool,
         report: bool | None,
+        formats: tuple[str, ...],
         as_json: bool,
         **others: Any,
     ) -> None:
-        asked = Output(folder=output, force=force, plots=plots, report=report, as_json=as_json)
+        asked = Output(
+            folder=output,
+            force=force,
+            plots=plots,
+            report=report,
+            formats=formats,
+            as_json=as_json,
+        )
         command(*arguments, output=asked, **others)
 
     for option in reversed(_OPTIONS):
@@ -119,7 +146,7 @@ def write_output(
     facts : further words for the report.
     """
     from noslip.show.json_text import json_text
-    from noslip.show.run_folder import summary, summary_text, write_run
+    from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
     command = "noslip " + shlex.join(sys.argv[1:])
     rolls = system.model.contacts and len(run.t)
@@ -134,6 +161,7 @@ def write_output(
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,
         tell=tell,
+        formats=output.formats or FORMATS,
     )
     if output.as_json:
         return json_text(summary(run, command, found) | {"folder": str(target)})

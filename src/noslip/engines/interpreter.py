@@ -10,6 +10,7 @@ To add an operation: give it a line here, one in ``program.CASADI_KINDS``, and o
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from noslip.engines.target import AbstractTarget, ProgramFunction
 
 if TYPE_CHECKING:
     from noslip.engines.program import Program
@@ -175,6 +178,19 @@ def interpret_rows(
     for column, k in enumerate(program.outputs):
         out[:, column] = values[k]
     return out
+
+
+class Interpreter(AbstractTarget):
+    """Operations one by one, in Python floats."""
+
+    __slots__ = ()
+
+    word = "interpreter"
+    purpose = "the reference that says what each operation means"
+
+    def compile(self, program: Program) -> ProgramFunction:
+        """The function that interprets a program."""
+        return functools.partial(interpret, program)
 
 
 def input_vectors(name: str, sizes: Sequence[int], *inputs: ArrayLike) -> list[Array]:

@@ -26,11 +26,12 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
-from noslip.engines.interpreter import Array, input_tables, input_vector
+from noslip.engines.interpreter import Array, input_tables, input_vector, input_vectors
 from noslip.engines.llvm import library_functions, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program, trace_program
+from noslip.engines.target import AbstractTarget, ProgramFunction
 
 # Without declared types, ctypes passes bytes and blocks as they are, without conversions.
 CALL = CFUNCTYPE(None)
@@ -200,6 +201,40 @@ class WideFunction:
         places = [place(table) for table in packed]
         CALL_ROWS(self.packs_address)(num_packs, *places, stride, place(out))
         return out.transpose(0, 2, 1).reshape(-1, self.output_size)[:num_rows].copy()
+
+
+class Native(AbstractTarget):
+    """Machine code of this processor, by LLVM."""
+
+    __slots__ = ()
+
+    word = "native"
+    purpose = "simulation and analysis"
+
+    def compile(self, program: Program) -> NativeFunction:
+        """The native function of a program."""
+        return compile_native([program])[program.name]
+
+
+class Wide(AbstractTarget):
+    """Machine code on vectors, one number in each lane, by LLVM."""
+
+    __slots__ = ()
+
+    word = "wide"
+    purpose = "batches, several trajectories at a time"
+
+    def compile(self, program: Program) -> ProgramFunction:
+        """The function of a program for one row, which fills all lanes."""
+        function = compile_wide([program], native_lanes())[program.name]
+
+        def one(t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> Array:
+            vectors = input_vectors(program.name, program.input_sizes, t, x, u, p)
+            t, x, u, p = (np.atleast_2d(vector) for vector in vectors)
+            out: Array = function.map(t, x, u, p)[0]
+            return out
+
+        return one
 
 
 def pack(rows: Array, lanes: int) -> Array:

@@ -1,4 +1,4 @@
-"""SymPy target: programs as mathematics for people. Nothing is derived or evaluated with it.
+"""SymPy target: programs as mathematics for people. Nothing is derived with it.
 
 A value that is used once is written where it is used; a value that is used again gets a name, so
 that the output never grows beyond the program. Nothing is simplified here beyond what SymPy does by
@@ -11,9 +11,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sympy
+from numpy.typing import ArrayLike, NDArray
 
+from noslip.engines.interpreter import input_vectors
 from noslip.engines.program import Program
+from noslip.engines.target import AbstractTarget, ProgramFunction
 
 HALF = sympy.Rational(1, 2)
 #: Operands and operations of a value that is written out: used once, and more than once.
@@ -104,6 +108,29 @@ def to_sympy(program: Program, names: list[sympy.Symbol], *, letter: str = "z") 
         values.append(expression)
         sizes.append(size)
     return SympyProgram(parts=parts, outputs=[values[i] for i in program.outputs])
+
+
+class SympyTarget(AbstractTarget):
+    """SymPy's expressions, evaluated with Python floats."""
+
+    __slots__ = ()
+
+    word = "sympy"
+    purpose = "to show mathematics; it is evaluated to compare it with the other targets alone"
+
+    def compile(self, program: Program) -> ProgramFunction:
+        """The function that SymPy writes; it may raise where a result is not finite."""
+        names = list(sympy.symbols(f"given:{sum(program.input_sizes)}", seq=True))
+        written = to_sympy(program, names)
+        evaluate = sympy.lambdify(
+            names, written.outputs, "math", cse=lambda outputs: (written.parts, outputs)
+        )
+
+        def function(t: ArrayLike, x: ArrayLike, u: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+            vectors = input_vectors(program.name, program.input_sizes, t, x, u, p)
+            return np.array(evaluate(*np.concatenate(vectors).tolist()), dtype=float)
+
+        return function
 
 
 def _constant(value: float) -> sympy.Expr:

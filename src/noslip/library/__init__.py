@@ -34,7 +34,7 @@ MODELS: dict[str, str] = {
 
 
 def load(source: str | Path) -> Model:
-    """A model by its library name, or from a TOML file.
+    """A model by its library name, or from a model file.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ def load(source: str | Path) -> Model:
             'write load("agv") or load("robot.toml")'
         )
     path = Path(source)
-    if path.suffix == ".toml" or os.path.exists(path):
-        from noslip.model.files import load_model
+    from noslip.model.files import is_model_file, load_model, model_suffixes
 
+    if os.path.exists(path) or is_model_file(path):
         return load_model(path)
     raise ModelError(
         f"there is no model '{source}'",
         "the library and this folder",
         nearest(str(source), MODELS, more="`noslip list` shows all")
-        + ", or give the path of a .toml file",
+        + f", or give the path of a {model_suffixes()} file",
     )

@@ -1,11 +1,18 @@
-"""Model files: TOML text to a checked `Model` and back.
+"""Model files: text to a checked `Model` and back, TOML or a format of one's own.
 
 A file is data. Nothing in it is ever run: values are read by `tomllib`, expressions by the small
 reader of `expressions.py`. All faults are reported together, each with its line.
+
+A format of models answers what `formats.py` lists, or, if it is text for the same tables, as
+:class:`AbstractModelText` asks:
+
+1. `table(text, file)`: the table of a text, and the line of each path of keys, if it knows them;
+2. `text(table)`: the text of a table.
 """
 
 from __future__ import annotations
 
+import abc
 import os
 import re
 import stat
@@ -13,8 +20,8 @@ import tomllib
 from pathlib import Path as FilePath
 from typing import Any
 
-from noslip.atomic import write_atomically
 from noslip.errors import Fault, ModelError
+from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
 from noslip.model.checks import check_model, find_faults
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.lines import NestingError, line_numbers
@@ -29,13 +36,78 @@ MAX_SIZE = 1_000_000
 _LINE_LENGTH = 100
 
 
+class AbstractModelFormat(AbstractFormat, family="model format"):
+    """A format of model files; `read` gives a checked model with warnings, `write` takes one."""
+
+    __slots__ = ()
+
+    holds = "a model"
+    error = ModelError
+
+
+class AbstractModelText(AbstractModelFormat):
+    """A format that is text for the tables of `tables.py`, with the checks, limits and messages
+    of all of them.
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def table(self, text: str, file: str) -> tuple[Table, dict[Path, int]]:
+        """The table of a text, and the line of each path of keys; none if they are not known.
+
+        A ValueError is reported as a fault of the file; a ModelError as it is.
+        """
+
+    @abc.abstractmethod
+    def text(self, table: Table) -> str:
+        """The text of a table of texts, numbers, truths, lists and tables."""
+
+    def read(self, path: FilePath) -> tuple[Model, tuple[Fault, ...]]:
+        """The checked model of a file, and warnings about what is unusual in it."""
+        file = os.fspath(path)
+        return parse_model(_read_text(file), file, self)
+
+    def write(self, model: Model, path: FilePath) -> None:
+        """Write a checked model."""
+        path.write_bytes(self.text(table_from_model(model)).encode("utf-8"))
+
+
+class Toml(AbstractModelText):
+    """TOML, the format of the package; docs/model-files.md lists its keys."""
+
+    __slots__ = ()
+
+    word = "toml"
+    name = "TOML"
+    suffixes = (".toml",)
+
+    def table(self, text: str, file: str) -> tuple[Table, dict[Path, int]]:
+        """Values and line numbers of a TOML text."""
+        return _read_table(text, file)
+
+    def text(self, table: Table) -> str:
+        """What fits on a line first, then the tables below it."""
+        return "\n".join(_written(table, ())).strip("\n") + "\n"
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a path has the suffix of a model file."""
+    return find_format(AbstractModelFormat, path) is not None
+
+
+def model_suffixes() -> str:
+    """Suffixes of model files that can be read, for messages."""
+    return listed_suffixes(AbstractModelFormat, "read")
+
+
 def load_model(path: str | os.PathLike[str]) -> Model:
     """The model that a file describes.
 
     Parameters
     ----------
     path : str or path
-        A TOML file; docs/model-files.md lists its keys.
+        A model file; docs/model-files.md lists its keys.
 
     Raises
     ------
@@ -50,18 +122,22 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Model, tuple[Fault, ...]]:
     Parameters
     ----------
     path : str or path
-        A TOML file; docs/model-files.md lists its keys.
+        A model file; docs/model-files.md lists its keys.
 
     Raises
     ------
     ModelError : with all faults of the file, each with its line.
     """
     file = os.fspath(path)
-    return parse_model(_read_text(file), file)
+    _check_plain(file)
+    model, warnings = format_of(AbstractModelFormat, file, "read").read(FilePath(file))
+    return model, warnings
 
 
-def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...]]:
-    """The model that a TOML text describes, and warnings about what is unusual in it.
+def parse_model(
+    text: str, file: str = "model", format: AbstractModelText | None = None
+) -> tuple[Model, tuple[Fault, ...]]:
+    """The model that a text describes, and warnings about what is unusual in it.
 
     Parameters
     ----------
@@ -69,12 +145,23 @@ def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...
         What a model file holds.
     file : str
         What messages call the file.
+    format : of the text, TOML by default.
 
     Raises
     ------
     ModelError : with all faults of the text, each with its line.
     """
-    table, lines = _read_table(text, file)
+    used = format if format is not None else Toml()
+    try:
+        table, lines = used.table(text, file)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f"the text is not {used.name}: {error}", file, "correct it there"
+        ) from error
+    if not isinstance(table, dict):
+        raise ModelError(
+            "the file holds no table of keys and values", file, "begin with the model's name"
+        )
     if not table:
         raise ModelError(
             "the file describes nothing",
@@ -95,7 +182,8 @@ def parse_model(text: str, file: str = "model") -> tuple[Model, tuple[Fault, ...
         for path, line in lines.items()
         if path and path[0] in reading.renamed
     }
-    findings.sort(key=lambda finding: _line(finding.path, lines))
+    if lines:
+        findings.sort(key=lambda finding: _line(finding.path, lines))
     locate = _locator(file, lines)
     faults = [finding.fault(locate) for finding in findings if not finding.warning]
     if faults or reading.model is None:
@@ -113,7 +201,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     model : Model
         What to write; it is checked first.
     path : str or path
-        Where to write it.
+        Where to write it; its suffix says the format.
     overwrite : bool
         Whether a file that is already there may be replaced.
 
@@ -122,7 +210,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     ModelError : the model has faults, the file exists, or it cannot be written.
     """
     file = os.fspath(path)
-    text = model_to_toml(model)
+    check_model(model)
     if os.path.isdir(file):
         raise ModelError(
             f"'{file}' is a folder", file, f"give a file name in it, such as {model.name}.toml"
@@ -131,9 +219,9 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
         raise ModelError(
             f"there is already a file '{file}'", file, "choose another name, or pass overwrite=True"
         )
+    format = format_of(AbstractModelFormat, file, "write")
     try:
-        data = text.encode("utf-8")
-        write_atomically(FilePath(os.path.realpath(file)), lambda beside: beside.write_bytes(data))
+        write_file(format, model, FilePath(os.path.realpath(file)))
     except (OSError, ValueError) as error:
         raise ModelError(
             f"'{file}' cannot be written: {_reason(error)}",
@@ -143,7 +231,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
 
 
 def model_to_toml(model: Model) -> str:
-    """The text of a model file.
+    """The text of a model file in TOML.
 
     Parameters
     ----------
@@ -155,11 +243,11 @@ def model_to_toml(model: Model) -> str:
     ModelError : the model has faults.
     """
     check_model(model)
-    return "\n".join(_written(table_from_model(model), ())).strip("\n") + "\n"
+    return Toml().text(table_from_model(model))
 
 
-def _read_text(file: str) -> str:
-    """The text of a file, or what keeps it from being one."""
+def _check_plain(file: str) -> int:
+    """Size of a file, or what keeps it from being one."""
     try:
         status = os.stat(file)
     except FileNotFoundError:
@@ -169,9 +257,19 @@ def _read_text(file: str) -> str:
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from error
     if stat.S_ISDIR(status.st_mode):
-        raise ModelError(f"'{file}' is a folder", file, "give the name of a .toml file in it")
+        raise ModelError(
+            f"'{file}' is a folder", file, f"give the name of a {model_suffixes()} file in it"
+        )
     if not stat.S_ISREG(status.st_mode):
-        raise ModelError(f"'{file}' is not a plain file", file, "give the name of a .toml file")
+        raise ModelError(
+            f"'{file}' is not a plain file", file, f"give the name of a {model_suffixes()} file"
+        )
+    return status.st_size
+
+
+def _read_text(file: str) -> str:
+    """The text of a plain file."""
+    size = _check_plain(file)
     try:
         with open(file, "rb") as stream:
             data = stream.read(MAX_SIZE + 1)
@@ -179,7 +277,7 @@ def _read_text(file: str) -> str:
         raise _unreadable(file, error) from error
     if len(data) > MAX_SIZE:
         raise ModelError(
-            f"'{file}' has {max(status.st_size, len(data))} bytes, at most {MAX_SIZE} are read",
+            f"'{file}' has {max(size, len(data))} bytes, at most {MAX_SIZE} are read",
             file,
             "give a model file; results and meshes do not belong in one",
         )
@@ -254,6 +352,8 @@ def _parts(step: str | int) -> list[str | int]:
 
 
 def _locator(file: str, lines: dict[Path, int]) -> Locate:
+    if not lines:
+        return lambda path: f"{file}, {path_text(path)}"
     return lambda path: f"{file}, line {_line(path, lines)}, {path_text(path)}"
 
 

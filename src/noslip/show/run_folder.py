@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,24 +21,26 @@ from noslip import __version__
 from noslip.analysis.reactions import sampled_states
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.formats import format_called, known_formats, write_file
 from noslip.formulations.derive import derive
 from noslip.model.files import load_model, save_model
 from noslip.show.json_text import json_text
 from noslip.simulation.path_errors import COLUMNS, PathErrors
+from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
 from noslip.words import counted
 
 if TYPE_CHECKING:
-    import xarray
-
     from noslip.analysis.audit import Audit
     from noslip.engines.system import System
 
 
 #: Files that a run is read back from; a folder with a summary is taken for a run.
-MODEL, TRAJECTORY, SUMMARY = "model.toml", "trajectory.nc", "summary.json"
-#: The same for people and spreadsheets.
-REPORT, SUMMARY_TEXT, TABLE = "report.html", "summary.txt", "trajectory.csv"
+MODEL, SUMMARY = "model.toml", "summary.json"
+#: The same for people.
+REPORT, SUMMARY_TEXT = "report.html", "summary.txt"
+#: The trajectory, whose format follows, and the formats in which it is written unless asked for.
+TRAJECTORY, FORMATS = "trajectory", ("netcdf", "csv")
 
 #: Entries of the summary that are fields of the trajectory → name of the field.
 FIELDS = {
@@ -70,6 +72,7 @@ def write_run(
     system: System | None = None,
     facts: Mapping[str, str] | None = None,
     tell: Callable[[str], None] | None = None,
+    formats: Sequence[str] = FORMATS,
 ) -> Path:
     """Write a run into a folder of its own.
 
@@ -84,6 +87,7 @@ def write_run(
     system : compiled system that was simulated; given it, ``report.html`` is written too.
     facts : further words for the report, as in :func:`write_report`.
     tell : called with a word on what is being done.
+    formats : of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the words of your own.
 
     Returns
     -------
@@ -97,6 +101,7 @@ def write_run(
         )
     target = Path(folder)
     check_target(target, force=force)
+    chosen = run_formats(formats)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
@@ -107,7 +112,7 @@ def write_run(
     try:
         say = tell or (lambda word: None)
         say("writing")
-        _fill(temporary, run, command, audit)
+        _fill(temporary, run, chosen, command, audit)
         if plots and len(run.t) > 1:
             say("drawing")
             _draw(temporary, run, audit)
@@ -223,11 +228,36 @@ def _final(run: Trajectory) -> dict[str, float]:
     return {name: float(run[name][-1]) for name in names}
 
 
-def _fill(folder: Path, run: Trajectory, command: str, audit: Audit | None) -> None:
+def run_formats(words: Sequence[str]) -> list[AbstractRunFormat]:
+    """Formats of a trajectory by their words.
+
+    Raises
+    ------
+    SimulationError : if one is not known, or writes nothing.
+    """
+    found = [format_called(AbstractRunFormat, word, "formats") for word in words]
+    for format in found:
+        if not format.can("write"):
+            able = [w for w, f in known_formats(AbstractRunFormat).items() if f.can("write")]
+            raise SimulationError(
+                f"a run cannot be written as {format.name}",
+                "formats",
+                f"choose among {', '.join(able)}",
+            )
+    return found
+
+
+def _fill(
+    folder: Path,
+    run: Trajectory,
+    formats: list[AbstractRunFormat],
+    command: str,
+    audit: Audit | None,
+) -> None:
     """Everything but pictures."""
     save_model(run.model, folder / MODEL)
-    run.to_netcdf(folder / TRAJECTORY)
-    run.to_csv(folder / TABLE)
+    for format in formats:
+        write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
     (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
     (folder / SUMMARY_TEXT).write_text(summary_text(run, command, audit) + "\n", "utf-8")
 
@@ -245,27 +275,28 @@ def read_run(folder: str | Path) -> Trajectory:
 
     Parameters
     ----------
-    folder : with ``model.toml``, ``trajectory.nc`` and ``summary.json``.
+    folder : with ``model.toml``, ``summary.json`` and ``trajectory.nc``, or the trajectory in
+        another format that can be read.
 
     Raises
     ------
     SimulationError : if the folder is no run, or its files do not belong together.
     """
     place = Path(folder)
-    for name in (MODEL, TRAJECTORY, SUMMARY):
-        if not (place / name).is_file():
-            raise SimulationError(
-                f"the folder has no {name}, so it is not a run that can be read",
-                str(place),
-                "give a folder that `noslip run` or `noslip track` made, or simulate again",
-            )
-    import xarray
-
+    kept = _kept_trajectory(place)
+    missing = [name for name in (MODEL, SUMMARY) if not (place / name).is_file()]
+    if kept is None or missing:
+        name = (missing or [f"{TRAJECTORY}.nc"])[0]
+        raise SimulationError(
+            f"the folder has no {name}, so it is not a run that can be read",
+            str(place),
+            "give a folder that `noslip run` or `noslip track` made, or simulate again",
+        )
+    format, file = kept
     try:
         entries: dict[str, Any] = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
         system = System(equations=derive(load_model(place / MODEL)))
-        with xarray.open_dataset(place / TRAJECTORY, engine="h5netcdf") as dataset:
-            return _trajectory(system, dataset, entries)
+        return _trajectory(system, format.read(file), entries)
     except (KeyError, OSError, ValueError) as error:
         raise SimulationError(
             f"the files of the run do not belong together or are damaged: {error}",
@@ -274,18 +305,29 @@ def read_run(folder: str | Path) -> Trajectory:
         ) from None
 
 
-def _trajectory(system: System, dataset: xarray.Dataset, entries: dict[str, Any]) -> Trajectory:
+def _kept_trajectory(folder: Path) -> tuple[AbstractRunFormat, Path] | None:
+    """The file of the trajectory and its format, the first that can be read."""
+    files = (
+        (format, folder / f"{TRAJECTORY}{suffix}")
+        for format in known_formats(AbstractRunFormat).values()
+        for suffix in format.suffixes
+        if format.can("read")
+    )
+    return next(((format, file) for format, file in files if file.is_file()), None)
+
+
+def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> Trajectory:
     kin = system.kinematics
-    t = np.asarray(dataset["time"].values, dtype=float)
-    taken: set[str] = set()
+    t = found["time"][1]
+    taken = {"time"}
 
     def table(names: list[str]) -> Array:
         taken.update(names)
-        columns = [np.asarray(dataset[name].values, dtype=float) for name in names]
+        columns = [found[name][1] for name in names]
         return np.column_stack(columns) if columns else np.empty((len(t), 0))
 
     rows = [row.name for row in kin.rows]
-    has_forces = bool(rows) and f"reaction.{rows[0]}" in dataset
+    has_forces = bool(rows) and f"reaction.{rows[0]}" in found
     q, v = (table([x.name for x in xs]) for xs in (system.coordinates, system.speeds))
     vdot = table([f"acceleration.{s.name}" for s in system.speeds])
     inputs = table([i.name for i in system.inputs])
@@ -320,7 +362,7 @@ def _trajectory(system: System, dataset: xarray.Dataset, entries: dict[str, Any]
         row_residuals=residuals,
         position_residuals=np.empty((len(t), 0)),
         multipliers=multipliers,
-        extra=_extra(system, dataset, taken),
+        extra=_extra(system, found, taken),
         ending=Ending[entries[ENDING].upper()],
         path_errors=path_errors,
         **fields,
@@ -328,9 +370,7 @@ def _trajectory(system: System, dataset: xarray.Dataset, entries: dict[str, Any]
     return _with_position_residuals(system, run)
 
 
-def _extra(
-    system: System, dataset: xarray.Dataset, taken: set[str]
-) -> dict[str, tuple[str, Array]]:
+def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
     """Columns that are neither states nor follow from them."""
     follows = {"energy_error"}
     for joint in system.model.joints:
@@ -338,11 +378,7 @@ def _extra(
         names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
         follows |= {*names, *(f"{name}_rate" for name in names)}
     follows |= {s.name for s in system.model.independent_speeds if s.expression}
-    return {
-        str(name): (str(column.attrs["units"]), np.asarray(column.values, dtype=float))
-        for name, column in dataset.data_vars.items()
-        if name not in taken | follows
-    }
+    return {name: column for name, column in found.items() if name not in taken | follows}
 
 
 def _with_position_residuals(system: System, run: Trajectory) -> Trajectory:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import enum
-import io
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.atomic import write_atomically
 from noslip.errors import MissingNameError, SimulationError, nearest
+from noslip.formats import check_folder, format_of, write_file
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.model.scenario import Scenario
@@ -27,15 +25,13 @@ from noslip.simulation.lazy_columns import (
     named_columns,
 )
 from noslip.simulation.path_errors import PathErrors
+from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_file
 from noslip.words import counted
 
 if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
-
-#: Endings of the names of files by what is in them, the usual one first.
-KINDS = {"NetCDF": (".nc", ".nc4", ".h5"), "CSV": (".csv", ".txt")}
 
 
 class Ending(enum.Enum):
@@ -247,27 +243,12 @@ class Trajectory:
         return xarray.Dataset(
             data,
             coords={"time": ("time", self.t, {"units": "s"})},
-            attrs=self._attributes,
+            attrs=self.attributes,
         )
 
-    def to_netcdf(self, path: str | Path) -> None:
-        """Write what `to_xarray` holds as NetCDF, all or nothing."""
-        write_atomically(check_file(path, "NetCDF", "to_csv writes CSV"), self._write_netcdf)
-
-    def _write_netcdf(self, path: Path) -> None:
-        # without xarray, whose import takes longer than most runs
-        import h5netcdf
-
-        with h5netcdf.File(path, "w") as file:
-            file.dimensions = {"time": len(self.t)}
-            for name, (unit, values) in {"time": ("s", self.t), **self.columns}.items():
-                variable = file.create_variable(name, ("time",), data=np.ascontiguousarray(values))
-                variable.attrs["units"] = unit
-            for name, value in self._attributes.items():
-                file.attrs[name] = value
-
     @property
-    def _attributes(self) -> dict[str, str | float]:
+    def attributes(self) -> dict[str, str | float]:
+        """What the columns belong to: model, message, method, tolerances and parameters."""
         return {
             "model": self.model.name,
             "message": self.message,
@@ -277,15 +258,23 @@ class Trajectory:
             "parameters": ", ".join(f"{k} = {v:.17g}" for k, v in self.parameters.items()),
         }
 
+    def save(self, path: str | Path) -> None:
+        """Write all columns to a file, all or nothing; its suffix says the format.
+
+        Raises
+        ------
+        SimulationError : if no format has that suffix, or there is no such folder.
+        """
+        format = format_of(AbstractRunFormat, path, "write")
+        write_file(format, self, check_folder(path, SimulationError))
+
+    def to_netcdf(self, path: str | Path) -> None:
+        """Write what `to_xarray` holds as NetCDF, all or nothing."""
+        write_file(NetCDF(), self, check_file(path, NetCDF(), "to_csv writes CSV"))
+
     def to_csv(self, path: str | Path) -> None:
         """Write all columns as CSV, the unit after each name, all or nothing."""
-        target = check_file(path, "CSV", "to_netcdf writes NetCDF")
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["time [s]", *(f"{n} [{u}]" for n, (u, _) in self.columns.items())])
-        values = np.column_stack([self.t, *(c for _, c in self.columns.values())])
-        writer.writerows([[repr(float(x)) for x in row] for row in values])
-        write_atomically(target, lambda temporary: temporary.write_text(text.getvalue(), "utf-8"))
+        write_file(Csv(), self, check_file(path, Csv(), "to_netcdf writes NetCDF"))
 
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort; one more on a reference."""
@@ -324,7 +313,7 @@ class Trajectory:
         return (
             f"Trajectory of '{self.model.name}': {counted(len(self.t), 'sample')}, {span}\n"
             f"{self.summary()}\n"
-            "next: run['column'], run.to_xarray(), run.to_netcdf(path), run.to_csv(path)"
+            "next: run['column'], run.to_xarray(), run.save('run.nc'), run.save('run.csv')"
         )
 
 
@@ -349,27 +338,3 @@ def largest_errors(run: Trajectory) -> list[LargestError]:
             LargestError(unit, float(np.max(sizes[worst])), worst, float(sizes[last][-1]), last)
         )
     return found
-
-
-def check_file(path: str | Path, kind: str, other: str) -> Path:
-    """The path of a file that can be written: its ending says what is in it, its folder is there.
-
-    Parameters
-    ----------
-    path : of the file.
-    kind : what is written, one of `KINDS`.
-    other : what writes the other kind.
-    """
-    target = Path(path)
-    if target.suffix.lower() not in KINDS[kind]:
-        raise SimulationError(
-            f"{kind} is not written as '{target.suffix or target.name}'",
-            str(target),
-            f"let the name of the file end in {KINDS[kind][0]}; {other}",
-        )
-    # a folder that does not exist is more often a typo than a wish
-    if not target.parent.is_dir():
-        raise SimulationError(
-            f"there is no folder '{target.parent}'", str(target), "make it, or correct the path"
-        )
-    return target

@@ -9,7 +9,11 @@ from sled_with_rotor import METHODS, model, sled_with_rotor
 
 import noslip as ns
 from noslip.cli import main
-from noslip.show.equations.text import FORMATS, derivation, equations_text
+from noslip.formats import known_formats
+from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.text import derivation, equations_text
+
+FORMATS = known_formats(AbstractEquationFormat)
 
 #: What browsers show by themselves, without mfenced and its like.
 MATHML = {
@@ -31,7 +35,7 @@ def documents():
     def get(name, method):
         if (name, method) not in made:
             done = derivation(ns.derive(model(name), METHODS[method]))
-            texts = {f: write(done.title, done.sections) for f, write in FORMATS.items()}
+            texts = {w: f.text(done.title, done.sections) for w, f in FORMATS.items()}
             made[name, method] = done, texts
         return made[name, method]
 

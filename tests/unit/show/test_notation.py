@@ -4,9 +4,11 @@ import pytest
 from sled_with_rotor import METHODS, model
 
 import noslip as ns
+from noslip.formats import known_formats
+from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.glyphs import Glyph, escape_latex, glyph_of_name, glyph_of_text
 from noslip.show.equations.notation import Notation
-from noslip.show.equations.text import FORMATS, derivation
+from noslip.show.equations.text import derivation
 from noslip.show.equations.typeset import to_latex, to_mathml
 
 
@@ -137,7 +139,8 @@ def test_labels_do_not_take_a_symbol_that_is_in_use():
 def test_the_legend_is_the_same_in_all_formats():
     done = derivation(ns.derive(ns.load("agv")))
     legend = Notation(ns.derive(ns.load("agv"))).legend
-    texts = {f: write(done.title, done.sections) for f, write in FORMATS.items()}
+    formats = known_formats(AbstractEquationFormat)
+    texts = {w: f.text(done.title, done.sections) for w, f in formats.items()}
     for e in legend:
         assert f"{e.glyph.text}" in texts["text"]
         assert f"${e.glyph.latex}$ & {escape_latex(e.name)} & " in texts["latex"]

@@ -14,28 +14,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import sympy
 
-from noslip.errors import NoslipError, nearest
+from noslip.formats import format_called
 from noslip.formulations.base import Equations
-from noslip.show.equations import documents
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
 from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
 from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
 
 #: Time limit of the simplification, s. The number of operations limits it long before.
 SECONDS = 6.0
-
-#: Word → how a document is written.
-FORMATS: dict[str, Callable[[str, list[Section]], str]] = {
-    "text": documents.text_document,
-    "markdown": documents.markdown_document,
-    "latex": documents.latex_document,
-    "html": documents.html_document,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +65,16 @@ def equations_text(equations: Equations, format: str = "text", *, seconds: float
     ----------
     equations : derived equations; the document follows their formulation.
     format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for a document that loads amsmath)
-        or ``"html"`` (one page with MathML that needs no network).
+        or ``"html"`` (one page with MathML that needs no network), or the word of your own.
     seconds : time limit of the simplification; what is not done by then is shown as it is.
 
     Raises
     ------
     NoslipError : if there is no such format.
     """
-    if format not in FORMATS:
-        raise NoslipError(
-            f"there is no format '{format}'", "equations_text, format", nearest(format, FORMATS)
-        )
+    used = format_called(AbstractEquationFormat, format, "equations_text, format")
     done = derivation(equations, seconds=seconds)
-    return FORMATS[format](done.title, done.sections)
+    return used.text(done.title, done.sections)
 
 
 def derivation(equations: Equations, *, seconds: float = SECONDS) -> Derivation:

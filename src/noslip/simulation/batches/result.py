@@ -22,8 +22,9 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
+from noslip.simulation.run_files import NetCDF, check_file
 from noslip.simulation.samples import ENDINGS
-from noslip.simulation.trajectory import Ending, check_file
+from noslip.simulation.trajectory import Ending
 from noslip.words import counted
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Batch:
     def to_netcdf(self, path: str | Path) -> None:
         """Write the dataset as NetCDF, all or nothing."""
         other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
-        target, dataset = check_file(path, "NetCDF", other), self.to_xarray()
+        target, dataset = check_file(path, NetCDF(), other), self.to_xarray()
         write_atomically(target, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
 
     def summary(self) -> str:
