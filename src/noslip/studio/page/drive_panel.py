@@ -34,7 +34,7 @@ KEYS = {"arrowup": (0, 1), "arrowdown": (0, -1), "arrowleft": (1, 1), "arrowrigh
 WORDS = {"arrowup": "faster", "arrowdown": "slower", "arrowleft": "left", "arrowright": "right"}
 BUTTONS = {"◀": "arrowleft", "▲": "arrowup", "▼": "arrowdown", "▶": "arrowright"}
 STOP = "■"
-STOP, RESUME, RESTART = "Stop and look", "Drive on", "Start again"
+PAUSE, RESUME, RESTART = "Stop and look", "Drive on", "Start again"
 BALANCE = "off: nothing keeps it upright, and ← → are the torque that steers"
 #: Seconds of the drive that the plots show, and between drawings of traces and plots.
 WINDOW, REDRAW = 20.0, 1.0
@@ -138,7 +138,7 @@ class DrivePanel:
                 return
             self.is_driving = not self.is_driving
             self._last = time.monotonic()
-            self._button.label = STOP if self.is_driving else RESUME
+            self._button.label = PAUSE if self.is_driving else RESUME
             run = None if self.is_driving else driver.trajectory(-np.inf)
         # not under the lock: the session may be waiting for this panel
         if run is not None:
@@ -192,7 +192,7 @@ class DrivePanel:
             if controls.balance is not None:
                 box = gui.add_checkbox("keep balance", not controls.by_hand, hint=BALANCE)
                 box.on_update(page.guard(lambda _: self.keep_balance(box.value)))
-            self._button = gui.add_button(RESTART if self._has_ended else STOP)
+            self._button = gui.add_button(RESTART if self._has_ended else PAUSE)
             self._button.on_click(page.guard(lambda _: self.stop_or_resume()))
         self._folder = folder
         for key, word in WORDS.items():
