@@ -13,11 +13,18 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractController",
+    "AbstractEquationFormat",
     "AbstractForce",
     "AbstractFormulation",
     "AbstractJointType",
+    "AbstractModelText",
+    "AbstractPath",
+    "AbstractRunFormat",
     "AbstractShape",
     "AbstractSurface",
+    "AbstractTarget",
+    "AbstractTiming",
     "AccelerationResolved",
     "Angles",
     "Arc",

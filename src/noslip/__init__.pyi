@@ -74,6 +74,7 @@ from .model.model import (
     IndependentSpeed as IndependentSpeed,
 )
 from .model.files import (
+    AbstractModelText as AbstractModelText,
     save_model as save_model,
 )
 from .library import (
@@ -125,6 +126,9 @@ from .formulations.couplings import (
 )
 
 # 4 compile
+from .engines.target import (
+    AbstractTarget as AbstractTarget,
+)
 from .engines.system import (
     System as System,
     compile as compile,
@@ -140,6 +144,9 @@ from .simulation.starts.completion import (
 )
 from .simulation.path_errors import (
     PathErrors as PathErrors,
+)
+from .simulation.run_files import (
+    AbstractRunFormat as AbstractRunFormat,
 )
 from .simulation.trajectory import (
     Trajectory as Trajectory,
@@ -233,6 +240,9 @@ from .sensitivities.gradient import (
 )
 
 # 6 control
+from .control.paths.base import (
+    AbstractPath as AbstractPath,
+)
 from .control.paths.curves import (
     Arc as Arc,
     Catenary as Catenary,
@@ -258,6 +268,7 @@ from .control.paths.composite import (
     reversed_path as reversed_path,
 )
 from .control.timing.laws import (
+    AbstractTiming as AbstractTiming,
     ConstantEnergy as ConstantEnergy,
     ConstantSpeed as ConstantSpeed,
     Quintic as Quintic,
@@ -285,6 +296,7 @@ from .control.motions.trailer import (
     TrailerMotion as TrailerMotion,
 )
 from .control.controllers.base import (
+    AbstractController as AbstractController,
     CustomController as CustomController,
     FeedForward as FeedForward,
 )
@@ -331,6 +343,9 @@ from .control.track import (
 from .show.check import (
     CheckReport as CheckReport,
     check as check,
+)
+from .show.equations.formats import (
+    AbstractEquationFormat as AbstractEquationFormat,
 )
 from .show.equations.text import (
     equations_text as equations_text,
