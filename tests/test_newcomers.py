@@ -156,7 +156,7 @@ COMMANDS = [
     (("check", ""), 1, "is a folder"),
     (("check", "folder"), 1, "is a folder"),
     (("check", "/dev/null"), 1, "is not a plain file"),
-    (("check", "notes"), 1, "is not TOML"),
+    (("check", "notes"), 1, "cannot be read as 'notes'"),
     (("check", "a" * 5000), 1, "there is no model"),
     (("check", "nothing.toml"), 1, "there is no file"),
     (("check", "agvv"), 1, "did you mean 'agv'"),
