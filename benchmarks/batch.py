@@ -89,7 +89,9 @@ def batch_call(
     system: ns.System, states: np.ndarray, duration: float, lanes: int
 ) -> Callable[[], np.ndarray]:
     """All trajectories by the batch loop on one thread."""
-    given = dict.fromkeys(("starts", "parameters", "columns", "threads"))
+    given = dict.fromkeys(("parameters", "columns", "threads"))
+    names = [c.name for c in (*system.coordinates, *system.independent_speeds)]
+    given["starts"] = dict(zip(names, states.T, strict=False))
     given |= {"system": system, "duration": duration, "count": len(states), "lanes": lanes}
     given |= {"keep": (), "max_events": 1, "rtol": TOLERANCE, "atol": TOLERANCE, "start_time": 0.0}
     request = dataclasses.replace(read_batch(given), columns=(), threads=1)
