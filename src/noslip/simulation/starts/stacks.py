@@ -47,8 +47,8 @@ def largest(values: Array) -> Array:
     if len(values) == 1 and values.size <= FEW:
         sizes = list(map(abs, values.ravel().tolist()))
         return np.array([math.inf if math.isnan(sum(sizes)) else max(sizes, default=0.0)])
-    sizes_of_all = np.abs(values).reshape(len(values), -1)
-    found = np.maximum.reduce(sizes_of_all, axis=1, initial=0.0)
+    inner = tuple(range(1, values.ndim))
+    found = np.maximum.reduce(np.abs(values), axis=inner, initial=0.0)
     return np.where(np.isnan(found), np.inf, found)
 
 
@@ -85,7 +85,7 @@ def pseudo_inverse(C: Array) -> Array:
     K = C if is_square else C @ Ct
     inverse = inverses(K)
     found = inverse if is_square else Ct @ inverse
-    is_good = largest(inverse) * largest(K) <= SAFE
+    is_good = largest(inverse) * np.maximum(largest(K), 1e-300) <= SAFE
     if not is_good.all():
         found[~is_good] = singular_inverse(C[~is_good])
     return found
