@@ -132,9 +132,9 @@ class GuardedConnection(ServerConnection):
         while True:
             raw = await super().recv(decode)
             found = verdict(raw)
-            if found is Verdict.TAKE:
+            if found is MessageVerdict.TAKE:
                 return raw
-            if found is Verdict.CLOSE:
+            if found is MessageVerdict.CLOSE:
                 await self.close(1007, "malformed message")
 
 
@@ -188,7 +188,7 @@ _decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dir
 _tag_decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
-class Verdict(enum.Enum):
+class MessageVerdict(enum.Enum):
     """What is done with a message."""
 
     TAKE = "it goes to viser"
@@ -196,15 +196,15 @@ class Verdict(enum.Enum):
     CLOSE = "it is malformed, and the connection is closed"
 
 
-def verdict(raw: object) -> Verdict:
+def verdict(raw: object) -> MessageVerdict:
     """What is done with a message of a page."""
     if not isinstance(raw, bytes):
-        return Verdict.CLOSE
+        return MessageVerdict.CLOSE
     try:
         _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return Verdict.DROP if _is_other(raw) else Verdict.CLOSE
-    return Verdict.TAKE
+        return MessageVerdict.DROP if _is_other(raw) else MessageVerdict.CLOSE
+    return MessageVerdict.TAKE
 
 
 def _is_other(raw: bytes) -> bool:
