@@ -173,14 +173,18 @@ def load_plugin(name: str | os.PathLike[str]) -> ModuleType:
 
 @contextlib.contextmanager
 def isolated() -> Iterator[None]:
-    """Context manager that restores all families at its end, for tests."""
+    """Context manager that restores all families at its end, for tests.
+
+    Members of the package itself stay: a module that was first imported inside is not run again.
+    """
     before = {base: dict(members) for base, members in _FAMILIES.items()}
     try:
         yield
     finally:
         for base, members in _FAMILIES.items():
+            own = {w: cls for w, cls in members.items() if cls.__module__.startswith("noslip.")}
             members.clear()
-            members.update(before.get(base, {}))
+            members.update(own | before.get(base, {}))
 
 
 def _register(cls: type[Any]) -> None:
