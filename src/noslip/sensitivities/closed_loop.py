@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
+from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -354,18 +355,3 @@ def structure(inputs: Inputs, definitions: Definitions) -> Hashable:
         if isinstance(spec, str | ca.Function)
     }
     return frozenset(traced), named
-
-
-class IdentityKey:
-    """Key of an object by identity."""
-
-    __slots__ = ("thing",)
-
-    def __init__(self, thing: object) -> None:
-        self.thing = thing
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and self.thing is other.thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)

@@ -8,9 +8,10 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
-from noslip.sensitivities.closed_loop import ClosedLoop, IdentityKey, LoopValues, driven, input_plan
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.start import begin as begin_run
 from noslip.simulation.start import complete, state_at

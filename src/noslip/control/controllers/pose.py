@@ -18,7 +18,7 @@ from noslip.control.controllers.base import (
     along_motion,
     check_gains,
 )
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import orthogonal_solve
@@ -90,12 +90,13 @@ class PoseTracking(AbstractController):
         parameters: Mapping[str, float] | None = None,
     ) -> PoseTracking:
         """The same for the frame that follows the path, if none is given."""
-        if not isinstance(motion, PathMotion):
+        if motion.frame is None:
             return self
+        point, direction = motion.frame
         return dataclasses.replace(
             self,
-            point=motion.point if self.point is None else self.point,
-            direction=motion.direction if self.direction is None else self.direction,
+            point=point if self.point is None else self.point,
+            direction=direction if self.direction is None else self.direction,
         )
 
     def forces(self, system: System, reference: Reference) -> ca.SX:

@@ -19,16 +19,17 @@ To add a law:
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from noslip.control.follower import Follower
 from noslip.control.forms import AbstractForm
 from noslip.control.paths.arc_length import arc_table, integrate, length
 from noslip.control.paths.base import (
@@ -53,13 +54,24 @@ class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
     usual_unit = "m/s"
 
     @abc.abstractmethod
-    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
-        """The timing law of a vehicle on a path; further arguments as in :func:`track`.
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractTiming:
+        """The timing law of a vehicle on a path.
 
         Parameters
         ----------
         system : compiled system.
         path : what is driven along.
+        follower : what of the vehicle follows it; the origin and the x axis of its base by default.
+        inputs, reference, parameters : as in :func:`track`.
         """
 
 
@@ -68,7 +80,16 @@ class AbstractTiming(AbstractTimingPlan):
 
     __slots__ = ()
 
-    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractTiming:
         """Itself: it is the same for all vehicles."""
         return self
 
