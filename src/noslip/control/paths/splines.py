@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 import casadi as ca
 import numpy as np
@@ -29,6 +30,7 @@ from noslip.control.paths.base import (
 )
 from noslip.control.paths.selection import look_up, polynomial
 from noslip.errors import SimulationError
+from noslip.model.quantities import Meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,11 @@ class Nurbs(AbstractPath):
     """
 
     word = "nurbs"
-    units = {"degree": "1", "weights": "1", "knots": "1"}
 
     points: tuple[Point, ...]
-    degree: int
-    weights: tuple[float, ...] = ()
-    knots: tuple[float, ...] = ()
+    degree: Annotated[int, Meaning(unit="1")]
+    weights: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
+    knots: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
 
     def __post_init__(self) -> None:
         given = points(self.points, "points", "Nurbs")

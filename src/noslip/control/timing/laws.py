@@ -30,7 +30,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from noslip.control.follower import Follower
-from noslip.control.forms import AbstractForm
+from noslip.control.forms import AbstractForm, Duration, Length
 from noslip.control.paths.arc_length import arc_table, integrate, length
 from noslip.control.paths.base import (
     AbstractPath,
@@ -161,12 +161,11 @@ class Quintic(AbstractTiming):
 
     word = "quintic"
     typical = {"duration": 20.0}
-    units = {"duration": "s"}
     kept_as = {"duration": "total_time"}
 
     total_time: float
 
-    def __init__(self, duration: float) -> None:
+    def __init__(self, duration: Duration) -> None:
         assign(self, total_time=positive(duration, "duration", "Quintic"))
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
@@ -224,10 +223,9 @@ class ConstantEnergy(AbstractTiming):
 
     word = "constant-energy"
     typical = {"radius_of_gyration": 0.5}
-    units = {"radius_of_gyration": "m"}
 
     total_speed: float
-    radius_of_gyration: float
+    radius_of_gyration: Length
 
     def __post_init__(self) -> None:
         radius = number(self.radius_of_gyration, "radius_of_gyration", "ConstantEnergy")

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from noslip.control.follower import Follower
-from noslip.control.forms import read_entries, read_number
+from noslip.control.forms import Acceleration, Pure, read_entries, read_number
 from noslip.control.paths.arc_length import arc_table, length, where
 from noslip.control.paths.base import AbstractPath, Array, number, positive
 from noslip.control.timing.laws import AbstractTimingPlan
@@ -379,14 +379,13 @@ class LeastTime(AbstractTimingPlan):
     word = "least-time"
     also_called = ("fastest",)
     typical = {"acceleration": 0.5, "lateral_acceleration": 0.5}
-    units = {"acceleration": "m/s^2", "lateral_acceleration": "m/s^2", "friction": "1"}
     ranges = {"start_speed": (0.0, 1.0), "end_speed": (0.0, 1.0)}
     offered = ("speed", "acceleration", "lateral_acceleration")
 
     speed: float | None = None
-    acceleration: float | None = None
-    lateral_acceleration: float | None = None
-    friction: float | None = None
+    acceleration: Acceleration | None = None
+    lateral_acceleration: Acceleration | None = None
+    friction: Pure | None = None
     start_speed: float = 0.0
     end_speed: float = 0.0
     inputs: Mapping[str, float] = field(default_factory=dict)

@@ -19,17 +19,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from noslip.control.forms import Acceleration, Jerk
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array, assign, numbers, positive
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
+from noslip.model.quantities import Meaning
 
 #: Time that a piece takes, s, its acceleration at the start and its jerk.
 Piece = tuple[float, float, float]
@@ -49,13 +52,12 @@ class Trapezoidal(AbstractTiming):
 
     word = "trapezoidal"
     typical = {"acceleration": 0.5}
-    units = {"acceleration": "m/s^2"}
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: float
+    acceleration: Acceleration
 
-    def __init__(self, *, speed: float, acceleration: float) -> None:
+    def __init__(self, *, speed: float, acceleration: Acceleration) -> None:
         assign(
             self,
             top_speed=positive(speed, "speed", "Trapezoidal"),
@@ -99,14 +101,13 @@ class SCurve(AbstractTiming):
 
     word = "s-curve"
     typical = {"acceleration": 0.5, "jerk": 0.5}
-    units = {"acceleration": "m/s^2", "jerk": "m/s^3"}
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: float
-    jerk: float
+    acceleration: Acceleration
+    jerk: Jerk
 
-    def __init__(self, *, speed: float, acceleration: float, jerk: float) -> None:
+    def __init__(self, *, speed: float, acceleration: Acceleration, jerk: Jerk) -> None:
         assign(
             self,
             top_speed=positive(speed, "speed", "SCurve"),
@@ -168,7 +169,7 @@ class SpeedSchedule(AbstractTiming):
 
     word = "schedule"
 
-    times: tuple[float, ...]
+    times: Annotated[tuple[float, ...], Meaning(unit="s")]
     speeds: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -261,7 +262,7 @@ class SpeedProfile(AbstractTiming):
 
     word = "profile"
 
-    arc_lengths: tuple[float, ...]
+    arc_lengths: Annotated[tuple[float, ...], Meaning(unit="m")]
     speeds: tuple[float, ...]
 
     def __post_init__(self) -> None:
