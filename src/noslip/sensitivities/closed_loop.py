@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -49,7 +50,7 @@ Definitions = Mapping[str, str | float]
 Inputs = Mapping[str, InputSpec] | AbstractInputLaw | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ClosedLoop:
     """(1) in the symbols of a system. Made by :func:`close_loop`.
 
@@ -113,6 +114,16 @@ class ClosedLoop:
     def output(self, text: str, where: str, more: Mapping[str, ca.SX] | None = None) -> ca.SX:
         """An expression of columns, parameters, definitions, t and more symbols by name."""
         return ca.densify(self.put_in(_read_output(self, text, where, more or {})))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a law makes the inputs that is updated at times."""
+        return self.generator is not None and self.generator.update is not None
+
+    @cached_property
+    def input_function(self) -> NativeFunction:
+        """[u; w; ẇ] of (t, [x; z], b, p)."""
+        return self.compile("inputs", self.inputs, x=self.y[: self.num_simulated, :])
 
     def compile(
         self,
@@ -297,8 +308,9 @@ def numbers_of(
     )
 
 
-def input_plan(loop: ClosedLoop, numbers: LoopValues, function: NativeFunction) -> InputPlan:
-    """The inputs as :func:`noslip.simulate` knows them; `function` gives them from (t, [x; z])."""
+def input_plan(loop: ClosedLoop, numbers: LoopValues) -> InputPlan:
+    """The inputs as :func:`noslip.simulate` knows them."""
+    function = loop.input_function
     return InputPlan(
         base=numbers.base,
         tables=tuple((t.index, t.starts, t.coefficients) for t in numbers.tables),
