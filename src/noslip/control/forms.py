@@ -22,7 +22,7 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from noslip.errors import SimulationError, nearest
 from noslip.families import IF_YOUR_OWN, Member, find_member, members_of, usual_word, words_of
@@ -91,8 +91,8 @@ class AbstractForm(Member):
         return [k for k, a in cls.arguments().items() if k not in known and a.default is a.empty]
 
     @classmethod
-    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Self:
-        """The member that a text describes.
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> AbstractForm:
+        """The member that a text describes; another one of the family where this is a file of it.
 
         Parameters
         ----------
@@ -171,7 +171,6 @@ def read_form(
     base: type[AbstractForm],
     text: str,
     known: Mapping[str, Any] | None = None,
-    others: tuple[str, ...] = (),
 ) -> Any:
     """The member of a family that a text describes.
 
@@ -180,7 +179,6 @@ def read_form(
     base : base class of the family.
     text : ``word:key=value;key=value``.
     known : arguments that are known from elsewhere; those of the text come first.
-    others : words that are known but read elsewhere, for messages.
 
     Raises
     ------
@@ -190,7 +188,7 @@ def read_form(
     member = find_member(base, word)
     if member is None:
         usual = usual_word(base, word)
-        meant = nearest(word, (*words_of(base, installed=True), *others))
+        meant = nearest(word, words_of(base, installed=True))
         raise SimulationError(
             f"there is no {base.family} '{word}'",
             f"{base.family} '{text}'",
