@@ -63,6 +63,7 @@ PUBLIC = [
     "FigureEight",
     "Fixed",
     "FollowMotion",
+    "Follower",
     "ForceInput",
     "FormulationError",
     "FrameMotion",
