@@ -47,6 +47,9 @@ _EXAMPLES = {
     "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
 }
 
+#: A run spans at least so many different times.
+FEWEST_TIMES = 10_000
+
 #: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
 MOST_STEPS = 10**18
 
@@ -261,6 +264,13 @@ def _fault(
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
         return f"the duration is {shown}", "give a positive time in s"
+    apart = math.ulp(max(abs(start_time), abs(start_time + duration)))
+    if duration < FEWEST_TIMES * apart:
+        return (
+            f"the run starts at {start_time:g} s and lasts {duration:g} s, but numbers of that "
+            f"size are {apart:.2g} s apart: time would not pass",
+            "give a start_time nearer to zero, and shift the times of inputs with it",
+        )
     if method not in METHODS:
         return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
     if method == "rk4" and not step > 0:

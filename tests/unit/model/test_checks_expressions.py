@@ -138,7 +138,7 @@ NAMES = [
         more(wind("w", 0.0, 0.0), "speed_inputs", SpeedInput(name="w", speed="swing.rate")),
         "force 'wind' has force[0] = \"w\", which uses 'w', a speed input",
         "forces.wind.force[0]",
-        "only parameters, inputs, coordinates, speeds, angles, rates, definitions and t may be used",
+        "only parameters, inputs, coordinates, speeds, angles, rates, definitions and t may be",
     ),
     (
         position("pin.angle", LOOP),
