@@ -64,6 +64,7 @@ PUBLIC = [
     "FigureEight",
     "Fixed",
     "FollowMotion",
+    "Follower",
     "ForceInput",
     "FormulationError",
     "FrameMotion",

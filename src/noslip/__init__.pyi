@@ -289,6 +289,9 @@ from .control.timing.least_time import (
     LeastTime as LeastTime,
     least_time as least_time,
 )
+from .control.follower import (
+    Follower as Follower,
+)
 from .control.motions.path import (
     PathMotion as PathMotion,
 )
