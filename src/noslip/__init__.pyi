@@ -95,6 +95,7 @@ from .kinematics.kinematics import (
 from .formulations.base import (
     AbstractFormulation as AbstractFormulation,
     Equations as Equations,
+    MethodObject as MethodObject,
 )
 from .formulations.derive import (
     derive as derive,
@@ -355,6 +356,10 @@ from .show.equations.formats import (
 )
 from .show.equations.text import (
     equations_text as equations_text,
+)
+from .show.matrices import (
+    MethodMatrices as MethodMatrices,
+    matrices as matrices,
 )
 from .show.plots import (
     plot as plot,

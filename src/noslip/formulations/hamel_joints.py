@@ -86,7 +86,7 @@ def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
     v = ca.mtimes(inverse, w)
     terms = _type_terms(kin, v, ca.mtimes(kin.K.T, P))
     at = 0
-    for trace, k in _whole_contacts(kin):
+    for trace, k in whole_contacts(kin):
         if trace is not None:
             terms = terms + _surface_curl(kin, trace, v, P[at : at + 3])
             at += 3
@@ -108,7 +108,7 @@ def _type_terms(kin: Kinematics, v: ca.SX, P: ca.SX) -> ca.SX:
     return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
 
 
-def _whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
+def whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
     """The kept rows in order, those of a contact with all three taken together."""
     result: list[tuple[ContactTrace | None, int]] = []
     traces = {trace.contact.name: trace for trace in kin.contacts}
