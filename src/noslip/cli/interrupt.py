@@ -31,7 +31,7 @@ from noslip.interrupts import is_within_casadi, repeat
 
 EXIT_CODE = 130
 #: s that a command has to end by itself, and s between two attempts to raise KeyboardInterrupt.
-GRACE, RETRY = 0.8, 0.02
+GRACE, RETRY = 0.6, 0.02
 
 
 class Interruption:

@@ -61,7 +61,13 @@ class _Group(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         if args is None:  # the command line of this process
             INTERRUPTION.install()
-        return super().main(args, *more, **options)
+        try:
+            return super().main(args, *more, **options)
+        except SystemExit as end:
+            # click's own code, where a command has not begun or has ended
+            if end.code == 1 and INTERRUPTION.requested.is_set():
+                end.code = EXIT_CODE
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
