@@ -16,9 +16,11 @@ import click
 import noslip as ns
 from noslip.cli.options import (
     FamilyWord,
+    column_option,
     friction_option,
     json_option,
     read_changes,
+    read_columns,
     read_numbers,
     read_stops,
     read_triple,
@@ -180,6 +182,7 @@ def write_output(
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @set_option
 @stop_option
+@column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -188,6 +191,7 @@ def run(
     duration: float | None,
     changes: tuple[str, ...],
     stops: tuple[str, ...],
+    columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -204,6 +208,7 @@ def run(
             changes=read_changes(loaded, changes),
             duration=duration,
             stop=stop,
+            outputs=read_columns(columns),
             rtol=tolerance,
             atol=tolerance,
             progress=progress,

@@ -30,7 +30,7 @@ from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
-from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.samples import Segment, assemble, output_function
 from noslip.simulation.segments import (
     Ends,
     Indices,
@@ -71,6 +71,7 @@ def simulate(
     max_steps: int = 10_000_000,
     stop: Mapping[str, str] | None = None,
     events: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
     definitions: Mapping[str, str] | None = None,
     reactions: bool = False,
     start_time: float = 0.0,
@@ -98,8 +99,10 @@ def simulate(
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
-    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`
-        and `events`.
+    outputs : name → expression, a further column each: of the motion, inputs and accelerations, as
+        ``"rate(speed)"`` or ``"acceleration(fork, 0.1, 0, 0).z"``.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`,
+        `events` and `outputs`.
     reactions : also compute the multipliers at the samples.
     start_time : s.
     progress : called with the fraction done, now and then.
@@ -112,6 +115,8 @@ def simulate(
         ``"return"``.
     """
     request = read_run("simulate", locals())
+    if request.outputs:  # what cannot be read is refused before the run
+        output_function(request, system)
     motion = _SingleRun(request)
     drive(motion, SegmentBasis(system))
     result, here = motion.result, motion.segments[-1].system
