@@ -58,8 +58,13 @@ class LRUCache:
         with self._lock:
             return tuple(self._entries)
 
-    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The cached value of a key, or what `make` returns, which is cached then."""
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], Made],
+        is_kept: Callable[[Made], bool] = lambda _: True,
+    ) -> Made:
+        """The cached value of a key, or what `make` returns, which is cached if it `is_kept`."""
         value: Made
         with self._lock:
             found: Any = self._entries.pop(key, self)  # the cache itself is never an entry
@@ -68,6 +73,8 @@ class LRUCache:
                 return value
         # made outside the lock: two threads may both make it; the first one's value is cached
         value = make()
+        if not is_kept(value):
+            return value
         with self._lock:
             value = self._entries.setdefault(key, value)
             while len(self._entries) > self.max_entries:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import noslip as ns
-from noslip.engines.cache import IdentityKey, value_key
+from noslip.engines.cache import IdentityKey, LRUCache, value_key
 
 
 def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used():
@@ -23,6 +23,16 @@ def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used(
     assert ("test", 0) not in system._cache.keys()
     assert make(1) == 1
     assert made == list(range(system._cache.max_entries + 1))
+
+
+def test_what_is_not_kept_is_made_again():
+    cache, made = LRUCache(), []
+
+    def make():
+        made.append(len(made))
+        return made[-1]
+
+    assert [cache.get("key", make, is_kept=bool) for _ in range(3)] == [0, 1, 1]
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,17 @@ def test_the_time_limit_ends_the_simplification_and_says_so():
     assert "The time limit ended the simplification before it was done." in text
 
 
+def test_a_program_that_was_simplified_is_not_simplified_again(monkeypatch):
+    """What is shown is the same, and still compared."""
+    first = derivation(ns.derive(model("chaplygin-sleigh")))
+    monkeypatch.setattr(writing, "WrittenForm", None)
+    again = derivation(ns.derive(model("chaplygin-sleigh")))
+    assert again.written.expressions == first.written.expressions and again.is_confirmed
+    assert again.sections == first.sections
+    with pytest.raises(TypeError):
+        derivation(ns.derive(model("chaplygin-sleigh")), seconds=5.0)
+
+
 def wrong(program, items, alphabet, seconds):
     expressions, parts, is_late = writing_simplified(program, items, alphabet, seconds)
     return [expressions[0] + sympy.Rational(1, 10**6), *expressions[1:]], parts, is_late

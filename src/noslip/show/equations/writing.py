@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import casadi as ca
 import sympy
 
+from noslip.engines.cache import LRUCache
 from noslip.engines.program import Program, trace_program
 from noslip.engines.sympy import apply_kind, to_sympy
 from noslip.show.equations.algebra import Budget, Sum
@@ -136,6 +137,9 @@ INLINED_SIZE = 60
 #: Operations that each of the three ways may cost.
 OPERATIONS = 60_000
 
+#: Simplified expressions of the programs written last; each is still compared where it is shown.
+_SIMPLIFIED = LRUCache(max_entries=16)
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -187,7 +191,23 @@ def write(items: Sequence[Item], alphabet: Alphabet, *, seconds: float) -> Writt
 def simplified(
     program: Program, items: Sequence[Item], alphabet: Alphabet, seconds: float
 ) -> tuple[list[sympy.Expr], Parts, bool]:
-    """All expressions, the parts that each is the first to need, and whether time ran out."""
+    """All expressions, the parts that each is the first to need, and whether time ran out.
+
+    They are cached for what they depend on, unless time ran out.
+    """
+    marks = tuple((item.label, item.is_free, item.is_motion) for item in items)
+    symbols = (tuple(alphabet.symbols), alphabet.leading, alphabet.quaternions, alphabet.letter)
+    expressions, parts, is_late = _SIMPLIFIED.get(
+        (program, marks, symbols, seconds),
+        lambda: _simplified(program, items, alphabet, seconds),
+        is_kept=lambda found: not found[2],
+    )
+    return list(expressions), [list(new) for new in parts], is_late
+
+
+def _simplified(
+    program: Program, items: Sequence[Item], alphabet: Alphabet, seconds: float
+) -> tuple[list[sympy.Expr], Parts, bool]:
     outputs = [_signed(program, place) for place in program.outputs]
     labels = _labels(program, items, outputs)
     named = frozenset(labels)

@@ -244,8 +244,7 @@ def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: 
     if len(points) < 2:
         return
     if np.all(ahead):
-        places = [(x, y) for x, y in view.pixels(seen).tolist()]
-        pen.line(places, fill=color, width=round(width), joint="curve")
+        pen.line(view.pixels(seen).ravel().tolist(), fill=color, width=round(width), joint="curve")
         return
     for a, b in pairwise(seen):
         if a[2] < b[2]:

@@ -89,9 +89,9 @@ class Nodes:
         """Send a pose if it differs from the last one."""
         handle = self._there[path][1]
         last = self._poses.get(path)
-        if last is None or not np.array_equal(last[0], position):
+        if last is None or (last[0] != position).any():
             handle.position = position
-        if last is None or not np.array_equal(last[1], wxyz):
+        if last is None or (last[1] != wxyz).any():
             handle.wxyz = wxyz
         self._poses[path] = (position, wxyz)
 
@@ -200,6 +200,8 @@ class Stage:
         self.index = 0
         self._nodes = Nodes()
         self._pieces: list[tuple[int, Any]] = []
+        self._starts = np.zeros(0, dtype=int)
+        self._begun = np.zeros(0, dtype=bool)
         self._arrows: list[Arrow] = []
         self._offset = np.zeros((0, 3))
 
@@ -223,6 +225,9 @@ class Stage:
                 self._put_traces(scene, frames)
             self._put_arrows(scene, frames)
         self._nodes.finish()
+        self._starts = np.array([start for start, _ in self._pieces], dtype=int)
+        # pieces that were there before may be shown
+        self._begun = np.array([handle.visible for _, handle in self._pieces], dtype=bool)
         self._measure(scene, frames)
         self.show(min(index, len(frames) - 1))
 
@@ -251,11 +256,16 @@ class Stage:
             turned = roller_quaternions(roller.axis, frames.rolled[roller.name][index])
             self._nodes.move(self._path(roller.body, roller.name), roller.center, turned)
         self._nodes.move(self.prefix, -self._offset[index] if self.follow else np.zeros(3))
-        for start, handle in self._pieces:
-            if handle.visible != (start < index):
-                handle.visible = start < index
+        self._show_pieces(index)
         for arrow in self._arrows:
             arrow.show(self._nodes, index)
+
+    def _show_pieces(self, index: int) -> None:
+        """Show the pieces of traces that began before a frame and hide the others."""
+        begun = self._starts < index
+        for k in np.flatnonzero(begun != self._begun):
+            self._pieces[k][1].visible = bool(begun[k])
+        self._begun = begun
 
     def remove(self) -> None:
         """Remove everything from the scene."""
