@@ -9,10 +9,13 @@ mechanism again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import pytest
 from comparison import Comparison, Impossible
 from random_mechanisms import FAMILIES, draw
+
+import noslip as ns
 
 #: Relative to the sizes that cancel. Two ways through up to six bodies, near no singular state.
 ROUNDING = 1e-9
@@ -24,6 +27,16 @@ MOTIONS = (1, 20)
 SMALL = 2
 
 Look = Callable[[Comparison], dict[str, float]]
+
+
+@lru_cache(maxsize=100)
+def drawn(family: str, number: int) -> tuple[ns.Model, ns.Equations | None]:
+    """A mechanism and its equations, derived once for all tests; none where it is refused."""
+    model = draw(family, number)
+    try:
+        return model, ns.derive(model)
+    except ns.NoslipError:
+        return model, None
 
 
 @pytest.fixture
@@ -41,7 +54,8 @@ def disagreements(family: str, chosen: range, count: int, *looks: Look) -> list[
         if seen == count:
             return found
         try:
-            comparison = Comparison(draw(family, number), seed=number)
+            model, equations = drawn(family, number)
+            comparison = Comparison(model, seed=number, equations=equations)
             differences = {k: x for look in looks for k, x in look(comparison).items()}
         except Impossible:
             continue
@@ -61,9 +75,9 @@ def numbers(family: str, is_long: bool) -> range:
     """Numbers to take from; in the short test from the first small mechanism on, if any is."""
     if is_long:
         return range(2 * MOTIONS[1])
-    sizes = [len(draw(family, number).bodies) for number in range(10)]
-    small = [number for number, size in enumerate(sizes) if size <= SMALL]
-    return range(small[0], small[0] + 10) if small else range(0)
+    small = (number for number in range(10) if len(draw(family, number).bodies) <= SMALL)
+    first = next(small, None)
+    return range(0) if first is None else range(first, first + 10)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -346,7 +346,7 @@ class Comparison:
 
     def certificate(self) -> dict[str, float]:
         """Disagreements that `verify` finds."""
-        found = ns.verify(self.model).findings
+        found = ns.verify(self.model, kinematics=self.kinematics).findings
         return {f"verify: {finding.check}": finding.disagreement for finding in found}
 
 

@@ -892,6 +892,12 @@ def _sideways(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _across(e: np.ndarray) -> np.ndarray:
     """Two unit vectors across a unit vector."""
+    return _across_entries(*e.tolist())
+
+
+@lru_cache(maxsize=256)
+def _across_entries(*entries: float) -> np.ndarray:
+    e = np.array(entries)
     first = _unit(np.cross(e, np.eye(3)[np.argmin(np.abs(e))]))
     return np.array([first, np.cross(e, first)])
 
