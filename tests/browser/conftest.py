@@ -8,6 +8,20 @@ import pytest
 from watch import Watch
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+#: A page draws ten pictures a second: WebGL in software would fill the processor with all it can.
+FEWER_PICTURES = """(() => {
+    const ask = requestAnimationFrame.bind(window), drop = cancelAnimationFrame.bind(window);
+    const asked = new Map();
+    window.requestAnimationFrame = draw => {
+        const id = setTimeout(() => asked.set(id, ask(t => { asked.delete(id); draw(t); })), 100);
+        return id;
+    };
+    window.cancelAnimationFrame = id => {
+        clearTimeout(id);
+        if (asked.has(id)) drop(asked.get(id));
+        asked.delete(id);
+    };
+})()"""
 FLAGS = ("--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 
 
@@ -29,13 +43,25 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def new_context(chromium):
+    """A function that opens a browser session of its own, whose pages draw few pictures."""
+
+    def open_context(**options):
+        context = chromium.new_context(**options)
+        context.add_init_script(FEWER_PICTURES)
+        return context
+
+    return open_context
+
+
 @pytest.fixture
-def new_page(chromium):
+def new_page(new_context):
     """A function that opens a page of its own; at the end each page must have behaved."""
     opened = []
 
     def open_page(**options):
-        context = chromium.new_context(**options)
+        context = new_context(**options)
         page = context.new_page()
         opened.append((context, Watch(page)))
         return page

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import xarray
 from studio_page import PATIENCE, Server, Studio, server
+from watch import Watch
 
 import noslip as ns
 from noslip.analysis.scenario import run_scenario
@@ -30,10 +31,21 @@ def address(file):
         yield running.address
 
 
+@pytest.fixture(scope="module")
+def watched(new_context, address):
+    """One studio for the tests below, in their order: its page is loaded in ten seconds."""
+    context = new_context(viewport={"width": 1000, "height": 620})
+    page = context.new_page()
+    watch = Watch(page)
+    yield Studio(page, address), watch
+    context.close()
+
+
 @pytest.fixture
-def small_page(new_page):
-    """A page with little to draw."""
-    return new_page(viewport={"width": 1000, "height": 620})
+def studio(watched):
+    """The studio that they share, paused; its page must have behaved."""
+    yield watched[0]
+    watched[1].check()
 
 
 def save(path, text):
@@ -55,9 +67,106 @@ def blade(**changes):
     )
 
 
-def test_sliders_and_another_model_show_what_a_simulation_gives(small_page, address):
-    page = small_page
-    studio = Studio(page, address)
+def test_play_moves_the_body_and_scrubbing_shows_a_moment(studio):
+    page = studio.page
+    studio.press("Play")
+    run = blade()
+    path = np.column_stack([run["skate.x"], run["skate.y"]])
+    studio.wait_for_curve("skate.x", run)
+    places = []
+    for _ in range(200):
+        place = studio.place("skate")
+        if not places or np.linalg.norm(place - places[-1]) > 1e-3:
+            places.append(place)
+        if len(places) > 3:
+            break
+        page.wait_for_timeout(50)
+    assert len(places) > 3, "the body does not move"
+    for place in places:
+        # on the path that was simulated
+        assert np.min(np.linalg.norm(path - place[:2], axis=1)) < 0.02
+    first = studio.picture()
+    studio.press("Pause")
+    # times that were on their way when it was pressed are shown by then
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
+    studio.type("t [s]", 4)
+    # not by wait_for_function, which the content policy of the page refuses
+    studio.wait_until(lambda: page.evaluate(_near, [float(run["skate.x"][200]), 1e-4]))
+    assert run.t[200] == 4.0
+    there = pytest.approx(path[200], abs=1e-4)
+    studio.wait_until(lambda: studio.place("skate")[:2] == there)
+    page.wait_for_timeout(500)
+    second = studio.picture()
+    for picture in (first, second):
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is blank"
+    assert np.mean(np.any(first != second, axis=-1)) > 0.002
+
+
+_near = """([x, close]) => {
+    const nodes = window.__viserMutable.nodeRefFromName;
+    return Object.keys(nodes).some(n => /^\\/noslip\\d+\\/skate$/.test(n) && nodes[n]
+        && Math.abs(nodes[n].matrix.elements[12] - x) < close);
+}"""
+
+
+def test_two_browsers_at_once_have_their_own_state(studio, new_page, address):
+    one, two = studio, Studio(new_page(viewport={"width": 1000, "height": 500}), address)
+    for studio in (one, two):
+        studio.wait_for_curve("skate.x", blade())
+    one.type("m [kg]", 3.0)
+    two.type("slope [rad]", 0.5)
+    one.wait_for_curve("skate.x", blade(m=3.0))
+    two.wait_for_curve("skate.x", blade(slope=0.5))
+    assert float(two.box("m [kg]").input_value()) == 1.2
+
+
+def test_a_faulty_file_is_shown_and_downloads_hold_what_is_shown(studio, file, tmp_path):
+    page = studio.page
+    studio.type("m [kg]", 2.0)
+    studio.wait_for_curve("skate.x", blade(m=2.0))
+    good = file.read_text()
+    try:
+        save(file, good.replace("moment =", "momnet =", 1))
+        studio.wait_for_text("momnet")
+        studio.wait_for_text("the last good model stays")
+        studio.type("m [kg]", 2.2)
+        studio.wait_for_curve("skate.x", blade(m=2.2))
+        # mended, with another start: the slider keeps its value
+        save(file, good.replace('rate" = 1.5', 'rate" = 0.7'))
+        studio.wait_for_curve("skate.x", blade(m=2.2, **{"skate.rate": 0.7}))
+        assert page.get_by_text("momnet").count() == 0
+        assert float(studio.box("m [kg]").input_value()) == 2.2
+    finally:
+        save(file, good)
+    download_everything(studio, tmp_path)
+
+
+def download_everything(studio, tmp_path):
+    """Every file holds the run that is shown."""
+    page = studio.page
+    studio.type("m [kg]", 1.9)
+    studio.wait_for_curve("skate.x", blade(m=1.9))
+    studio.tab("Files")
+    files = {}
+    for label in ("Model (TOML)", "Data (NetCDF)", "Report (HTML)", "Animation (HTML)"):
+        with page.expect_download(timeout=PATIENCE) as caught:
+            studio.press(label)
+        files[label] = tmp_path / caught.value.suggested_filename
+        caught.value.save_as(files[label])
+    model = ns.load(files["Model (TOML)"])
+    assert model.parameter_values()["m"] == 1.9
+    own = run_scenario(ns.compile(ns.derive(model)))
+    assert np.array_equal(own["skate.x"], blade(m=1.9)["skate.x"])
+    with xarray.open_dataset(files["Data (NetCDF)"], engine="h5netcdf") as data:
+        assert np.array_equal(data["skate.x"].values, own["skate.x"])
+    assert "Energy" in files["Report (HTML)"].read_text()
+    assert "__VISER_EMBED_DATA__" in files["Animation (HTML)"].read_text()
+
+
+def test_sliders_and_another_model_show_what_a_simulation_gives(studio):
+    page = studio.page
+    studio.tab("Plots")
+    page.get_by_role("button", name="Reset").nth(1).click()
     studio.wait_for_curve("skate.x", blade())
     studio.type("m [kg]", 2.5)
     studio.type("slope [rad]", 0.4)
@@ -106,109 +215,8 @@ def show_another_model(studio):
     assert page.locator(".fault").count() == 0
 
 
-def test_play_moves_the_body_and_scrubbing_shows_a_moment(page, address):
-    studio = Studio(page, address, is_paused=False)
-    run = blade()
-    path = np.column_stack([run["skate.x"], run["skate.y"]])
-    studio.wait_for_curve("skate.x", run)
-    places = []
-    for _ in range(200):
-        place = studio.place("skate")
-        if not places or np.linalg.norm(place - places[-1]) > 1e-3:
-            places.append(place)
-        if len(places) > 3:
-            break
-        page.wait_for_timeout(50)
-    assert len(places) > 3, "the body does not move"
-    for place in places:
-        # on the path that was simulated
-        assert np.min(np.linalg.norm(path - place[:2], axis=1)) < 0.02
-    first = studio.picture()
-    studio.press("Pause")
-    # times that were on their way when it was pressed are shown by then
-    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
-    studio.type("t [s]", 4)
-    # not by wait_for_function, which the content policy of the page refuses
-    studio.wait_until(lambda: page.evaluate(_near, [float(run["skate.x"][200]), 1e-4]))
-    assert run.t[200] == 4.0
-    there = pytest.approx(path[200], abs=1e-4)
-    studio.wait_until(lambda: studio.place("skate")[:2] == there)
-    page.wait_for_timeout(500)
-    second = studio.picture()
-    for picture in (first, second):
-        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50, "the picture is blank"
-    assert np.mean(np.any(first != second, axis=-1)) > 0.002
-
-
-_near = """([x, close]) => {
-    const nodes = window.__viserMutable.nodeRefFromName;
-    return Object.keys(nodes).some(n => /^\\/noslip\\d+\\/skate$/.test(n) && nodes[n]
-        && Math.abs(nodes[n].matrix.elements[12] - x) < close);
-}"""
-
-
-def test_a_faulty_file_is_shown_and_downloads_hold_what_is_shown(
-    small_page, address, file, tmp_path
-):
-    page = small_page
-    studio = Studio(page, address)
-    studio.wait_for_curve("skate.x", blade())
-    studio.type("m [kg]", 2.0)
-    studio.wait_for_curve("skate.x", blade(m=2.0))
-    good = file.read_text()
-    try:
-        save(file, good.replace("moment =", "momnet =", 1))
-        studio.wait_for_text("momnet")
-        studio.wait_for_text("the last good model stays")
-        studio.type("m [kg]", 2.2)
-        studio.wait_for_curve("skate.x", blade(m=2.2))
-        # mended, with another start: the slider keeps its value
-        save(file, good.replace('rate" = 1.5', 'rate" = 0.7'))
-        studio.wait_for_curve("skate.x", blade(m=2.2, **{"skate.rate": 0.7}))
-        assert page.get_by_text("momnet").count() == 0
-        assert float(studio.box("m [kg]").input_value()) == 2.2
-    finally:
-        save(file, good)
-    download_everything(studio, tmp_path)
-
-
-def download_everything(studio, tmp_path):
-    """Every file holds the run that is shown."""
+def test_driving_with_keys_and_with_sliders(studio):
     page = studio.page
-    studio.type("m [kg]", 1.9)
-    studio.wait_for_curve("skate.x", blade(m=1.9))
-    studio.tab("Files")
-    files = {}
-    for label in ("Model (TOML)", "Data (NetCDF)", "Report (HTML)", "Animation (HTML)"):
-        with page.expect_download(timeout=PATIENCE) as caught:
-            studio.press(label)
-        files[label] = tmp_path / caught.value.suggested_filename
-        caught.value.save_as(files[label])
-    model = ns.load(files["Model (TOML)"])
-    assert model.parameter_values()["m"] == 1.9
-    own = run_scenario(ns.compile(ns.derive(model)))
-    assert np.array_equal(own["skate.x"], blade(m=1.9)["skate.x"])
-    with xarray.open_dataset(files["Data (NetCDF)"], engine="h5netcdf") as data:
-        assert np.array_equal(data["skate.x"].values, own["skate.x"])
-    assert "Energy" in files["Report (HTML)"].read_text()
-    assert "__VISER_EMBED_DATA__" in files["Animation (HTML)"].read_text()
-
-
-def test_two_browsers_at_once_have_their_own_state(new_page, address):
-    one, two = (Studio(new_page(viewport={"width": 1000, "height": 500}), address) for _ in "12")
-    for studio in (one, two):
-        studio.wait_for_curve("skate.x", blade())
-    one.type("m [kg]", 3.0)
-    two.type("slope [rad]", 0.5)
-    one.wait_for_curve("skate.x", blade(m=3.0))
-    two.wait_for_curve("skate.x", blade(slope=0.5))
-    assert float(two.box("m [kg]").input_value()) == 1.2
-
-
-def test_driving_with_keys_and_with_sliders(small_page, address):
-    page = small_page
-    studio = Studio(page, address)
-    studio.wait_for_curve("skate.x", blade())
     studio.pick("model", "tractor-trailer")
     studio.pick("task", "Drive it yourself")
     studio.wait_for_text("Stop and look")
@@ -266,6 +274,8 @@ def ride_a_bicycle(studio):
     studio.press("Start again")
     studio.wait_until(lambda: page.locator(".fault").count() == 0)
     studio.wait_until(lambda: studio.place("rear_frame")[0] > 0.5 and abs(lean(studio)) < 1e-6)
+    studio.press("Stop and look")
+    page.get_by_role("button", name="Play", exact=True).wait_for(timeout=PATIENCE)
 
 
 def lean(studio):
@@ -285,7 +295,7 @@ def test_a_page_of_another_site_gets_nothing(new_page, address):
     try:
         reached = address.replace("http", "ws")
         page.goto(f"http://127.0.0.1:{other.server_port}/?websocket={reached}")
-        page.wait_for_timeout(4000)
+        page.wait_for_timeout(4000)  # in which it could have got something
         assert page.get_by_text("model", exact=True).count() == 0
         assert page.evaluate("window.__viserTestpoints?.uplots ?? null") is None
     finally:
@@ -298,10 +308,10 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def test_ctrl_c_ends_it_while_a_browser_is_open(chromium):
+def test_ctrl_c_ends_it_while_a_browser_is_open(new_context):
     running = Server("vertical-disk")
     # no watch: a page whose server ends says so on its console
-    context = chromium.new_context(viewport={"width": 1000, "height": 500})
+    context = new_context(viewport={"width": 1000, "height": 500})
     try:
         studio = Studio(context.new_page(), running.address, is_paused=False)
         studio.wait_for_text("Playback")
