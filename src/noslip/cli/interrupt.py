@@ -64,6 +64,13 @@ class Interruption:
         """Leave Ctrl-C to a command with a handler of its own."""
         signal.set_wakeup_fd(-1)
 
+    def settle(self) -> None:
+        """Leave the rest to the exit code; nothing is raised while Python shuts down."""
+        self.is_deferred = True
+        # a KeyboardInterrupt that has passed through the exec of a text, as in the making of a data
+        # class, would end Python by a signal; the next text that is executed makes it forget
+        exec("pass")
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.requested.set()
         if not (self.is_deferred or _is_passing() or is_within_casadi(frame)):

@@ -68,6 +68,8 @@ class _Group(click.Group):
             if end.code == 1 and INTERRUPTION.requested.is_set():
                 end.code = EXIT_CODE
             raise
+        finally:
+            INTERRUPTION.settle()
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
