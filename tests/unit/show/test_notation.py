@@ -111,7 +111,7 @@ def test_a_wrong_symbol_of_a_model_is_told():
     b.joint("arm", kind, parent="world", child="arm", symbols={"angel": "δ"})
     with pytest.raises(ns.ModelError) as caught:
         b.build()
-    assert "symbol 'm^2'" in str(caught.value) and "did you mean 'angle'?" in str(caught.value)
+    assert 'symbol "m^2"' in str(caught.value) and "did you mean 'angle'?" in str(caught.value)
 
 
 def test_the_index_of_a_force_is_greek_after_a_letter():
