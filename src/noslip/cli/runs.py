@@ -16,9 +16,11 @@ import click
 import noslip as ns
 from noslip.cli.options import (
     FamilyWord,
+    column_option,
     friction_option,
     json_option,
     read_changes,
+    read_columns,
     read_numbers,
     read_stops,
     read_triple,
@@ -180,6 +182,7 @@ def write_output(
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @set_option
 @stop_option
+@column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -188,6 +191,7 @@ def run(
     duration: float | None,
     changes: tuple[str, ...],
     stops: tuple[str, ...],
+    columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -204,6 +208,7 @@ def run(
             changes=read_changes(loaded, changes),
             duration=duration,
             stop=stop,
+            outputs=read_columns(columns),
             rtol=tolerance,
             atol=tolerance,
             progress=progress,
@@ -211,6 +216,8 @@ def run(
         )
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if not run.success:
         raise SystemExit(1)
 
@@ -351,10 +358,22 @@ def track(
             facts=facts,
         )
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
+
+
+def _meaningless(run: ns.Trajectory) -> str:
+    """What, where and fix of a run that came to its end and means nothing."""
+    from noslip.errors import Fault
+
+    what = f"the result means nothing: {'; '.join(run.doubts)}"
+    where = f"run of model '{run.model.name}' at tolerance {run.rtol:g}"
+    fix = "give a smaller --tolerance, such as 1e-9; the folder shows what was computed"
+    return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:

@@ -14,6 +14,7 @@ from noslip.errors import nearest
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import kind_of, loop_finding, quoted, texts_of
 from noslip.model.contacts import AbstractContact
+from noslip.model.definitions import circle_findings
 from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
 from noslip.model.joints import Joint
@@ -42,7 +43,7 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"a body is called '{WORLD}', which is the name of what does not move",
                 f"give it another name; joints and planes refer to the ground as '{WORLD}'",
             )
-    for kind in ("parameters", "inputs", "speed_inputs"):
+    for kind in ("parameters", "definitions", "inputs", "speed_inputs"):
         for part in getattr(model, kind):
             yield from check_reserved((kind, part.name), part.name, owner((kind, part.name)))
     for parameter in model.parameters:
@@ -52,6 +53,8 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"parameter '{parameter.name}' has the name of an input",
                 "rename one of them; expressions know both by name",
             )
+    yield from _definition_names(model, known)
+    yield from circle_findings(model.definitions)
     yield from _angle_names(model)
     yield from _speed_names(model, known)
 
@@ -113,6 +116,7 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
             except ExpressionError:
                 continue
     declared: list[Path] = [("parameters", p.name) for p in model.parameters]
+    declared += [("definitions", d.name) for d in model.definitions]
     declared += [("inputs", i.name) for i in model.inputs]
     if model.scenario:
         declared += [("scenario", "parameters", p.name) for p in model.scenario.parameters]
@@ -178,6 +182,20 @@ def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:
                     f"{owner(path)} has the symbol {quoted(text)}: {error}",
                     "write a letter with an index, such as I_1, θ or \\theta_w",
                 )
+
+
+def _definition_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """A definition must not have the name of anything else that expressions know."""
+    speeds = [s.name for s in model.independent_speeds if s.expression]
+    for definition in model.definitions:
+        name = definition.name
+        taken = (*known.parameters, *known.inputs, *known.speed_inputs, *speeds)
+        if name in taken:
+            yield Finding(
+                ("definitions", name),
+                f"definition '{name}' has the name of a parameter, an input or a named speed",
+                "rename one of them; expressions know both by name",
+            )
 
 
 def _angle_names(model: Model) -> Iterator[Finding]:

@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 #: Words for the coordinates of orientations.
 ANGLES, QUATERNION = "angles", "quaternion"
 COORDINATES = (ANGLES, QUATERNION)
+#: Parts of a model whose fields may name coordinates and speeds.
+_REFERRING = frozenset("contacts definitions forces independent_speeds rows speed_inputs".split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +53,11 @@ class PrintedEquations:
     equations: Equations
     given: Equations
     coordinates: str
+
+    @classmethod
+    def as_compiled(cls, equations: Equations) -> PrintedEquations:
+        """The equations in the coordinates and speeds that they are compiled in."""
+        return cls(equations, equations, QUATERNION)
 
     @property
     def model(self) -> Model:
@@ -152,7 +159,7 @@ def _names_used(model: Model) -> list[str]:
     """Names in the expressions and fields of forces, rows, inputs and independent speeds."""
     found: list[str] = []
     for path, _, _, value in vocabulary(model).fields:
-        if path[0] not in ("forces", "rows", "speed_inputs", "independent_speeds", "contacts"):
+        if path[0] not in _REFERRING:
             continue
         values = value.values() if isinstance(value, dict) else value
         for text in (values,) if isinstance(values, str | float | int) else tuple(values or ()):
@@ -257,7 +264,10 @@ def _with_speeds(model: Model, speeds: Sequence[str], equations: Equations) -> M
             )
         if not used & set(known):
             raise SimulationError(f"'{text}' has no speed in it", where, nearest(expression, known))
-        if dependence(parse(expression), tuple(known)) is not Dependence.LINEAR:
+        if (
+            dependence(parse(expression), dict.fromkeys(known, Dependence.LINEAR))
+            is not Dependence.LINEAR
+        ):
             raise SimulationError(
                 f"'{text}' is not linear in the speeds",
                 where,

@@ -19,6 +19,8 @@ _LATEX |= {"ℓ": r"\ell", "φ": r"\varphi", "ο": "o", "∂": r"\partial"}
 _DOTS = ("", "\u0307", "\u0308", "\u20db")
 _HAT = "\u0302"
 _LATEX_DOTS = ("", r"\dot", r"\ddot", r"\dddot")
+#: Combining mark of C̃.
+TILDE = "\u0303"
 #: The same as accents that stand alone, for MathML.
 ACCENTS = ("", "˙", "¨", "⃛")
 
@@ -73,6 +75,8 @@ def latex_letters(base: str) -> str:
     """A letter in italics, a word upright, a product in brackets such as (C η) as one."""
     if len(base) == 1:
         return _LATEX.get(base, base)
+    if len(base) == 2 and base[1] == TILDE:
+        return rf"\tilde{{{latex_letters(base[0])}}}"
     if base.startswith("("):
         return f"({' '.join(latex_letters(part) for part in base[1:-1].split(' '))})"
     if len(base) <= 3 and any(c in _LATEX for c in base):
