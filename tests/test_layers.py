@@ -19,6 +19,7 @@ RANKS = {
     "errors": -2,
     "families": -1,
     "atomic": -1,
+    "interrupts": -1,
     "formats": 0,
     "spatial": 0,
     "words": 0,

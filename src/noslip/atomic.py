@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+#: Temporary files and folders of this process.
+_OWN: set[Path] = set()
 
 
 def write_atomically(
@@ -32,12 +36,34 @@ def write_atomically(
     )
     os.close(handle)
     temporary = Path(name)
-    try:
+    with registered(temporary):
         write(temporary)
         if not private:  # the temporary file is
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
         os.replace(temporary, path)
+
+
+@contextmanager
+def registered(temporary: Path) -> Iterator[None]:
+    """Context at whose end a temporary file or folder is removed, if it is still there."""
+    _OWN.add(temporary)
+    try:
+        yield
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
+        _OWN.discard(temporary)
+
+
+def remove_own() -> None:
+    """Remove the temporary files and folders of this process, which ends now."""
+    for temporary in tuple(_OWN):
+        _remove(temporary)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

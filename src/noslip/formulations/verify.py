@@ -24,6 +24,7 @@ from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
+from noslip.interrupts import interruptible
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.tree import frame_pose, twists
 from noslip.model.forces import GRAVITY, SPRING
@@ -39,6 +40,7 @@ class _State:
     values: tuple[Array, ...]
 
 
+@interruptible
 def verify(
     model: Model,
     *,

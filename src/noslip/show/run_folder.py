@@ -19,6 +19,7 @@ import numpy as np
 
 from noslip import __version__
 from noslip.analysis.reactions import sampled_states
+from noslip.atomic import registered
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.formats import format_called, known_formats, write_file
@@ -109,7 +110,7 @@ def write_run(
         raise SimulationError(
             f"the folder cannot be made: {error.strerror}", str(target), "choose another with -o"
         ) from None
-    try:
+    with registered(temporary):
         say = tell or (lambda word: None)
         say("writing")
         _fill(temporary, run, chosen, command, audit)
@@ -138,8 +139,6 @@ def write_run(
             shutil.rmtree(old)
         else:
             os.replace(temporary, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 
