@@ -132,6 +132,7 @@ PUBLIC = [
     "Start",
     "SteadyMotion",
     "SteeredTracking",
+    "StorageError",
     "System",
     "Table",
     "Tire",

@@ -139,7 +139,7 @@ def write_output(
     ----------
     system : that was simulated.
     run : what happened.
-    target : as `output.target` chose it.
+    target : as `output.target` chose it; if it was taken since, the next free one is made.
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
@@ -151,12 +151,14 @@ def write_output(
     command = "noslip " + shlex.join(sys.argv[1:])
     rolls = system.model.contacts and len(run.t)
     found = ns.audit(system, run, friction) if rolls else None
-    write_run(
+    target = write_run(
         run,
         target,
         command=command,
         plots=output.plots,
         force=output.force,
+        numbered=True,
+        note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,
