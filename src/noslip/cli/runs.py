@@ -213,6 +213,8 @@ def run(
         )
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if not run.success:
         raise SystemExit(1)
 
@@ -353,10 +355,22 @@ def track(
             facts=facts,
         )
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
+
+
+def _meaningless(run: ns.Trajectory) -> str:
+    """What, where and fix of a run that came to its end and means nothing."""
+    from noslip.errors import Fault
+
+    what = f"the result means nothing: {'; '.join(run.doubts)}"
+    where = f"run of model '{run.model.name}' at tolerance {run.rtol:g}"
+    fix = "give a smaller --tolerance, such as 1e-9; the folder shows what was computed"
+    return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:

@@ -249,7 +249,7 @@ def trajectory_html(run: Trajectory) -> str:
         ]
     elif run.errors and len(run.t):
         more = [("tracking error", number(run.tracking_error, 3))]
-    return _shown(run.model.name, run.message, *_run_parts(run, more))
+    return _shown(run.model.name, run.verdict, *_run_parts(run, more))
 
 
 def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:

@@ -47,6 +47,9 @@ _EXAMPLES = {
     "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
 }
 
+#: A run spans at least so many different times.
+FEWEST_TIMES = 10_000
+
 #: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
 MOST_STEPS = 10**18
 
@@ -111,18 +114,12 @@ class RunRequest(NamedTuple):
         return _absolute(num_states, place, float(self.atol if atol is None else atol))
 
 
-#: Settings that a function which has no argument for them leaves as they are.
-_DEFAULTS = {
-    "method": "dop853",
-    "step": 0.0,
-    "max_step": np.inf,
-    "max_steps": 10_000_000,
-    "on_failure": "raise",
+#: Arguments that are mappings from names, and what else they may be; dictionaries are mappings.
+_MAPPINGS: dict[str, tuple[type, ...]] = {
+    "start": (dict, Start),
+    "inputs": (dict, AbstractInputLaw),
+    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events"), (dict,)),
 }
-
-
-#: Arguments that are mappings from names.
-_MAPPINGS = ("start", "starts", "inputs", "parameters", "definitions", "stop", "events")
 
 
 def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
@@ -139,40 +136,48 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
     TypeError : if the system is something else, and for what is no mapping from names.
     SimulationError : for the first setting that is out of its range.
     """
-    system, inputs, start = given["system"], given.get("inputs"), given.get("start")
-    settings = {name: given.get(name, value) for name, value in _DEFAULTS.items()}
-    for name in ("rtol", "atol"):
-        settings[name] = given[name] if name in given else given["tolerance"]
-    start_time, duration, samples = given["start_time"], given["duration"], given.get("samples", 2)
-    _check_settings(function, system, settings, start_time, duration, samples)
-    named = {word: given[word] for word in _MAPPINGS if given.get(word) is not None}
-    if isinstance(start, Start):
-        del named["start"]
-    if isinstance(inputs, AbstractInputLaw):
-        del named["inputs"]
-    progress, cancel = given.get("progress"), given.get("cancel")
+    get = given.get
+    system, start_time, duration = given["system"], given["start_time"], given["duration"]
+    tolerance, samples = get("tolerance"), get("samples", 2)
+    rtol, atol = get("rtol", tolerance), get("atol", tolerance)
+    method, step, max_step = get("method", "dop853"), get("step", 0.0), get("max_step", math.inf)
+    max_steps, on_failure = get("max_steps", 10_000_000), get("on_failure", "raise")
+    settings = (rtol, atol, step, max_step, max_steps, start_time, duration, method, on_failure)
+    _check_settings(function, system, settings, samples)
+    progress, cancel = get("progress"), get("cancel")
+    named = [
+        word
+        for word, kinds in _MAPPINGS.items()
+        if (value := get(word)) is not None and not isinstance(value, kinds)
+    ]
     if named or progress is not None or cancel is not None:
-        check_named(progress, cancel, **named)
-    definitions = given.get("definitions") or {}
+        check_named(progress, cancel, **{word: given[word] for word in named})
+    definitions = get("definitions") or {}
     if definitions:
         check_definitions(system, definitions)
-    parameters = None if "starts" in given else given.get("parameters")
+    parameters = None if "starts" in given else get("parameters")
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
     return RunRequest(
-        system=system,
-        start_time=start_time,
-        end_time=start_time + duration,
-        times=sample_times(samples, start_time, duration, system),
-        values=values,
-        start=start,
-        inputs=inputs,
-        definitions=definitions,
-        stop=given.get("stop") or {},
-        events=given.get("events") or {},
-        progress=progress,
-        cancel=cancel,
-        **settings,
+        system,
+        start_time,
+        start_time + duration,
+        sample_times(samples, start_time, duration, system),
+        rtol,
+        atol,
+        max_steps,
+        values,
+        method,
+        step,
+        max_step,
+        get("start"),
+        get("inputs"),
+        definitions,
+        get("stop") or {},
+        get("events") or {},
+        progress,
+        cancel,
+        on_failure,
     )
 
 
@@ -185,14 +190,7 @@ def _absolute(num_states: int, work: int, atol: float) -> Array:
     return absolute
 
 
-def _check_settings(
-    function: str,
-    system: System,
-    settings: Mapping[str, Any],
-    start_time: float,
-    duration: float,
-    samples: Any,
-) -> None:
+def _check_settings(function: str, system: System, settings: tuple[Any, ...], samples: Any) -> None:
     """Refuse a system that cannot move, settings out of their range and samples that are none."""
     if not isinstance(system, System):
         raise TypeError(
@@ -207,11 +205,10 @@ def _check_settings(
             "the model has no coordinates: nothing in it can move",
             "give a body a joint that lets it move",
         )
-    given = {**settings, "start_time": start_time, "duration": duration}
     try:
-        fault = _fault(**given)
+        fault = _fault(*settings)
     except TypeError:  # something cannot be a key, so it is no number
-        fault = _fault.__wrapped__(**given)
+        fault = _fault.__wrapped__(*settings)
     if fault is not None:
         raise refused(*fault)
     whole = "give a whole number, or the times in s as an array"
@@ -262,6 +259,13 @@ def _fault(
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
         return f"the duration is {shown}", "give a positive time in s"
+    apart = math.ulp(max(abs(start_time), abs(start_time + duration)))
+    if duration < FEWEST_TIMES * apart:
+        return (
+            f"the run starts at {start_time:g} s and lasts {duration:g} s, but numbers of that "
+            f"size are {apart:.2g} s apart: time would not pass",
+            "give a start_time nearer to zero, and shift the times of inputs with it",
+        )
     if method not in METHODS:
         return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
     if method == "rk4" and not step > 0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
+from noslip.simulation.failures import singular_sentence
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.lazy_columns import NO_EVENTS, LazyArray, Named
@@ -100,7 +101,7 @@ def assemble(
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
-    ending, message = ending_of(result, segments[-1].system, stop)
+    ending, message = ending_of(result, segments[-1].system, stop, values)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
     fields = {
@@ -139,15 +140,15 @@ def assemble(
 
 
 def ending_of(
-    result: NativeResult, system: System, stop: Mapping[str, str] | None
+    result: NativeResult, system: System, stop: Mapping[str, str] | None, values: Array
 ) -> tuple[Ending, str]:
-    """The ending and its sentence, with what caused it."""
+    """The ending and its sentence, with what caused it; `values` are the parameters."""
     ending = ENDINGS[result.code]
     if ending is Ending.FINISHED:
         return ending, ending.value
     at = f" (t = {result.time:.9g} s)"
     if ending is Ending.SINGULAR:
-        sentence = system.health[result.index].sentence
+        sentence = singular_sentence(system, result.index, result.time, result.state, values)
         return ending, f"{ending.value[:-1]}: {sentence}.{at}"
     if ending is Ending.EVENT:
         return ending, f"{ending.value[:-1]} '{list(stop or {})[result.index]}'.{at}"

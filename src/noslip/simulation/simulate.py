@@ -13,6 +13,7 @@ runs, and its samples are evaluated.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events
 from noslip.simulation.failures import broken_guard, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
-from noslip.simulation.input_plan import inputs_at, plan_inputs
+from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
@@ -41,11 +42,14 @@ from noslip.simulation.segments import (
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
-from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
 #: Endings for which an input without a finite value may be the cause.
 _MAYBE_UNDEFINED = (Ending.NON_FINITE, Ending.STEP_TOO_SMALL)
+
+#: Share of a motion up to which an absolute tolerance leaves it right without a note.
+SHARE = 1e-5
 
 #: Holonomic rows and quaternions are held to this, m or 1.
 PROJECTION_TOLERANCE = 1e-14
@@ -115,9 +119,9 @@ def simulate(
     trajectory = assemble(
         request, motion.segments, result, motion.start, motion.counts, reactions=reactions
     )
-    if motion.watched.notes:
-        notes = trajectory.notes + motion.watched.notes
-        trajectory = dataclasses.replace(trajectory, notes=notes)
+    notes = (*motion.watched.notes, *_small_motion(request, trajectory))
+    if notes:
+        trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
     last, t = motion.plan, result.time
@@ -152,7 +156,7 @@ class _SingleRun:
 
     def __init__(self, request: RunRequest) -> None:
         self._request, system = request, request.system
-        self.plan = plan_inputs(system, request.inputs, request.values, request.definitions)
+        self.plan = self._inputs(system)
         self.start = begin(system, self.plan, request.start, request.start_time, request.values)
         self._time, self._step = request.start_time, request.step
         self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
@@ -161,6 +165,14 @@ class _SingleRun:
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
+
+    def _inputs(self, system: System) -> InputPlan:
+        """Inputs in the speeds of a system."""
+        request = self._request
+        adaptive_end = request.end_time if request.method == "dop853" else None
+        return plan_inputs(
+            system, request.inputs, request.values, request.definitions, adaptive_end
+        )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
         """Run a segment."""
@@ -220,15 +232,40 @@ class _SingleRun:
         if result.time != self.start.time:
             u = inputs_at(self.plan, result.time, result.state)
             v = tree_speeds(here.system, result.time, result.state, u, request.values)
-        self.plan = plan_inputs(there.system, request.inputs, request.values, request.definitions)
+        self.plan = self._inputs(there.system)
         self._state = carried(here.system, there.system, result.state, v)
+
+
+def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:
+    """A note on a motion so small that the absolute tolerance is a large share of it."""
+    atol = request.atol
+    if request.method != "dop853" or not len(run.t):
+        return ()
+    enough = max(atol, 10.0 * request.rtol * SHARE) / SHARE
+    # most motions are large at their end
+    if max(map(abs, run.v[-1].tolist()), default=0.0) >= enough:
+        return ()
+    largest = max(
+        float(np.max(np.abs(run.v), initial=0.0)), float(np.max(np.ptp(run.q, axis=0), initial=0.0))
+    )
+    rounding = AT_REST * max(1.0, float(np.max(np.abs(run.q), initial=0.0)))
+    if not rounding < largest < atol / SHARE or atol <= 10.0 * request.rtol * largest:
+        return ()
+    # a motion below the tolerance may be its errors: where it starts is known
+    given = (float(np.max(np.abs(x), initial=0.0)) for x in (run.q[0], run.v[0]))
+    smallest = min([largest, *(size for size in given if size > 0.0)])
+    better = 10.0 ** math.floor(math.log10(request.rtol * smallest))
+    return (
+        f"the motion is below {largest:.1e} m, rad, m/s and rad/s, and the tolerance atol = "
+        f"{atol:g} is {atol / largest:.1e} of that: give atol={better:.0e}",
+    )
 
 
 def _raise_callback_failure(segments: list[Segment], system: System) -> None:
     for segment in segments:
         if segment.plan.failure:
             error = segment.plan.failure[0]
-            if isinstance(error, KeyboardInterrupt | SystemExit):
+            if isinstance(error, KeyboardInterrupt | SystemExit | SimulationError):
                 raise error
             raise SimulationError(
                 f"a Python input raised {type(error).__name__}: {error}",

@@ -59,6 +59,8 @@ from noslip.words import counted
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
 TOLERANCE = 1e-11
+#: And to this share of the largest coordinate: ten roundings of it.
+ROUNDING = 10 * float(np.finfo(float).eps)
 #: Relative error of coordinate rates up to which independent speeds carry a start.
 CARRIED = 1e-7
 #: Size up to which the null-space basis is trusted.
@@ -445,12 +447,14 @@ def _complete(
         w = np.asarray(speed_inputs(trajectories, q), dtype=float)
         task = Task(system, layout, plan, given, t, w, params)
         rows = task.rows(q)
-    v, asked, factors = _fit_speeds(task, q, rows, faults)
+    v, asked, factors, is_carried = _fit_speeds(task, q, rows, faults)
     eta = apply(rows.E, v)
     mu = np.zeros((n, len(layout.costates)))
     for k, name in enumerate(layout.costates):
         mu[:, k] = given.get(name, 0.0)
-    _check_carried(task, rows, (q, eta, mu), v, faults)
+    _check_branch(task, q, faults)
+    if not is_carried:
+        _check_carried(task, rows, (q, eta, mu), v, faults)
     if faults:
         raise _first_fault(faults, trajectories, is_one)
     return Completion(
@@ -519,12 +523,16 @@ def _close(
     moved aside first, by more and more, always in the same way.
     """
     layout, probe = task.layout, task.layout.kinematics.probe
-    tolerance = TOLERANCE * max(1.0, probe.length)
     hold = task.plan.hold
     q, rows = _newton(task, guess, hold)
     if not rows.g.size:
         return q, rows, hold
-    is_closed = largest(rows.g) <= tolerance
+
+    def closes(q: Array, rows: Rows) -> NDArray[np.bool_]:
+        """Whether rows are met, up to the rounding of large coordinates."""
+        return largest(rows.g) <= TOLERANCE * max(1.0, probe.length) + ROUNDING * largest(q)
+
+    is_closed = closes(q, rows)
     if is_closed.all():
         return q, rows, hold
     first, first_g = q.copy(), rows.g.copy()
@@ -532,7 +540,7 @@ def _close(
     def attempt(which: Places, begin: Array, hold: Hold) -> Hold:
         """Take over what closes from another beginning, or with less held."""
         found, there = _newton(task.part(which), begin, hold)
-        is_good = largest(there.g) <= tolerance
+        is_good = closes(found, there)
         good = which[is_good]
         q[good], is_closed[good] = found[is_good], True
         rows.values[good] = there.values[is_good]
@@ -657,7 +665,7 @@ class _Fit:
             given = [asked.value for asked in self.asked if asked.independent]
             eta = given[0] if len(given) == 1 else np.concatenate(given, axis=1)
             v = v + apply(X.take([1 + k for k in self.given], axis=2), eta)
-        is_fit = np.abs(X).max((1, 2), initial=0.0) <= LARGEST_BASIS
+        is_fit = largest(X) <= LARGEST_BASIS
         if self.others:
             T, tau, back = self._others(X)
             v = v + apply(back, tau - apply(T, v))
@@ -783,8 +791,10 @@ def _unit_rows(layout: Layout, n: int, first: int, count: int) -> Array:
 
 def _fit_speeds(
     task: Task, q: Array, rows: Rows, faults: dict[int, SimulationError]
-) -> tuple[Array, list[Asked], Callable[[], SpeedFactors]]:
+) -> tuple[Array, list[Asked], Callable[[], SpeedFactors], bool]:
     """Tree speeds with A v + a = 0 and the given values; free independent speeds least.
+
+    And whether they all are s + S η of the kinematics, as those of a run are.
 
     Where the rates of only some angles are given, those of the others are zero if they can be.
     """
@@ -803,14 +813,35 @@ def _fit_speeds(
             fit = _Fit(task.part(which), q if is_all else q[which], there, rated)
             found, is_fit = way(fit)
             if is_all and is_fit.all():
-                return found, fit.asked, partial(factors, fit)
+                return found, fit.asked, partial(factors, fit), way is _Fit.by_basis
             v[which] = found
             if is_fit.all():
-                return v, fit.asked, partial(factors, fit)
+                return v, fit.asked, partial(factors, fit), False
             which = which[~is_fit]
     for k, place in zip(which.tolist(), np.flatnonzero(~is_fit).tolist(), strict=True):
         faults[k] = fit.contradiction(v[k], place)
-    return v, fit.asked, partial(factors, fit)
+    return v, fit.asked, partial(factors, fit), False
+
+
+def _check_branch(task: Task, q: Array, faults: dict[int, SimulationError]) -> None:
+    """Refuse starts on another branch of the configurations than the one the equations are for.
+
+    Rows are independent there that the chosen ones imply elsewhere, so that the mechanism cannot
+    move as the equations say.
+    """
+    system, kin = task.system, task.system.kinematics
+    if kin.probe.rank is None:
+        return
+    for k in range(len(q)):
+        probe = dataclasses.replace(kin.probe, params=task.params_of(k))
+        if k not in faults and not probe.is_on(q[k], float(task.t[k])):
+            faults[k] = SimulationError(
+                "the mechanism has other degrees of freedom at this configuration than "
+                f"elsewhere, where it has {kin.num_independent_speeds}: its configurations "
+                "form several branches",
+                f"start of model '{system.model.name}'",
+                "start on the other branch, or leave out the constraints that lock it there",
+            )
 
 
 def _check_carried(
@@ -820,29 +851,17 @@ def _check_carried(
     v: Array,
     faults: dict[int, SimulationError],
 ) -> None:
-    """Refuse starts at which the mechanism has other degrees of freedom than its equations.
+    """Refuse starts at which the mechanism has more degrees of freedom than its equations.
 
-    Rows were chosen where the mechanism usually is. At a singular configuration, or on another
-    branch of its configurations, the same rows may repeat each other: S η + s is then not the
-    completed v. (Where only the independent speeds fail, a run changes them.) On a branch where
-    rows are independent that the chosen ones imply elsewhere, it cannot move as the equations say.
+    Rows were chosen where the mechanism usually is. At a singular configuration the same rows may
+    repeat each other: S η + s is then not the completed v. (Where only the independent speeds fail,
+    a run changes them.)
 
     Parameters
     ----------
     state, v : [q; η; μ] as its parts, and tree speeds.
     """
-    system, kin, n = task.system, task.system.kinematics, len(v)
-    if kin.probe.rank is not None:
-        for k in range(n):
-            probe = dataclasses.replace(kin.probe, params=task.params_of(k))
-            if k not in faults and not probe.is_on(state[0][k], float(task.t[k])):
-                faults[k] = SimulationError(
-                    "the mechanism has other degrees of freedom at this configuration than "
-                    f"elsewhere, where it has {kin.num_independent_speeds}: its configurations "
-                    "form several branches",
-                    f"start of model '{system.model.name}'",
-                    "start on the other branch, or leave out the constraints that lock it there",
-                )
+    system, n = task.system, len(v)
     if not v.any():
         return
     x = np.concatenate([*state, np.zeros((n, int(system.does_work)))], axis=1)

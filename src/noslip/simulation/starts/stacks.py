@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from noslip.engines.system import Array
 
 #: Up to so many numbers plain Python is quicker than NumPy.
-FEW = 16
+FEW = 40
 FOURTH = 4
 
 RANK = 1e-10  # singular values below this share of the largest count as zero
@@ -43,11 +43,12 @@ def apply(A: Array, x: Array) -> Array:
 
 
 def largest(values: Array) -> Array:
-    """Largest size (n,) of each row of (n, m), infinite where one is nan."""
+    """Largest size (n,) in each of (n, …), infinite where one is nan."""
     if len(values) == 1 and values.size <= FEW:
-        sizes = list(map(abs, values[0].tolist()))
+        sizes = list(map(abs, values.ravel().tolist()))
         return np.array([math.inf if math.isnan(sum(sizes)) else max(sizes, default=0.0)])
-    found = np.maximum.reduce(np.abs(values), axis=1, initial=0.0)
+    inner = tuple(range(1, values.ndim))
+    found = np.maximum.reduce(np.abs(values), axis=inner, initial=0.0)
     return np.where(np.isnan(found), np.inf, found)
 
 
@@ -84,7 +85,7 @@ def pseudo_inverse(C: Array) -> Array:
     K = C if is_square else C @ Ct
     inverse = inverses(K)
     found = inverse if is_square else Ct @ inverse
-    is_good = np.abs(inverse).max((1, 2)) * np.abs(K).max((1, 2)) <= SAFE
+    is_good = largest(inverse) * np.maximum(largest(K), 1e-300) <= SAFE
     if not is_good.all():
         found[~is_good] = singular_inverse(C[~is_good])
     return found
