@@ -17,6 +17,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 RANKS = {
     "errors": -3,
     "reading": -2,
+    "memory_limits": -2,
     "atomic": -2,
     "families": -1,
     "formats": 0,

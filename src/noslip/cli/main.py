@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import adapt_streams, drop_output
 from noslip.cli.interrupt import interruptible
 from noslip.cli.options import plugin_option
 
@@ -56,6 +57,10 @@ class _Group(click.Group):
 
             raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        adapt_streams()
+        return super().main(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with interruptible():
@@ -66,6 +71,7 @@ class _Group(click.Group):
             message = _message(error)
             if message is None:
                 raise
+            drop_output()
             click.echo(message, err=True)
             ctx.exit(1)
 

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import printable
 from noslip.cli.options import (
     FamilyWord,
     friction_option,
@@ -148,7 +149,7 @@ def write_output(
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
-    command = "noslip " + shlex.join(sys.argv[1:])
+    command = printable("noslip " + shlex.join(sys.argv[1:]))
     rolls = system.model.contacts and len(run.t)
     found = ns.audit(system, run, friction) if rolls else None
     target = write_run(
