@@ -65,8 +65,8 @@ def write_atomically(
 ) -> None:
     """Write through a temporary file beside the target, so that a reader never sees half of it.
 
-    A private file is its owner's alone; others have the permissions that the umask leaves. A device
-    or a pipe, such as /dev/null, is written to and not replaced. The name of the temporary file has
+    A private file is its owner's alone and replaces whatever is there; others have the permissions
+    that the umask leaves, and a device or a pipe, such as /dev/null, is written to. The name of the temporary file has
     the given suffix, for libraries that go by it.
 
     Raises
@@ -74,7 +74,7 @@ def write_atomically(
     StorageError : it cannot be written; what was there before is as it was.
     """
     with reported(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if not private and path.exists() and not (path.is_file() or path.is_dir()):
             import tempfile
 
             scratch = Path(tempfile.gettempdir()) / path.name

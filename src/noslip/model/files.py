@@ -212,6 +212,9 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     """
     file = os.fspath(path)
     check_model(model)
+    if "\0" in file:
+        shown = file.replace("\0", "\\0")
+        raise ModelError("the name holds a NUL, which no file can have", shown, "correct the name")
     if os.path.isdir(file):
         raise ModelError(
             f"'{file}' is a folder", file, f"give a file name in it, such as {model.name}.toml"

@@ -68,14 +68,12 @@ class NetCDF(AbstractRunFormat):
 
     def read(self, path: Path) -> ColumnTable:
         """All columns."""
-        import h5netcdf
+        import h5py  # h5netcdf fails once more as it is closed after a failure
 
-        with (
-            open_plain(path, SimulationError, _FIX) as stream,
-            h5netcdf.File(stream, "r") as file,
-        ):
+        with open_plain(path, SimulationError, _FIX) as stream, h5py.File(stream, "r") as file:
             size = os.fstat(stream.fileno()).st_size
-            count = sum(math.prod(column.shape) for column in file.variables.values())
+            columns = {name: column for name, column in file.items() if "units" in column.attrs}
+            count = sum(math.prod(column.shape) for column in columns.values())
             if 8 * count > min(MAX_BYTES, 2**20 + MAX_PACKED * size):
                 raise SimulationError(
                     f"the file has {size} bytes and says that it holds {count} numbers",
@@ -84,7 +82,7 @@ class NetCDF(AbstractRunFormat):
                 )
             return {
                 str(name): (str(column.attrs["units"]), np.asarray(column[...], dtype=float))
-                for name, column in file.variables.items()
+                for name, column in columns.items()
             }
 
 
