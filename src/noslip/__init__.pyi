@@ -93,6 +93,7 @@ from .kinematics.kinematics import (
 from .formulations.base import (
     AbstractFormulation as AbstractFormulation,
     Equations as Equations,
+    MethodObject as MethodObject,
 )
 from .formulations.derive import (
     derive as derive,
@@ -287,6 +288,9 @@ from .control.timing.least_time import (
     LeastTime as LeastTime,
     least_time as least_time,
 )
+from .control.follower import (
+    Follower as Follower,
+)
 from .control.motions.path import (
     PathMotion as PathMotion,
 )
@@ -350,6 +354,10 @@ from .show.equations.formats import (
 )
 from .show.equations.text import (
     equations_text as equations_text,
+)
+from .show.matrices import (
+    MethodMatrices as MethodMatrices,
+    matrices as matrices,
 )
 from .show.plots import (
     plot as plot,

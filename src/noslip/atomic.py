@@ -66,8 +66,8 @@ def write_atomically(
     """Write through a temporary file beside the target, so that a reader never sees half of it.
 
     A private file is its owner's alone and replaces whatever is there; others have the permissions
-    that the umask leaves, and a device or a pipe, such as /dev/null, is written to. The name of the temporary file has
-    the given suffix, for libraries that go by it.
+    that the umask leaves, and a device or a pipe, such as /dev/null, is written to. The name of the
+    temporary file has the given suffix, for libraries that go by it.
 
     Raises
     ------

@@ -274,8 +274,8 @@ def _joint_reactions(system: System, wrenches: Array) -> dict[str, dict[str, flo
     }
 
 
-def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
-    """[u; w; ẇ] of inputs by name; those that are not given are zero."""
+def input_vector(system: System, inputs: Mapping[str, float] | Mapping[str, float | str]) -> Array:
+    """[u; w; ẇ] of inputs by name; those that are not given are zero, texts are refused."""
     names = [q.name for q in system.inputs]
     u = np.zeros(len(names))
     for name, value in inputs.items():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from noslip.engines.system import System
     from noslip.model.model import Model
 
 
@@ -203,3 +204,42 @@ def read_changes(
         values[name] = value
         known[name] = value
     return values
+
+
+def named_values(
+    system: System, changes: tuple[str, ...]
+) -> tuple[dict[str, float], dict[str, float | str], dict[str, float]]:
+    """Values of --set at one state: start values, inputs and parameters; other names are refused.
+
+    Parameters
+    ----------
+    system : of the model, by any formulation; costates are start values.
+    changes : NAME=VALUE pairs.
+    """
+    from noslip.simulation.starts.completion import start_names
+
+    values = read_changes(system.model, changes)
+    parameters = [p.name for p in system.model.parameters]
+    inputs = [q.name for q in system.inputs]
+    for name in values:
+        _check_name(system.model, name, [*parameters, *inputs, *start_names(system)])
+    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+    return (
+        {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
+        {n: x for n, x in values.items() if n in inputs},
+        {n: x for n, x in numbers.items() if n in parameters},
+    )
+
+
+def _check_name(model: Model, name: str, known: list[str]) -> None:
+    """Refuse what is neither a parameter nor a start value nor an input."""
+    from noslip.errors import SimulationError, nearest
+
+    if name in known:
+        return
+    what = f"there is no parameter, start value or input '{name}'"
+    fix = nearest(name, known, more="`noslip check` lists them")
+    if model.scenario and name in {p.name for p in model.scenario.parameters}:
+        what = f"'{name}' is a number of the scenario, which this command does not follow"
+        fix = "leave it out, or use `noslip run`"
+    raise SimulationError(what, f"model '{model.name}'", fix)

@@ -154,7 +154,6 @@ def gradient(
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     _, state, tangents = begin(
         code.loop,
-        code.inputs,
         numbers,
         inputs_instead(request.variables),
         run.start,

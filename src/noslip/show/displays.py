@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from noslip.formulations.certificate import Certificate
     from noslip.model.model import Model
     from noslip.show.check import CheckReport
+    from noslip.show.matrices import MethodMatrices
     from noslip.simulation.trajectory import Trajectory
 
 
@@ -331,3 +332,10 @@ def _image(picture: object, name: str) -> Html:
     picture.save(data, format="PNG")  # type: ignore[attr-defined]
     source = base64.b64encode(data.getvalue()).decode("ascii")
     return Html(f'<img alt="{text(name)}" src="data:image/png;base64,{source}"/>')
+
+
+def matrices_html(matrices: MethodMatrices) -> str:
+    """The matrices of a method in MathML, numbers or expressions."""
+    from noslip.show.equations.documents import html_fragment
+
+    return html_fragment(matrices.title, matrices.sections())

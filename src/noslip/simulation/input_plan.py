@@ -211,11 +211,12 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
     names = [q.name for q in system.inputs]
     traced = {names.index(name): e for name, e in generator.inputs.items()}
 
-    def make() -> NativeFunction:
-        return _compile(system, traced, generator)
+    def cached(name: str, make: Callable[[], NativeFunction]) -> NativeFunction:
+        key = generator.key
+        return make() if key is None else system.cached((name, key), make)
 
-    key = generator.key
-    function = make() if key is None else system.cached(("law", key), make)
+    function = cached("law", lambda: _compile(system, traced, generator))
+    update = generator.update
     return InputPlan(
         base=np.zeros(len(names)),
         tables=(),
@@ -225,8 +226,8 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
         parameters=np.concatenate([parameters, generator.parameter_values]),
         generator=generator,
         update=None
-        if generator.update is None
-        else _native(system, "update", generator.update, generator),
+        if update is None
+        else cached("update", lambda: _native(system, "update", update, generator)),
     )
 
 
