@@ -50,6 +50,7 @@ PUBLIC = [
     "CustomController",
     "Cylinder",
     "DeSantis",
+    "Definition",
     "Derivatives",
     "Disk",
     "DynamicsHistory",

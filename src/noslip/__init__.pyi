@@ -50,6 +50,9 @@ from .model.contacts import (
     Torus as Torus,
     Plane as Plane,
 )
+from .model.definitions import (
+    Definition as Definition,
+)
 from .model.rows import (
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +17,14 @@ import click
 
 import noslip as ns
 from noslip.cli.console import printable
+from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FamilyWord,
+    column_option,
     friction_option,
     json_option,
     read_changes,
+    read_columns,
     read_numbers,
     read_stops,
     read_triple,
@@ -72,6 +77,7 @@ class Output:
     report : write the report; None where there are plots.
     formats : of the trajectory.
     as_json : print for programs.
+    audit : tell what the ground must hold.
     """
 
     folder: Path | None
@@ -80,6 +86,7 @@ class Output:
     report: bool | None
     formats: tuple[str, ...]
     as_json: bool
+    audit: bool = True
 
     def target(self, name: str) -> Path:
         """The folder to make, after checking that it may be made.
@@ -93,6 +100,12 @@ class Output:
         target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
         check_target(target, force=self.force)
         return target
+
+    def after(self, cancel: threading.Event) -> Output:
+        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        if not cancel.is_set():
+            return self
+        return dataclasses.replace(self, plots=False, report=False, audit=False)
 
 
 def output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -151,7 +164,7 @@ def write_output(
 
     command = printable("noslip " + shlex.join(sys.argv[1:]))
     rolls = system.model.contacts and len(run.t)
-    found = ns.audit(system, run, friction) if rolls else None
+    found = ns.audit(system, run, friction) if rolls and output.audit else None
     target = write_run(
         run,
         target,
@@ -183,6 +196,7 @@ def write_output(
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @set_option
 @stop_option
+@column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -191,6 +205,7 @@ def run(
     duration: float | None,
     changes: tuple[str, ...],
     stops: tuple[str, ...],
+    columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -202,18 +217,25 @@ def run(
     bar = Progress()
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
-        run = ns.run_scenario(
-            system,
-            changes=read_changes(loaded, changes),
-            duration=duration,
-            stop=stop,
-            rtol=tolerance,
-            atol=tolerance,
-            progress=progress,
-            on_failure="return",
-        )
+        wanted = read_changes(loaded, changes)
+        with cancelling() as cancel:
+            run = ns.run_scenario(
+                system,
+                changes=wanted,
+                duration=duration,
+                stop=stop,
+                outputs=read_columns(columns),
+                rtol=tolerance,
+                atol=tolerance,
+                progress=progress,
+                cancel=cancel,
+                on_failure="return",
+            )
+        output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if cancel.is_set():
+        raise SystemExit(EXIT_CODE)
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if not run.success:
@@ -312,32 +334,35 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        run = ns.track(
-            system,
-            path,
-            timing=timing,
-            reverse=reverse,
-            steering=steering,
-            wheelbase=wheelbase,
-            largest_steering=largest_steering,
-            hinge=hinge,
-            hitch=hitch,
-            trailer=trailer,
-            controller=law,
-            inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
-            limits=bounds,
-            period=period,
-            reference=open_start,
-            start=start,
-            parameters=parameters,
-            duration=duration,
-            rtol=tolerance,
-            atol=tolerance,
-            progress=progress,
-            on_failure="return",
-            point=follower,
-            direction=ahead,
-        )
+        with cancelling() as cancel:
+            run = ns.track(
+                system,
+                path,
+                timing=timing,
+                reverse=reverse,
+                steering=steering,
+                wheelbase=wheelbase,
+                largest_steering=largest_steering,
+                hinge=hinge,
+                hitch=hitch,
+                trailer=trailer,
+                controller=law,
+                inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+                limits=bounds,
+                period=period,
+                reference=open_start,
+                start=start,
+                parameters=parameters,
+                duration=duration,
+                rtol=tolerance,
+                atol=tolerance,
+                progress=progress,
+                cancel=cancel,
+                on_failure="return",
+                point=follower,
+                direction=ahead,
+            )
+        output = output.after(cancel)
         errors = run.path_errors
         if errors is None or len(run.t) < 2:
             raise ns.SimulationError(

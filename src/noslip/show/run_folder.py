@@ -365,10 +365,10 @@ def _fill(
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
     """The figures, a file each."""
-    from noslip.show.plots import run_figures, save_figure
+    from noslip.show.plots import run_sheets, sheet_png
 
-    for name, figure in run_figures(run, audit).items():
-        save_figure(figure, folder / f"{name}.png")
+    for name, sheet in run_sheets(run, audit).items():
+        (folder / f"{name}.png").write_bytes(sheet_png(sheet))
 
 
 def read_run(folder: str | Path) -> Trajectory:

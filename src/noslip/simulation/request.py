@@ -27,7 +27,7 @@ from noslip.kinematics.basis import independent_rows
 from noslip.memory_limits import check_memory
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
-from noslip.simulation.expressions import check_definitions
+from noslip.simulation.expressions import check_definitions, check_outputs
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
 
@@ -70,7 +70,7 @@ class RunRequest(NamedTuple):
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     values : (np,) parameters; of a batch the nominal ones.
-    start, inputs, definitions, stop, events : as they are given.
+    start, inputs, definitions, stop, events, outputs : as they are given.
     progress, cancel, on_failure : how a run is watched, and what becomes of one that fails.
     """
 
@@ -90,6 +90,7 @@ class RunRequest(NamedTuple):
     definitions: Mapping[str, Any] = MappingProxyType({})
     stop: Mapping[str, str] = MappingProxyType({})
     events: Mapping[str, str] = MappingProxyType({})
+    outputs: Mapping[str, str] = MappingProxyType({})
     progress: Callable[[float], object] | None = None
     cancel: Any = None
     on_failure: str = "raise"
@@ -121,7 +122,7 @@ class RunRequest(NamedTuple):
 _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
     "inputs": (dict, AbstractInputLaw),
-    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events"), (dict,)),
+    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events", "outputs"), (dict,)),
 }
 
 
@@ -158,6 +159,9 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
     definitions = get("definitions") or {}
     if definitions:
         check_definitions(system, definitions)
+    outputs = get("outputs") or {}
+    if outputs:
+        check_outputs(system, outputs)
     parameters = None if "starts" in given else get("parameters")
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
@@ -178,6 +182,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         definitions,
         get("stop") or {},
         get("events") or {},
+        outputs,
         progress,
         cancel,
         on_failure,
