@@ -277,7 +277,7 @@ def test_a_plugin_is_needed_and_asked_for_in_a_process_of_its_own(file):
 
 
 def test_what_others_call_it_is_told(model):
-    text = model_to_toml(model).replace('"own_screw"', '"helical"')
+    text = model_to_toml(model).replace('"own_screw"', '"spiral_nut"')
     with pytest.raises(ns.ModelError, match="did you mean 'own_screw'"):
         parse_model(text)
 

@@ -13,6 +13,7 @@ from typing import Any
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import kind_of, loop_finding, texts_of
 from noslip.model.contacts import AbstractContact
+from noslip.model.couplings import contradictions
 from noslip.model.definitions import circle_findings
 from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
@@ -229,7 +230,7 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
         kind = key.meaning.names
         if kind == "body":
             yield from _body(path, value, known)
-        elif kind:
+        elif kind and (value or not key.meaning.is_optional):
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)
@@ -238,6 +239,9 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
     for contact in model.contacts:
         yield from _check_contact(contact)
         yield from contact.faults(known)
+    for row in model.rows:
+        yield from row.faults(known)
+    yield from contradictions(model.rows, known)
     for force in model.forces:
         yield from force.faults(known)
     yield from _check_speed_inputs(model)

@@ -315,6 +315,63 @@ class Prismatic(AbstractJointType):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Screw(AbstractJointType):
+    """Rotation about `axis` and motion along it by `lead` for each radian: ``angle``, ``rate``.
+
+    Where it closes a loop it turns by less than half a turn from its rest position.
+    """
+
+    axis: Direction
+    lead: Annotated[Scalar, Meaning(unit="m")]
+
+    word = "screw"
+    also_called = ("helical",)
+    coordinates = (angle(symbol="θ"),)
+    speeds = (_rate("θ̇"),)
+    rest = (0.0,)
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        axis = read.direction(self.axis)
+        return spatial.rotation_about(axis, q[0]), axis * (read.scalar(self.lead) * q[0])
+
+    def motion(self, read: Reads) -> ca.SX:
+        axis = read.direction(self.axis)
+        return ca.vertcat(axis, axis * read.scalar(self.lead))
+
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        axis = read.direction(self.axis)
+        first, second = _across(axis)
+        turned = ca.mtimes(R, first)
+        turn = ca.atan2(ca.dot(second, turned), ca.dot(first, turned))
+        return [
+            ("shift_1", "m", ca.dot(first, p)),
+            ("shift_2", "m", ca.dot(second, p)),
+            ("lead", "m", ca.dot(axis, p) - read.scalar(self.lead) * turn),
+            *_tilt_rows(R, axis, {"1": first, "2": second}),
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation(AbstractJointType):
+    """Any motion without rotation: coordinates ``x y z`` in F, speeds ``vx vy vz``."""
+
+    word = "translation"
+    also_called = ("cartesian", "gantry")
+    coordinates = _PLACE
+    speeds = _MOVING
+    rest = (0.0, 0.0, 0.0)
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return spatial.EYE3, q[0:3]
+
+    def motion(self, read: Reads) -> ca.SX:
+        return ca.vertcat(ca.SX.zeros(3, 3), spatial.EYE3)
+
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        return _turn_rows(R)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planar(AbstractJointType):
     """Motion in the x-y plane of the joint frame.
 

@@ -37,6 +37,7 @@ class Meaning:
     sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
     is_direction : whether it is a vector whose length does not matter, but not zero.
     names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
+    is_optional : whether that name may be left empty.
     choices : the texts it may be.
     scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
         ``t``.
@@ -49,6 +50,7 @@ class Meaning:
     sign: str = ""
     is_direction: bool = False
     names: str = ""
+    is_optional: bool = False
     choices: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     linear_in: str = ""
