@@ -72,6 +72,8 @@ class Interruption:
         """
         if self._ear is not None and self.requested.is_set():
             self.is_deferred = True
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
             self._end(b"")
 
     @staticmethod
@@ -80,8 +82,6 @@ class Interruption:
         atomic = sys.modules.get("noslip.atomic")
         if atomic is not None:
             atomic.remove_own()
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
         os.write(2, last_words)
         os._exit(EXIT_CODE)
 
