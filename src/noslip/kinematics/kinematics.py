@@ -31,6 +31,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.errors import Fault, ModelError
+from noslip.interrupts import interruptible
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
 from noslip.kinematics.contacts import ContactTrace, trace_contact
@@ -192,6 +193,7 @@ class Kinematics:
         )
 
 
+@interruptible
 def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinematics:
     """Kinematics of a model.
 
