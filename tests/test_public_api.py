@@ -143,6 +143,7 @@ PUBLIC = [
     "Start",
     "SteadyMotion",
     "SteeredTracking",
+    "StorageError",
     "System",
     "Table",
     "Tire",

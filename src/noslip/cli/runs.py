@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import printable
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FamilyWord,
@@ -152,7 +153,7 @@ def write_output(
     ----------
     system : that was simulated.
     run : what happened.
-    target : as `output.target` chose it.
+    target : as `output.target` chose it; if it was taken since, the next free one is made.
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
@@ -161,15 +162,17 @@ def write_output(
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
-    command = "noslip " + shlex.join(sys.argv[1:])
+    command = printable("noslip " + shlex.join(sys.argv[1:]))
     rolls = system.model.contacts and len(run.t)
     found = ns.audit(system, run, friction) if rolls and output.audit else None
-    write_run(
+    target = write_run(
         run,
         target,
         command=command,
         plots=output.plots,
         force=output.force,
+        numbered=True,
+        note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,

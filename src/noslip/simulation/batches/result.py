@@ -24,7 +24,7 @@ from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
-from noslip.simulation.run_files import NetCDF, check_file
+from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
 from noslip.simulation.trajectory import Ending
 from noslip.words import counted
@@ -184,7 +184,16 @@ class Batch:
         """Write the dataset as NetCDF, all or nothing."""
         other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
         target, dataset = check_file(path, NetCDF(), other), self.to_xarray()
-        write_atomically(target, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
+
+        def write(temporary: Path) -> None:
+            from xarray.backends import H5NetCDFStore
+
+            with new_netcdf(temporary) as file:
+                store = H5NetCDFStore(file)
+                dataset.dump_to_store(store)
+                store.sync()
+
+        write_atomically(target, write)
 
     def summary(self) -> str:
         """One line: how many trajectories ended in which way, and what they took."""
