@@ -61,11 +61,19 @@ class Angles:
     """Names for the orientation of a spherical or free joint, for start values and columns.
 
     The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
-    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
+    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity; equations
+    are printed in the angles.
+
+    Parameters
+    ----------
+    sequence : axes of the turns, such as ``zyx``.
+    names : of the angles, in that order.
+    symbols : how equations write them, plain or as LaTeX; ψ, θ, φ by default.
     """
 
     sequence: str
     names: tuple[str, str, str]
+    symbols: tuple[str, str, str] | None = None
 
 
 class AbstractJointType(Member, abc.ABC, family="joint type"):
@@ -468,7 +476,7 @@ class Free(AbstractJointType):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """A joint between two bodies.
+    r"""A joint between two bodies.
 
     The first joint that reaches a body carries it in the tree; a joint between two bodies that are
     already in the tree closes a loop, and has rows instead of coordinates.
@@ -482,6 +490,8 @@ class Joint:
     motion : coordinates that are prescribed as expressions of time ``t``, such as
         ``{"angle": "rate*t"}``; the force that holds each is then an output. The orientation of a
         spherical or free joint is prescribed by all three of its named angles.
+    symbols : how equations write its coordinates and speeds, plain or as LaTeX, such as
+        ``{"angle": "\delta"}``; the rate of such a coordinate has a dot.
     """
 
     name: str
@@ -492,6 +502,7 @@ class Joint:
     child_frame: Placement = Placement()
     motion: Annotated[dict[str, str], Meaning(scope=("t",))] | None = None
     description: str = ""
+    symbols: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
 
     def coordinate_names(self) -> tuple[str, ...]:
         """Full names of the joint's coordinates."""
