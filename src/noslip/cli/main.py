@@ -21,6 +21,7 @@ COMMANDS = {
     "check": ("models", "check"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
+    "joints": ("equations", "joints"),
     "verify": ("equations", "verify"),
     "evaluate": ("analysis", "evaluate"),
     "steady": ("analysis", "steady"),
