@@ -177,6 +177,7 @@ PUBLIC = [
     "load_plugin",
     "matrices",
     "motor_limits",
+    "paper_figure",
     "parse_controller",
     "parse_path",
     "parse_timing",

@@ -367,6 +367,9 @@ from .show.matrices import (
     MethodMatrices as MethodMatrices,
     matrices as matrices,
 )
+from .show.paper_figures import (
+    paper_figure as paper_figure,
+)
 from .show.plots import (
     plot as plot,
     plot_eigenvalues as plot_eigenvalues,

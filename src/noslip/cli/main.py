@@ -29,6 +29,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
 

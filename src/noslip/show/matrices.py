@@ -414,6 +414,7 @@ def _numbers(
                 "give another configuration, or independent speeds that are regular there",
             )
         m, n = o.value.shape
-        shape = () if (m, n) == (1, 1) and not o.rows else (m,) if not o.columns else (m, n)
+        is_column = n == 1 and not o.columns
+        shape = () if is_column and not o.rows else (m,) if is_column else (m, n)
         result[o.name] = number.reshape(shape)
     return result
