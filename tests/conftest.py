@@ -8,6 +8,7 @@ mechanisms instead of some.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -64,8 +65,15 @@ def newton_euler_of(name: str) -> NewtonEuler:
     return NewtonEuler(model_of(name))
 
 
+def pytest_collection_finish() -> None:
+    """Take what was collected, thousands of tests, out of the garbage collector's walks."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="thousands of random mechanisms, not some")
+    parser.addoption("--fuzz", type=float, default=0.0, help="s of CPU to fuzz the readers")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -273,8 +273,10 @@ def lean(studio):
     return float(np.arcsin(studio.pose("rear_frame")[2, 1]))
 
 
-def test_a_page_of_another_site_gets_nothing(page, address):
+def test_a_page_of_another_site_gets_nothing(new_page, address):
     import viser
+
+    page = new_page(viewport={"width": 400, "height": 300})  # its scene is drawn all the time
 
     folder = Path(viser.__file__).parent / "client" / "build"
     handler = partial(_Quiet, directory=str(folder))

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from noslip.engines.system import Array, System
@@ -15,6 +16,7 @@ from noslip.formulations.reactions import unknown_notes
 from noslip.kinematics.basis import independent_columns
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
+from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
 from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named, check_redundant_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
@@ -37,7 +39,8 @@ class Instant:
         the body in world axes (``x``, ``y``, ``z``) and the contact point.
     joint_reactions : by joint: force on its child in world axes, moment about the joint's point,
         and that point; NaN where they are not known.
-    units : of coordinates, speeds (independent ones too) and multipliers, by name.
+    units : of coordinates, speeds (independent ones too), multipliers and outputs, by name.
+    outputs : expressions that were asked for, by name.
     notes : what is not known, and why.
     """
 
@@ -56,6 +59,7 @@ class Instant:
     speed_residual: float
     position_residual: float
     units: dict[str, str]
+    outputs: dict[str, float] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -80,6 +84,7 @@ class Instant:
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
             "units": self.units,
+            "outputs": self.outputs,
             "notes": list(self.notes),
         }
 
@@ -97,6 +102,7 @@ def evaluate(
     *,
     inputs: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
+    outputs: Mapping[str, str] | None = None,
     time: float = 0.0,
 ) -> Instant:
     """Evaluate accelerations, matrices, energies and reactions at a state.
@@ -108,6 +114,8 @@ def evaluate(
     inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
         or expressions of t, coordinates and speeds; the rate of one for a speed input follows.
     parameters : values that differ from the nominal ones.
+    outputs : name → expression of the motion, inputs, accelerations and reactions, such as
+        ``"rate(speed)"``.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
     if not isinstance(system, System) or not isinstance(state, Mapping):
@@ -116,7 +124,8 @@ def evaluate(
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
     check_time(system, time)
-    check_named(inputs=inputs, parameters=parameters)
+    check_named(inputs=inputs, parameters=parameters, outputs=outputs)
+    check_outputs(system, outputs or {})
     params = system.parameters(parameters)
     check_redundant_rows(system, params, parameters)
     given = dict(inputs or {})
@@ -132,7 +141,38 @@ def evaluate(
     start = complete_start(system, state, time=time, speed_inputs=speed_inputs, parameters=params)
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
-    return instant(system, start, u, params)
+    found = instant(system, start, u, params)
+    return found if not outputs else _with_outputs(system, found, start, u, params, outputs)
+
+
+def _with_outputs(
+    system: System,
+    found: Instant,
+    start: Start,
+    u: Array,
+    params: Array,
+    outputs: Mapping[str, str],
+) -> Instant:
+    """An instant with the values of expressions, in whose speeds it was found."""
+    here = _in_speeds_of(system, found)
+    kin = here.kinematics
+    eta = kin.independent_values(np.array([start.time]), start.q[None], start.v[None], params)[0]
+    x = np.concatenate([start.q, eta, start.mu, np.zeros(1 if here.does_work else 0)])
+    symbols = (kin.symbols.t, here.state, here.equations.inputs, kin.symbols.params)
+    function = ca.Function("outputs", symbols, [trace_outputs(here, outputs)])
+    values = np.array(function(start.time, x, u, params)).ravel()
+    return dataclasses.replace(
+        found,
+        outputs=dict(zip(outputs, map(float, values), strict=True)),
+        units=found.units | output_units(system, outputs),
+    )
+
+
+def _in_speeds_of(system: System, found: Instant) -> System:
+    """The system in the independent speeds of an instant."""
+    names = found.independent_speeds
+    is_same = names == tuple(s.name for s in system.independent_speeds)
+    return system if is_same else system.in_speeds(names)
 
 
 def check_time(system: System, time: float, state: object = None) -> None:
@@ -342,6 +382,8 @@ def instant_text(instant: Instant) -> str:
     energies = {"kinetic": instant.kinetic_energy, "potential": instant.potential_energy}
     lines += _table("energies", energies, dict.fromkeys(energies, "J"))
     lines += _table("multipliers", instant.multipliers, units)
+    if instant.outputs:
+        lines += _table("outputs", instant.outputs, units)
     for owner, parts in instant.reactions.items():
         named = {part: units.get(f"{owner}.{part}", units.get(owner, "")) for part in parts}
         lines += _table(f"reaction of '{owner}'", parts, {**_units_of(parts), **_known(named)})

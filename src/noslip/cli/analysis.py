@@ -8,7 +8,15 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import json_option, named_values, read_changes, set_option, time_option
+from noslip.cli.options import (
+    column_option,
+    json_option,
+    named_values,
+    read_changes,
+    read_columns,
+    set_option,
+    time_option,
+)
 from noslip.cli.progress import Progress
 
 #: Values of a sweep, if the range does not say how many, and at most.
@@ -18,9 +26,12 @@ COUNT, MOST = 101, 100_000
 @click.command()
 @click.argument("model")
 @set_option
+@column_option
 @time_option
 @json_option
-def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -> None:
+def evaluate(
+    model: str, changes: tuple[str, ...], columns: tuple[str, ...], time: float, as_json: bool
+) -> None:
     """Accelerations, mass matrix, energies and reactions at a state.
 
     What is not set is completed consistently from the joints' rest positions.
@@ -29,7 +40,14 @@ def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -
 
     system = ns.System(equations=ns.derive(ns.load(model)))
     state, inputs, parameters = named_values(system, changes)
-    instant = ns.evaluate(system, state, inputs=inputs, parameters=parameters, time=time)
+    instant = ns.evaluate(
+        system,
+        state,
+        inputs=inputs,
+        parameters=parameters,
+        outputs=read_columns(columns),
+        time=time,
+    )
     click.echo(json_text(instant.to_json()) if as_json else instant.text())
 
 

@@ -47,6 +47,18 @@ def formats() -> dict[str, AbstractEquationFormat]:
     help="Formulation; vakonomic is a different theory.",
 )
 @click.option(
+    "--coordinates",
+    metavar="angles|quaternion",
+    help="Of orientations; the angles by default where the model names some.",
+)
+@click.option(
+    "--speeds",
+    multiple=True,
+    metavar="NAMES",
+    help="Independent speeds to print, such as disk.yaw_rate,disk.tilt_rate,disk.spin_rate, or "
+    "defined ones such as w=disk.spin_rate+disk.yaw_rate*cos(disk.tilt). Repeatable.",
+)
+@click.option(
     "--format",
     "format_",
     type=FamilyWord("format", formats),
@@ -67,6 +79,8 @@ def formats() -> dict[str, AbstractEquationFormat]:
 def derive(
     model: str,
     method: str,
+    coordinates: str | None,
+    speeds: tuple[str, ...],
     format_: str | None,
     output: Path | None,
     jointwise: bool,
@@ -76,9 +90,13 @@ def derive(
     if jointwise and method != ns.BoltzmannHamel.word:
         raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
     formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
+    chosen = [name.strip() for text in speeds for name in text.split(",")]
     if output is None:
         equations = ns.derive(ns.load(model), formulation)
-        click.echo(ns.equations_text(equations, format_ or "text"))
+        written = ns.equations_text(
+            equations, format_ or "text", coordinates=coordinates, speeds=chosen
+        )
+        click.echo(written)
         return
     found = _format_of(output, format_)
     check_target(output, force)
@@ -86,7 +104,8 @@ def derive(
     from noslip.show.equations.text import derivation
 
     equations = ns.derive(ns.load(model), formulation)
-    write_file(found, derivation(equations), output)
+    done = derivation(equations, coordinates=coordinates, speeds=chosen)
+    write_file(found, done, output)
     click.echo(output)
 
 

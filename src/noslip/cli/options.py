@@ -54,6 +54,13 @@ stop_option = click.option(
     metavar="NAME=EXPRESSION",
     help="End the run where an expression crosses zero, as in fell=frame.lean^2-1. Repeatable.",
 )
+column_option = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="A further output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable.",
+)
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),
@@ -149,18 +156,28 @@ def _refuse_second(said: str, name: str, before: Container[str]) -> None:
         raise click.UsageError(f"{said}: '{name}' is given twice; leave one of them out")
 
 
-def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=EXPRESSION pairs of --stop."""
-    stops: dict[str, str] = {}
+def read_expressions(option: str, texts: tuple[str, ...], example: str) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of an option."""
+    found: dict[str, str] = {}
     for text in texts:
         name, equals, expression = (part.strip() for part in text.partition("="))
         if not (equals and name and expression):
             raise click.UsageError(
-                f"--stop {text!r:.60}: write NAME=EXPRESSION, such as --stop late=t-5"
+                f"{option} {text!r:.60}: write NAME=EXPRESSION, such as {option} {example}"
             )
-        _refuse_second(f"--stop {text!r:.60}", name, stops)
-        stops[name] = expression
-    return stops
+        _refuse_second(f"{option} {text!r:.60}", name, found)
+        found[name] = expression
+    return found
+
+
+def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of --stop."""
+    return read_expressions("--stop", texts, "late=t-5")
+
+
+def read_columns(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of --column."""
+    return read_expressions("--column", texts, "height=point(arm,0.5,0,0).z")
 
 
 def read_changes(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +16,16 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import printable
 from noslip.cli.equations import formulations
+from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FamilyWord,
+    column_option,
     friction_option,
     json_option,
     read_changes,
+    read_columns,
     read_numbers,
     read_stops,
     read_triple,
@@ -80,6 +86,7 @@ class Output:
     report : write the report; None where there are plots.
     formats : of the trajectory.
     as_json : print for programs.
+    audit : tell what the ground must hold.
     """
 
     folder: Path | None
@@ -88,6 +95,7 @@ class Output:
     report: bool | None
     formats: tuple[str, ...]
     as_json: bool
+    audit: bool = True
 
     def target(self, name: str) -> Path:
         """The folder to make, after checking that it may be made.
@@ -101,6 +109,12 @@ class Output:
         target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
         check_target(target, force=self.force)
         return target
+
+    def after(self, cancel: threading.Event) -> Output:
+        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        if not cancel.is_set():
+            return self
+        return dataclasses.replace(self, plots=False, report=False, audit=False)
 
 
 def output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -148,7 +162,7 @@ def write_output(
     ----------
     system : that was simulated.
     run : what happened.
-    target : as `output.target` chose it.
+    target : as `output.target` chose it; if it was taken since, the next free one is made.
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
@@ -157,17 +171,19 @@ def write_output(
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
-    command = "noslip " + shlex.join(sys.argv[1:])
+    command = printable("noslip " + shlex.join(sys.argv[1:]))
     # the multipliers of another theory are no forces of the ground
     is_real = system.equations.formulation.is_dalembert
     rolls = system.model.contacts and len(run.t) and is_real
-    found = ns.audit(system, run, friction) if rolls else None
-    write_run(
+    found = ns.audit(system, run, friction) if rolls and output.audit else None
+    target = write_run(
         run,
         target,
         command=command,
         plots=output.plots,
         force=output.force,
+        numbered=True,
+        note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,
@@ -219,6 +235,7 @@ def write_output(
 @limit_option
 @set_option
 @stop_option
+@column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -233,6 +250,7 @@ def run(
     limits: tuple[str, ...],
     changes: tuple[str, ...],
     stops: tuple[str, ...],
+    columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -254,20 +272,24 @@ def run(
     with bar as progress:
         system = ns.compile(ns.derive(loaded, formulations()[method]))
         values = read_changes(loaded, changes)
-        if motions:
-            point = read_triple("--tool-point", tool_point)
-            motion = _motion(loaded, motions, tool, point, values)
-            run = _follow(
-                system, motion, values, duration, controller,
-                limits=read_numbers(loaded, "--limit", limits), progress=progress, **common,
-            )  # fmt: skip
-        else:
-            run = ns.run_scenario(
-                system, changes=values, duration=duration, stop=stop, progress=progress, **common
-            )
+        common["outputs"] = read_columns(columns)
+        with cancelling() as cancel:
+            common |= {"progress": progress, "cancel": cancel}
+            if motions:
+                point = read_triple("--tool-point", tool_point)
+                motion = _motion(loaded, motions, tool, point, values)
+                bounds = read_numbers(loaded, "--limit", limits)
+                run = _follow(system, motion, values, duration, controller, limits=bounds, **common)
+            else:
+                run = ns.run_scenario(
+                    system, changes=values, duration=duration, stop=stop, **common
+                )
         run = ns.with_control_angles(system, run) if system.costates else run
+        output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if cancel.is_set():
+        raise SystemExit(EXIT_CODE)
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if not run.success:
@@ -411,32 +433,35 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        run = ns.track(
-            system,
-            path,
-            timing=timing,
-            reverse=reverse,
-            steering=steering,
-            wheelbase=wheelbase,
-            largest_steering=largest_steering,
-            hinge=hinge,
-            hitch=hitch,
-            trailer=trailer,
-            controller=law,
-            inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
-            limits=bounds,
-            period=period,
-            reference=open_start,
-            start=start,
-            parameters=parameters,
-            duration=duration,
-            rtol=tolerance,
-            atol=tolerance,
-            progress=progress,
-            on_failure="return",
-            point=follower,
-            direction=ahead,
-        )
+        with cancelling() as cancel:
+            run = ns.track(
+                system,
+                path,
+                timing=timing,
+                reverse=reverse,
+                steering=steering,
+                wheelbase=wheelbase,
+                largest_steering=largest_steering,
+                hinge=hinge,
+                hitch=hitch,
+                trailer=trailer,
+                controller=law,
+                inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+                limits=bounds,
+                period=period,
+                reference=open_start,
+                start=start,
+                parameters=parameters,
+                duration=duration,
+                rtol=tolerance,
+                atol=tolerance,
+                progress=progress,
+                cancel=cancel,
+                on_failure="return",
+                point=follower,
+                direction=ahead,
+            )
+        output = output.after(cancel)
         errors = run.path_errors
         if errors is None or len(run.t) < 2:
             raise ns.SimulationError(

@@ -37,6 +37,7 @@ def follow(
     start: Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    outputs: Mapping[str, str] | None = None,
     samples: int = 601,
     rtol: float = 1e-9,
     atol: float = 1e-9,
@@ -59,7 +60,7 @@ def follow(
     start : coordinates and speeds that differ from the reference's at the start.
     reference : coordinates of the reference that the motion leaves open.
     parameters : values that differ from the nominal ones.
-    samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
+    outputs, samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
 
     Raises
     ------
@@ -76,6 +77,7 @@ def follow(
         start=disturbed(wanted, start) if start else wanted.start,
         inputs=law,
         parameters=parameters,
+        outputs=outputs,
         samples=samples,
         rtol=rtol,
         atol=atol,

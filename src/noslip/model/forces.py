@@ -23,6 +23,7 @@ import casadi as ca
 from noslip.families import Member
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, KnifeEdge, Plane
+from noslip.model.definitions import MOVING
 from noslip.model.findings import Finding
 from noslip.model.quantities import (
     NOT_NEGATIVE,
@@ -52,12 +53,13 @@ GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given
 class ForceInput:
     """A force or torque that is given from outside while the mechanism moves.
 
-    Force elements refer to it by name.
+    Force elements refer to it by name; `symbol` is how equations write it.
     """
 
     name: str
     unit: str
     description: str = ""
+    symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +70,13 @@ class SpeedInput:
     ----------
     name : of the input.
     speed : the tree speed that is imposed, such as ``steer.rate``.
+    symbol : how equations write it, plain or as LaTeX.
     """
 
     name: str
     speed: SpeedName
     description: str = ""
+    symbol: str = ""
 
 
 class Sliding(NamedTuple):
@@ -367,15 +371,15 @@ class Tire(AbstractForce):
             )
 
 
-_GIVEN_SCOPE = ("coordinates", "speeds", "inputs", "t")
+_GIVEN_SCOPE = ("inputs", *MOVING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrench(AbstractForce):
     """A given force (N) at a point of a body and a given moment (N m).
 
-    Entries are expressions of parameters, coordinates, speeds, time ``t`` and force inputs (linear
-    in the inputs), resolved in the axes of the world or of the body.
+    Entries are expressions of parameters, coordinates, speeds, measures, time ``t`` and force
+    inputs (linear in the inputs), resolved in the axes of the world or of the body.
     """
 
     name: str

@@ -18,7 +18,7 @@ from noslip.formulations.derive import derive
 from noslip.library import load
 from noslip.show.displays import portrait
 from noslip.show.papers import entries_of, known_papers
-from noslip.show.plots.style import color, new_figure
+from noslip.show.plots.style import color
 from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -68,9 +68,15 @@ def paper_figure(paper: str, number: int) -> Figure:
     return _DRAWN[paper, number]()
 
 
+def _sheet(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=150)
+
+
 def _picture(model: str) -> Figure:
     image = portrait(load(model), width=720, height=480)
-    figure = new_figure(4.8, 3.2)
+    figure = _sheet(4.8, 3.2)
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_axis_off()
     if image is not None:
@@ -89,7 +95,7 @@ def _circle(radius: float, tolerance: float) -> Trajectory:
 
 
 def _panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    figure = new_figure(3.2 * columns, 2.3 * rows)
+    figure = _sheet(3.2 * columns, 2.3 * rows)
     axes = list(np.ravel(figure.subplots(rows, columns)))
     figure.set_layout_engine("constrained")
     for k, ax in enumerate(axes):
@@ -122,7 +128,12 @@ def _joint_histories() -> Figure:
     """Figure 4: (a) angles, (b) rates, (c) accelerations, (d) torques, for R = 1 and 2 m."""
     figure, axes = _panels(2, 2)
     columns = ("wheel{}.angle", "wheel{}.rate", "acceleration.wheel{}.rate", "torque{}")
-    labels = ("θ [rad]", "θ̇ [rad/s]", "θ̈ [rad/s²]", "τ [N m]")
+    labels = (
+        r"$\theta$ [rad]",
+        r"$\dot\theta$ [rad/s]",
+        r"$\ddot\theta$ [rad/s²]",
+        r"$\tau$ [N m]",
+    )
     for ax, column, label in zip(axes, columns, labels, strict=True):
         for k, radius in enumerate((1.0, 2.0)):
             run = _circle(radius, 1e-9)
@@ -149,12 +160,16 @@ def _simulation_errors() -> Figure:
 
 def _structure() -> Figure:
     """Figure 1 of the procedure: dynamics, then kinematics."""
-    figure = new_figure(6.4, 1.6)
+    figure = _sheet(6.4, 1.6)
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_axis_off()
     ax.set_xlim(0, 10)
     ax.set_ylim(0, 2)
-    boxes = ((2.6, "α̇ = g₀ + g_wa τ_a"), (5.4, "q̇ = J_nh α"), (7.9, "χ = f(q)"))
+    boxes = (
+        (2.6, r"$\dot\alpha = g_0 + g_{wa}\,\tau_a$"),
+        (5.4, r"$\dot q = J_{nh}\,\alpha$"),
+        (7.9, r"$\chi = f(q)$"),
+    )
     for x, text in boxes:
         ax.text(x, 1.0, text, ha="center", va="center", fontsize=10,
                 bbox={"boxstyle": "square,pad=0.6", "fc": "white", "ec": color(0)})  # fmt: skip

@@ -24,9 +24,10 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.basis import independent_rows
+from noslip.memory_limits import check_memory
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
-from noslip.simulation.expressions import check_definitions
+from noslip.simulation.expressions import check_definitions, check_outputs
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
 
@@ -36,6 +37,8 @@ METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 _NUMBER = (float, int, np.number)
 _COUNT = (int, np.integer)
 
+#: Samples from which on it is asked whether they fit into memory.
+_MANY = 100_000
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
@@ -67,7 +70,7 @@ class RunRequest(NamedTuple):
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     values : (np,) parameters; of a batch the nominal ones.
-    start, inputs, definitions, stop, events : as they are given.
+    start, inputs, definitions, stop, events, outputs : as they are given.
     progress, cancel, on_failure : how a run is watched, and what becomes of one that fails.
     """
 
@@ -87,6 +90,7 @@ class RunRequest(NamedTuple):
     definitions: Mapping[str, Any] = MappingProxyType({})
     stop: Mapping[str, str] = MappingProxyType({})
     events: Mapping[str, str] = MappingProxyType({})
+    outputs: Mapping[str, str] = MappingProxyType({})
     progress: Callable[[float], object] | None = None
     cancel: Any = None
     on_failure: str = "raise"
@@ -118,7 +122,7 @@ class RunRequest(NamedTuple):
 _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
     "inputs": (dict, AbstractInputLaw),
-    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events"), (dict,)),
+    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events", "outputs"), (dict,)),
 }
 
 
@@ -155,6 +159,9 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
     definitions = get("definitions") or {}
     if definitions:
         check_definitions(system, definitions)
+    outputs = get("outputs") or {}
+    if outputs:
+        check_outputs(system, outputs)
     parameters = None if "starts" in given else get("parameters")
     values = system.parameters(parameters)
     check_redundant_rows(system, values, parameters)
@@ -175,6 +182,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         definitions,
         get("stop") or {},
         get("events") or {},
+        outputs,
         progress,
         cancel,
         on_failure,
@@ -224,6 +232,15 @@ def _check_settings(function: str, system: System, settings: tuple[Any, ...], sa
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+        )
+    if count > _MANY:
+        columns = 3 * len(system.coordinates) + 3 * len(system.speeds) + len(system.inputs)
+        columns += 3 * len(system.kinematics.rows) + 10
+        check_memory(
+            8 * columns * count,
+            "results",
+            f"simulation of model '{system.model.name}'",
+            f"ask for fewer samples than {count}",
         )
 
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
+from noslip.interrupts import interruptible
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, compile_events
+from noslip.simulation.events import EventCode, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -30,7 +31,7 @@ from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
-from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.samples import Segment, assemble, output_function
 from noslip.simulation.segments import (
     Ends,
     Indices,
@@ -55,6 +56,7 @@ SHARE = 1e-5
 PROJECTION_TOLERANCE = 1e-14
 
 
+@interruptible
 def simulate(
     system: System,
     *,
@@ -71,6 +73,7 @@ def simulate(
     max_steps: int = 10_000_000,
     stop: Mapping[str, str] | None = None,
     events: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
     definitions: Mapping[str, str] | None = None,
     reactions: bool = False,
     start_time: float = 0.0,
@@ -98,8 +101,10 @@ def simulate(
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
-    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`
-        and `events`.
+    outputs : name → expression, a further column each: of the motion, inputs and accelerations, as
+        ``"rate(speed)"`` or ``"acceleration(fork, 0.1, 0, 0).z"``.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`,
+        `events` and `outputs`.
     reactions : also compute the multipliers at the samples.
     start_time : s.
     progress : called with the fraction done, now and then.
@@ -112,6 +117,8 @@ def simulate(
         ``"return"``.
     """
     request = read_run("simulate", locals())
+    if request.outputs:  # what cannot be read is refused before the run
+        output_function(request, system)
     motion = _SingleRun(request)
     drive(motion, SegmentBasis(system))
     result, here = motion.result, motion.segments[-1].system
@@ -119,7 +126,7 @@ def simulate(
     trajectory = assemble(
         request, motion.segments, result, motion.start, motion.counts, reactions=reactions
     )
-    notes = (*motion.watched.notes, *_small_motion(request, trajectory))
+    notes = (*motion.watched.notes, *motion.fault_notes(), *_small_motion(request, trajectory))
     if notes:
         trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
@@ -165,6 +172,16 @@ class _SingleRun:
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
+        self._faults: list[tuple[Array, Array]] = []
+
+    def fault_notes(self) -> tuple[str, ...]:
+        """Notes on events whose crossings are not known."""
+        found = [(counts, times) for counts, times in self._faults if counts.any()]
+        if not found:
+            return ()
+        times = np.array([np.where(counts > 0, at, np.inf) for counts, at in found])
+        total = np.sum([counts for counts, _ in found], axis=0)
+        return fault_notes(self.watched.names, total, times.min(axis=0))
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
@@ -207,6 +224,8 @@ class _SingleRun:
         result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
         if len(angles):
             self._angles = memory.event_parameters[: len(angles)]
+        if watched.function is not None:
+            self._faults.append(memory.faults)
         self.result = result
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count

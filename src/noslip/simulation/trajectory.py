@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +83,8 @@ class Trajectory:
     row_residuals : (n, nc) A v + a of all rows.
     position_residuals : (n, nh) g of the holonomic rows.
     multipliers : (n, nc) if they were asked for.
-    extra : further columns by name: unit and values (contact points, states of an input law).
+    extra : further columns by name: unit and values, or what finds them (contact points, states of
+        an input law, outputs).
     ending : how it ended; `message` says it with the place.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
@@ -110,7 +112,7 @@ class Trajectory:
     row_residuals: Array
     position_residuals: Array
     multipliers: Array | None
-    extra: dict[str, tuple[str, Array]]
+    extra: Mapping[str, tuple[str, Given]]
     ending: Ending
     message: str
     notes: tuple[str, ...]
@@ -262,7 +264,7 @@ class Trajectory:
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
-        table |= self.extra
+        table |= dict(self.extra)
         if self.path_errors is not None:
             table |= self.path_errors.columns
         table["kinetic_energy"] = ("J", self.kinetic_energy)
@@ -367,7 +369,8 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """All fields as they are read, for copies and other processes."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        extra = dict(Columns(dict(self.extra)))
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"extra": extra}
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"

@@ -119,8 +119,8 @@ def motor_limits(
     columns = [used.index(name) for name in limits]
 
     def at(rate: float, acceleration: float) -> Array:
-        rows = [np.array(forces(0.0, z, values, rate, acceleration)).ravel() for z in along]
-        return np.array(rows)[:, columns]
+        # a column for each place
+        return forces(0.0, along.T, values, rate, acceleration).full().T[:, columns]
 
     # (1), read at ṡ = s̈ = 0, at ṡ = 1 and at s̈ = 1
     c = at(0.0, 0.0)
