@@ -21,7 +21,6 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
-from noslip.interrupts import interruptible
 from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, undefined_input
@@ -56,7 +55,6 @@ SHARE = 1e-5
 PROJECTION_TOLERANCE = 1e-14
 
 
-@interruptible
 def simulate(
     system: System,
     *,
