@@ -204,9 +204,13 @@ class _SingleRun:
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
         request = self._request
-        adaptive_end = request.end_time if request.method == "dop853" else None
         return plan_inputs(
-            system, request.inputs, request.values, request.definitions, adaptive_end
+            system,
+            request.inputs,
+            request.values,
+            request.definitions,
+            (request.start_time, request.end_time),
+            is_adaptive=request.method == "dop853",
         )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
