@@ -61,6 +61,19 @@ def test_the_scenarios_of_the_library_leave_no_doubt(system_of, name):
     assert ns.run_scenario(system_of(name)).doubts == ()
 
 
+def test_a_run_that_begins_beside_its_set_point_leaves_no_doubt(system_of):
+    """Under feedback it comes back; how far off it began is no fault of the run."""
+    motion = ns.ExpressionMotion(coordinates={"joint1.angle": 0.5, "joint2.angle": -0.4})
+    run = ns.follow(
+        system_of("manipulator-2r"),
+        motion,
+        duration=2.0,
+        controller=ns.ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True),
+        start={"joint1.angle": -1.0, "joint2.angle": 1.2},
+    )
+    assert run.success and not run.doubts
+
+
 def test_nothing_moves_and_nothing_is_wrong(block):
     run = ns.simulate(block, duration=1.0)
     assert run.success and run.notes == ()
