@@ -42,6 +42,7 @@ from noslip.simulation.segments import (
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
+from noslip.simulation.switches import check_chatter, switch_texts
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
@@ -95,9 +96,9 @@ def simulate(
     method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps. What an expression of t does is
-        found, what a Python callable or a switch of the state does within a step is not: give half
-        of the shortest time it lasts.
+    max_step, max_steps : bounds on step size and number of steps. Where an expression switches is
+        found, what a Python callable does within a step is not: give half of the shortest time it
+        lasts.
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
@@ -185,12 +186,18 @@ class _SingleRun:
         self.start = begin(system, self.plan, request.start, request.start_time, request.values)
         self._time, self._step = request.start_time, request.step
         self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
-        self._done, self._angles = 0, EMPTY
+        self._done, self._angles, self._angles_before = 0, EMPTY, EMPTY
         self.watched: EventCode
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
         self._faults: list[tuple[Array, Array]] = []
+        self._switches = (
+            switch_texts(system, request.inputs, request.definitions)
+            if request.inputs and request.method == "dop853"
+            else {}
+        )
+        self._switched: list[float] = []  # s
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
@@ -201,7 +208,8 @@ class _SingleRun:
             return ()
         times = np.array([np.where(counts > 0, at, np.inf) for counts, at in found])
         total = np.sum([counts for counts, _ in found], axis=0)
-        return fault_notes(self.watched.names, total, times.min(axis=0))
+        names = [name for name in self.watched.names if "'switch " not in name]
+        return fault_notes(names, total, times.min(axis=0))
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
@@ -216,19 +224,51 @@ class _SingleRun:
         )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
-        """Run a segment."""
+        """Run a segment, from one switch of the inputs to the next.
+
+        A step that holds a switch saw both sides of it. So the part is run again to the switch,
+        where its last step ends, and the next one begins there.
+        """
+        request, num_stops = self._request, len(self._request.stop)
+        self._run_part(basis, request.end_time, self._switches)
+        while self.result.code == rules.EVENT and self.result.index >= num_stops:
+            which_switch, end = self.result.index - num_stops, self.result.time
+            if end > self._time:
+                self._take_back()
+                self._run_part(basis, end, {})
+                if self.result.code != rules.FINISHED:
+                    break
+            result = self.result
+            self._time, self._state, self._step = result.time, result.state, result.step
+            self._switched.append(result.time)
+            duration = request.end_time - request.start_time
+            check_chatter(basis.system, self._switches, which_switch, self._switched, duration)
+            self._run_part(basis, request.end_time, self._switches)
+        is_singular = self.result.code == rules.SINGULAR
+        return end_of_one(self.result, request.values) if is_singular else None
+
+    def _take_back(self) -> None:
+        """Forget the last part that was run; what it cost stays counted."""
+        self._done -= len(self.segments.pop().t)
+        self._faults.pop()
+        self._angles = self._angles_before
+
+    def _run_part(self, basis: SegmentBasis, end: float, switches: Mapping[str, str]) -> None:
+        """Run to a time, s, to a switch or to where the speeds fail."""
         request, values, here, plan = self._request, self._request.values, basis.system, self.plan
-        self.watched = watched = compile_events(
-            here, request.stop, request.events, request.definitions
-        )
+        endings = {**request.stop, **switches} if switches else request.stop
+        times = request.times[self._done :]
+        if end < request.end_time:
+            times = times[: int(np.searchsorted(times, end, side="right"))]
+        self.watched = watched = compile_events(here, endings, request.events, request.definitions)
         if len(self._angles) != watched.num_angles:
             self._angles = np.zeros(watched.num_angles)
-        angles = self._angles
+        angles = self._angles_before = self._angles
         numbers = Numbers(
             start_time=self._time,
-            end_time=request.end_time,
+            end_time=end,
             start_state=self._state,
-            sample_times=request.times[self._done :],
+            sample_times=times,
             parameters=values,
             generator_parameters=plan.parameters,
             event_parameters=np.concatenate([angles, values]) if len(angles) else values,
@@ -245,18 +285,24 @@ class _SingleRun:
             here, plan, watched, request.method, basis.is_best, numbers, request.start_time
         )
         memory = template.instantiate(numbers)
-        result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
+        result = run_memory(
+            memory, request.start_time, request.end_time, request.progress, request.cancel
+        )
         if len(angles):
             self._angles = memory.event_parameters[: len(angles)]
         if watched.function is not None:
-            self._faults.append(memory.faults)
+            counts, faults_at = memory.faults
+            keep = [*range(len(request.stop)), *range(len(endings), len(counts))]
+            self._faults.append((counts[keep], faults_at[keep]) if switches else memory.faults)
         self.result = result
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count
         samples = result.times, result.states, result.inputs
-        self.segments.append(Segment(here, plan, *samples, result.crossings))
+        crossings = result.crossings
+        if switches and len(crossings):
+            crossings[:, 0] -= len(switches)  # events follow stops
+        self.segments.append(Segment(here, plan, *samples, crossings))
         self._done += len(result.times)
-        return end_of_one(result, values) if result.code == rules.SINGULAR else None
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next segment where this one ended, in other speeds if need be."""
