@@ -12,11 +12,10 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
-from noslip.kinematics.basis import independent_columns
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
 from noslip.simulation.input_plan import plan_inputs
-from noslip.simulation.request import check_named, check_redundant_rows
+from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 
 
@@ -118,7 +117,7 @@ def evaluate(
     check_time(system, time)
     check_named(inputs=inputs, parameters=parameters)
     params = system.parameters(parameters)
-    check_redundant_rows(system, params, parameters)
+    system = with_regular_rows(system, params, parameters)
     given = dict(inputs or {})
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})
@@ -190,24 +189,11 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     for health, value in zip(system.health, rates[system.num_states :], strict=True):
         if not abs(value) > health.limit:
             if health.kind == "basis":
-                # another choice of independent speeds is regular here
-                probe = dataclasses.replace(kin.probe, params=params)
-                chosen = independent_columns(probe, kin.kept, [(t, start.q)])
-                names = tuple(kin.speeds[k].name for k in chosen)
-                if names != tuple(s.name for s in kin.independent_speeds):
-                    other = system.in_speeds(names)
-                    eta = start.v[list(chosen)]
-                    moved = Start(
-                        time=t,
-                        q=start.q,
-                        v=start.v,
-                        eta=eta,
-                        mu=start.mu,
-                        position_residual=start.position_residual,
-                        speed_residual=start.speed_residual,
-                        completed=start.completed,
-                    )
-                    return instant(other, moved, u, params)
+                # another choice of independent speeds and rows is regular here
+                (other,) = system.regular_at(np.array([t]), start.q[None], params[None])
+                if other is not None and other is not system:
+                    eta = other.kinematics.independent_rows(t, start.q, params) @ start.v
+                    return instant(other, dataclasses.replace(start, eta=eta), u, params)
             raise SimulationError(
                 health.sentence,
                 f"model '{system.model.name}' at the given state, t = {t:g} s",

@@ -97,5 +97,5 @@ def simulate_batch(
     """
     request = read_batch(locals())
     motions = BatchMotions(request, out)
-    drive(motions, SegmentBasis(system), request.count)
+    drive(motions, SegmentBasis(request.run.system), request.count)
     return collect(request, motions)

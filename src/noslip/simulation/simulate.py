@@ -109,7 +109,7 @@ def simulate(
     """
     request = read_run("simulate", locals())
     motion = _SingleRun(request)
-    drive(motion, SegmentBasis(system))
+    drive(motion, SegmentBasis(request.system))
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(

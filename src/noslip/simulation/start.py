@@ -9,7 +9,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.input_plan import InputPlan, inputs_at
-from noslip.simulation.starts.completion import Completion, Start, complete_one
+from noslip.simulation.starts.completion import Completion, Start, check_completed, complete_one
 
 _NO_WORK = np.zeros(1)
 
@@ -32,6 +32,7 @@ def begin(
             f"simulation of model '{system.model.name}'",
             f"pass start_time={start.time:g}, or complete the start at the other time",
         )
+    check_completed(system, start, values)
     return start
 
 

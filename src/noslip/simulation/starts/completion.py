@@ -59,6 +59,8 @@ from noslip.words import counted
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
 TOLERANCE = 1e-11
+#: The same of a start that was completed before; a run projects what is left of it.
+COMPLETED = 1e-7
 #: Relative error of coordinate rates up to which independent speeds carry a start.
 CARRIED = 1e-7
 #: Size up to which the null-space basis is trusted.
@@ -400,6 +402,26 @@ def complete_starts(
     if num_starts < count:
         q, eta, mu = (np.tile(part, (count, 1)) for part in (q, eta, mu))
     return q, eta, mu
+
+
+def check_completed(system: System, start: Start, parameters: Array) -> None:
+    """Refuse a completed start that breaks a holonomic row, as of other parameters it may.
+
+    Raises
+    ------
+    SimulationError : with the row that is broken most.
+    """
+    kin = system.kinematics
+    if not kin.probe.holonomic:
+        return
+    g = np.array(kin.probe.position(start.time, start.q, parameters)).ravel()
+    worst = int(np.argmax(np.abs(g)))
+    if not abs(g[worst]) <= COMPLETED * max(1.0, kin.length):
+        raise SimulationError(
+            f"the start breaks row '{kin.rows[kin.probe.holonomic[worst]].name}' by {g[worst]:.3g}",
+            f"start of model '{system.model.name}'",
+            "give the start by names, so that it is completed with these parameters",
+        )
 
 
 def start_names(system: System) -> list[str]:
@@ -875,15 +897,17 @@ def _check_carried(
 
 
 def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
-    """Fault of independent rows that are dependent at a configuration, or None."""
-    kin, kept = task.system.kinematics, task.layout.kept
-    A = A[kept] / task.layout.scale
+    """Fault of rows of which all together have less rank at a configuration than elsewhere."""
+    kin = task.system.kinematics
+    rows = [k for k in range(len(A)) if k not in kin.self_satisfied]
+    A = A[rows] / task.layout.scale
     A *= row_weights(A)[:, None]
     U, singular, _ = np.linalg.svd(A)
-    if not singular.size or singular[-1] > 1e-9:
+    rank = len(kin.kept)
+    if not rank or singular[rank - 1] > 1e-9:
         return None
     repeated = [
-        f"'{kin.rows[k].name}'" for k, x in zip(kept, U[:, -1], strict=True) if abs(x) > 1e-6
+        f"'{kin.rows[k].name}'" for k, x in zip(rows, U[:, rank - 1], strict=True) if abs(x) > 1e-6
     ]
     degrees = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
     return SimulationError(
