@@ -96,6 +96,7 @@ def evaluate(
     *,
     inputs: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
+    guess: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> Instant:
     """Evaluate accelerations, matrices, energies and reactions at a state.
@@ -107,6 +108,8 @@ def evaluate(
     inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
         or expressions of t, coordinates and speeds; the rate of one for a speed input follows.
     parameters : values that differ from the nominal ones.
+    guess : coordinates and named angles about which the rest is looked for; it picks one of several
+        assemblies.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
     if not isinstance(system, System) or not isinstance(state, Mapping):
@@ -115,7 +118,7 @@ def evaluate(
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
     check_time(system, time)
-    check_named(inputs=inputs, parameters=parameters)
+    check_named(inputs=inputs, parameters=parameters, guess=guess)
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
     given = dict(inputs or {})
@@ -128,7 +131,9 @@ def evaluate(
     def speed_inputs(q: Array) -> Array:
         return (u if inputs_at is None else inputs_at(q, *rest))[num_u : num_u + num_w]
 
-    start = complete_start(system, state, time=time, speed_inputs=speed_inputs, parameters=params)
+    start = complete_start(
+        system, state, guess=guess, time=time, speed_inputs=speed_inputs, parameters=params
+    )
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
     return instant(system, start, u, params)
@@ -225,7 +230,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
         | {row.name: row.multiplier_unit for row in kin.rows},
-        notes=unknown_notes(kin),
+        notes=start.notes + unknown_notes(kin),
     )
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import json_option, read_changes, set_option, time_option
+from noslip.cli.options import (
+    guess_option,
+    json_option,
+    read_changes,
+    read_constants,
+    set_option,
+    time_option,
+)
 from noslip.cli.progress import Progress
 
 #: Values of a sweep, if the range does not say how many, and at most.
@@ -18,9 +25,12 @@ COUNT, MOST = 101, 100_000
 @click.command()
 @click.argument("model")
 @set_option
+@guess_option
 @time_option
 @json_option
-def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -> None:
+def evaluate(
+    model: str, changes: tuple[str, ...], guesses: tuple[str, ...], time: float, as_json: bool
+) -> None:
     """Accelerations, mass matrix, energies and reactions at a state.
 
     What is not set is completed consistently from the joints' rest positions.
@@ -41,6 +51,7 @@ def evaluate(model: str, changes: tuple[str, ...], time: float, as_json: bool) -
         {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
         inputs={n: x for n, x in values.items() if n in inputs},
         parameters={n: x for n, x in numbers.items() if n in parameters},
+        guess=read_constants(loaded, guesses, "--guess"),
         time=time,
     )
     click.echo(json_text(instant.to_json()) if as_json else instant.text())
@@ -63,13 +74,7 @@ def _check_name(model: ns.Model, name: str, known: list[str]) -> None:
 @click.command()
 @click.argument("model")
 @set_option
-@click.option(
-    "--guess",
-    "guesses",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Where to look first; the motion found may have another value. Repeatable.",
-)
+@guess_option
 @click.option(
     "--find",
     multiple=True,
@@ -95,11 +100,11 @@ def steady(
 
     loaded = ns.load(model)
     system = ns.System(equations=ns.derive(loaded))
-    given, inputs, parameters = split_changes(system, constants(loaded, changes))
+    given, inputs, parameters = split_changes(system, read_constants(loaded, changes))
     motion = ns.steady(
         system,
         given,
-        guess=constants(loaded, guesses, "--guess"),
+        guess=read_constants(loaded, guesses, "--guess"),
         find=find,
         inputs=inputs,
         parameters=parameters,
@@ -162,7 +167,7 @@ def linearize(
     if find and not search:
         raise click.UsageError("--find needs --steady")
     loaded = ns.load(model)
-    values = constants(loaded, changes)
+    values = read_constants(loaded, changes)
     if not sweeps:
         system = ns.System(equations=ns.derive(loaded))
         result = _linearize(system, values, search, find, time)
@@ -192,19 +197,6 @@ def linearize(
     click.echo(json_text(swept.to_json()) if as_json else swept.text())
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
-
-
-def constants(model: ns.Model, changes: tuple[str, ...], option: str = "--set") -> dict[str, float]:
-    """--set NAME=VALUE pairs as numbers: a steady motion has no inputs that change."""
-    values: dict[str, float] = {}
-    for name, value in read_changes(model, changes, option).items():
-        if isinstance(value, str):
-            raise click.UsageError(
-                f"{option} {name}={value}: a steady motion has constant inputs; give a number or "
-                "an expression of parameters"
-            )
-        values[name] = float(value)
-    return values
 
 
 def _linearize(

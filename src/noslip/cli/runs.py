@@ -17,8 +17,10 @@ import noslip as ns
 from noslip.cli.options import (
     FamilyWord,
     friction_option,
+    guess_option,
     json_option,
     read_changes,
+    read_constants,
     read_numbers,
     read_stops,
     read_triple,
@@ -179,6 +181,7 @@ def write_output(
 @click.argument("model")
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @set_option
+@guess_option
 @stop_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
@@ -187,6 +190,7 @@ def run(
     model: str,
     duration: float | None,
     changes: tuple[str, ...],
+    guesses: tuple[str, ...],
     stops: tuple[str, ...],
     tolerance: float,
     friction: float | None,
@@ -202,6 +206,7 @@ def run(
         run = ns.run_scenario(
             system,
             changes=read_changes(loaded, changes),
+            guess=read_constants(loaded, guesses, "--guess"),
             duration=duration,
             stop=stop,
             rtol=tolerance,

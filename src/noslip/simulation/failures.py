@@ -41,7 +41,7 @@ def undefined_input(
     parameters : of the model.
     """
     for time, place in _ahead(system, plan, t, state, step, parameters):
-        values = _inputs(plan, time, place)
+        values = current_inputs(plan, time, place)
         wrong = np.flatnonzero(~np.isfinite(values))
         if wrong.size:
             k = int(wrong[0])
@@ -62,7 +62,7 @@ def _ahead(
     if not np.all(np.isfinite(state)):
         return
     yield t, state
-    u, nx = _inputs(plan, t, state), system.num_states
+    u, nx = current_inputs(plan, t, state), system.num_states
     rates = system.rates(t, state[:nx], u, parameters)[:nx]
     if plan.generator is not None and plan.function is not None:
         law = plan.function(t, state, plan.base, plan.parameters)[len(u) :]
@@ -74,7 +74,7 @@ def _ahead(
         yield t + dt, state + dt * rates
 
 
-def _inputs(plan: InputPlan, t: float, state: Array) -> Array:
+def current_inputs(plan: InputPlan, t: float, state: Array) -> Array:
     """[u; w; ẇ] at a state, those of Python callables too."""
     values = inputs_at(plan, t, state)
     if plan.callback is None:

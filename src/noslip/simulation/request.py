@@ -83,6 +83,7 @@ class RunRequest(NamedTuple):
     step: float = 0.0
     max_step: float = np.inf
     start: Mapping[str, float] | Start | None = None
+    guess: Mapping[str, float] | None = None
     inputs: Any = None
     definitions: Mapping[str, Any] = MappingProxyType({})
     stop: Mapping[str, str] = MappingProxyType({})
@@ -117,6 +118,7 @@ class RunRequest(NamedTuple):
 #: Arguments that are mappings from names, and what else they may be; dictionaries are mappings.
 _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
+    "guess": (dict,),
     "inputs": (dict, AbstractInputLaw),
     **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events"), (dict,)),
 }
@@ -174,6 +176,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         step,
         max_step,
         start,
+        get("guess"),
         get("inputs"),
         definitions,
         get("stop") or {},
@@ -371,21 +374,25 @@ def _with_regular_rows(system: System, values: Array) -> System:
     where = f"parameters of model '{system.model.name}'"
     again = "write these values into the model and derive it again"
     is_as_many = bool(samples) and max(found.ranks) == len(kin.kept)
-    lost = "" if is_as_many else ": the mechanism has lost a degree of freedom"
+    restore = "restore the geometry (for example wheels on one axle), or "
     for redundant in kin.redundant:
         if redundant.row not in found.kept or (is_as_many and redundant.follows_from):
             continue
         name = kin.rows[redundant.row].name
         others = ", ".join(f"'{n}'" for n in redundant.follows_from)
-        raise SimulationError(
-            f"row '{name}' followed from {others} with the nominal parameters, but does not "
-            f"with these{lost}"
-            if others
-            else f"row '{name}' held by itself with the nominal parameters, but does not with "
-            f"these{lost}",
-            where,
-            f"restore the geometry (for example wheels on one axle), or {again}",
-        )
+        if is_as_many:
+            what = f"row '{name}' no longer holds by itself, as with the nominal parameters"
+        elif others:
+            what = (
+                f"row '{name}' followed from {others} with the nominal parameters, but does not "
+                "with these: the mechanism has lost a degree of freedom"
+            )
+        else:
+            what = (
+                f"row '{name}' held by itself with the nominal parameters, but does not with "
+                "these: the mechanism has lost a degree of freedom"
+            )
+        raise SimulationError(what, where, restore + again)
     repeated = [k for k in kin.kept if k not in found.kept]
     if samples and not is_as_many:
         names = ", ".join(f"'{kin.rows[k].name}'" for k in repeated)

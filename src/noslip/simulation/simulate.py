@@ -22,7 +22,7 @@ from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events
-from noslip.simulation.failures import broken_guard, undefined_input
+from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import inputs_at, plan_inputs
 from noslip.simulation.memory import template_of
@@ -56,6 +56,7 @@ def simulate(
     *,
     duration: float,
     start: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | None = None,
     inputs: Mapping[str, InputSpec] | AbstractInputLaw | None = None,
     parameters: Mapping[str, float] | None = None,
     samples: int | Sequence[float] | Array = 201,
@@ -82,6 +83,8 @@ def simulate(
     duration : s.
     start : coordinates, speeds, named angles and their rates at the start; the rest is completed
         consistently. Or a completed start.
+    guess : coordinates and named angles about which the rest is looked for, instead of the joints'
+        rest positions: it picks one of several assemblies, of which the run has a note otherwise.
     inputs : by name: a number, an expression of t, coordinates, speeds and named angles, which lie
         between −π and π, a :class:`Table`, a CasADi function of (t, q, v, parameters), or a Python
         callable of (t, q, v); or a law that gives all of them. Inputs that are not given are zero.
@@ -100,7 +103,8 @@ def simulate(
     start_time : s.
     progress : called with the fraction done, now and then.
     cancel : a ``threading.Event``; setting it ends the run.
-    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then.
+    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then; the last state
+        that was reached is the last sample.
 
     Raises
     ------
@@ -110,14 +114,14 @@ def simulate(
     request = read_run("simulate", locals())
     motion = _SingleRun(request)
     drive(motion, SegmentBasis(request.system))
+    motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
         request, motion.segments, result, motion.start, motion.counts, reactions=reactions
     )
-    if motion.watched.notes:
-        notes = trajectory.notes + motion.watched.notes
-        trajectory = dataclasses.replace(trajectory, notes=notes)
+    if notes := motion.start.notes + motion.watched.notes:
+        trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
     last, t = motion.plan, result.time
@@ -153,7 +157,9 @@ class _SingleRun:
     def __init__(self, request: RunRequest) -> None:
         self._request, system = request, request.system
         self.plan = plan_inputs(system, request.inputs, request.values, request.definitions)
-        self.start = begin(system, self.plan, request.start, request.start_time, request.values)
+        self.start = begin(
+            system, self.plan, request.start, request.start_time, request.values, request.guess
+        )
         self._time, self._step = request.start_time, request.step
         self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
         self._done, self._angles = 0, EMPTY
@@ -202,6 +208,20 @@ class _SingleRun:
         self.segments.append(Segment(here, plan, *samples, result.crossings))
         self._done += len(result.times)
         return end_of_one(result, values) if result.code == rules.SINGULAR else None
+
+    def keep_last_state(self) -> None:
+        """Make the last state that was reached the last sample, if the run ended early."""
+        result, last = self.result, self.segments[-1]
+        times = [segment.t[-1] for segment in self.segments if len(segment.t)]
+        is_early = result.code not in (rules.FINISHED, rules.EVENT)
+        if not is_early or (times and times[-1] >= result.time):
+            return
+        u = current_inputs(last.plan, result.time, result.state)
+        self.segments[-1] = last._replace(
+            t=np.append(last.t, result.time),
+            states=np.vstack([last.states, result.state]),
+            inputs=np.vstack([last.inputs, u]),
+        )
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next segment where this one ended, in other speeds if need be."""
