@@ -41,17 +41,17 @@ lint: install
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/pytest -n 2 -m "not slow" $(FAST)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(FAST)
 
 test: lint chromium
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # trees are left out, with the reason, where the environments of the other tools cannot be made
 test-all: SHELL := bash
 test-all: lint chromium
 	@mkdir -p $(dir $(LOG))
 	set -o pipefail; { git log -1 --format='commit %h of %as'; date -u; $(BIN)/python -V; \
-		time { $(BIN)/pytest -n 2 --long --durations 20 && $(BIN)/python benchmarks/peers/trees.py 500; }; \
+		time { $(BIN)/pytest -n 2 --dist worksteal --long --durations 20 && $(BIN)/python benchmarks/peers/trees.py 500; }; \
 	} 2>&1 | tee $(LOG)
 
 # the browser that the browser tests drive; without it they are left out, and say so

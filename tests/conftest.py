@@ -8,6 +8,7 @@ mechanisms instead of some.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,12 @@ def system_of(name: str) -> ns.System:
 def newton_euler_of(name: str) -> NewtonEuler:
     """The independent solution of a model, traced once a session."""
     return NewtonEuler(model_of(name))
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected, thousands of tests, out of the garbage collector's walks."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -128,6 +128,21 @@ def test_evaluate_gives_accelerations_by_name(invoke):
     assert "reduced mass matrix" in invoke("evaluate", "agv").output
 
 
+def test_matrices_are_numbers_at_what_is_set_or_symbols(invoke):
+    words = ["matrices", "agv", "--set", "bracket.angle=0.4", "--set", "wheel1.rate=-5"]
+    found = json.loads(invoke(*words, "--only", "J_u", "--format", "json").stdout)
+    J_u = found["objects"]["J_u"]
+    assert np.linalg.det(J_u["value"]) == pytest.approx(-0.05 * 0.025, rel=1e-13)
+    assert J_u["columns"] == ["wheel3.rate", "bracket.rate"]
+    assert "J_u = [−r sin(" in invoke("matrices", "agv", "--only", "J_u").output
+    latex = invoke("matrices", "agv", "--only", "J_u", "--format", "latex").output
+    assert r"\sin" in latex and "J_{u}" in latex
+    refused = invoke("matrices", "agv", "--symbols", "--set", "r=1")
+    assert refused.exit_code == 2 and "--set" in refused.stderr
+    refused = invoke("matrices", "agv", "--only", "Jx")
+    assert refused.exit_code == 1 and "there is no object 'Jx'" in refused.stderr
+
+
 def test_run_leaves_a_folder(invoke):
     result = invoke("run", "agv", "--set", "R=2", "-o", "out/circle")
     assert result.exit_code == 0

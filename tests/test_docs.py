@@ -245,6 +245,12 @@ def test_every_ending_is_listed():
     assert [spans(row[0])[0] for row in rows] == [ending.name for ending in ns.Ending]
 
 
+def test_every_line_of_a_certificate_is_listed():
+    rows = table_after(ROOT / "docs" / "formulations.md", "## `verify`: five routes, one answer")
+    certificate = ns.verify(ns.load("tricycle"), states=1)
+    assert [row[0] for row in rows] == [finding.check for finding in certificate.findings]
+
+
 # files, links, tests
 
 

@@ -6,6 +6,7 @@ another, and no two public classes have the same name.
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -80,6 +81,12 @@ PRIVATE = {
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+@cache
+def tree_of(path):
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(), str(path))
+
+
 def package_of(path):
     """The stage a file belongs to: its folder, or its own name at the top."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
@@ -87,7 +94,7 @@ def package_of(path):
 
 def imports(path):
     """(line, first part below noslip) of every import in a file, those within functions too."""
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
@@ -151,7 +158,7 @@ def imported_modules(path, *, is_lazy_counted=True):
                 case _:
                     yield from visit(child)
 
-    return set(visit(ast.parse(path.read_text(), str(path)))) - {""}
+    return set(visit(tree_of(path))) - {""}
 
 
 @pytest.mark.parametrize("package", RANKS)
@@ -208,7 +215,7 @@ def is_private(name):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_private_names_are_used_in_their_own_module(path):
-    tree = ast.parse(path.read_text(), str(path))
+    tree = tree_of(path)
     defined = set()
     for node in ast.walk(tree):
         match node:
@@ -238,7 +245,7 @@ def test_private_names_are_used_in_their_own_module(path):
 def test_public_classes_have_different_names():
     homes = defaultdict(list)
     for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef) and not is_private(node.name):
                 homes[node.name].append(module)
     shared = {name: where for name, where in homes.items() if len(set(where)) > 1}
@@ -266,7 +273,7 @@ def test_heavy_libraries_stay_in_their_place():
         "tomli_w": {"model"},
     }
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -3,6 +3,9 @@
 They are defined in `tests/models/own_members.py`, which nothing of the package knows.
 """
 
+import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +35,7 @@ from noslip.model.numbers import NumberReader
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
 READ = Reader({})
+SOURCE = Path(ns.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -376,6 +380,49 @@ def test_installed_plugins_are_loaded_when_a_word_is_not_known(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+FAMILIES = [
+    (".".join(file.relative_to(SOURCE.parent).with_suffix("").parts), name)
+    for file in sorted(SOURCE.rglob("*.py"))
+    for name in re.findall(r'^class (\w+)\(.*family="', file.read_text(), re.MULTILINE)
+]
+
+
+@pytest.fixture(scope="module")
+def installed_words(tmp_path_factory):
+    """Family → its words, from one process with an installed distribution of a member for each."""
+    folder = tmp_path_factory.mktemp("installed")
+    info = folder / "many-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: many\nVersion: 1.0\n")
+    points = [f"{name} = installed_{name}" for _, name in FAMILIES]
+    (info / "entry_points.txt").write_text("\n".join(["[noslip]", *points, ""]))
+    for module, name in FAMILIES:
+        text = f"from {module} import {name}\nclass Member{name}({name}):\n    word = 'installed'\n"
+        (folder / f"installed_{name}.py").write_text(text)
+    code = "import importlib, json, sys\nfrom noslip.families import find_member, words_of\n"
+    code += f"bases = [getattr(importlib.import_module(m), n) for m, n in {FAMILIES}]\n"
+    code += "before = [n for n in sys.modules if n.startswith('installed_')]\n"
+    code += "found = {b.__name__: find_member(b, 'installed').__module__ for b in bases}\n"
+    code += "print(json.dumps([before, found, {b.__name__: words_of(b) for b in bases}]))"
+    path = f"{folder}{os.pathsep}{SOURCE.parent}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": path, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", [name for _, name in FAMILIES])
+def test_every_family_finds_members_of_installed_plugins(installed_words, name):
+    before, found, words = installed_words
+    assert before == [] and found[name] == f"installed_{name}"
+    assert words[name].count("installed") == 1
 
 
 def test_a_member_with_a_word_is_in_exactly_one_family(own):

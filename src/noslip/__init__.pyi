@@ -49,6 +49,9 @@ from .model.contacts import (
     Torus as Torus,
     Plane as Plane,
 )
+from .model.definitions import (
+    Definition as Definition,
+)
 from .model.rows import (
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
@@ -92,6 +95,7 @@ from .kinematics.kinematics import (
 from .formulations.base import (
     AbstractFormulation as AbstractFormulation,
     Equations as Equations,
+    MethodObject as MethodObject,
 )
 from .formulations.derive import (
     derive as derive,
@@ -286,6 +290,9 @@ from .control.timing.least_time import (
     LeastTime as LeastTime,
     least_time as least_time,
 )
+from .control.follower import (
+    Follower as Follower,
+)
 from .control.motions.path import (
     PathMotion as PathMotion,
 )
@@ -349,6 +356,10 @@ from .show.equations.formats import (
 )
 from .show.equations.text import (
     equations_text as equations_text,
+)
+from .show.matrices import (
+    MethodMatrices as MethodMatrices,
+    matrices as matrices,
 )
 from .show.plots import (
     plot as plot,

@@ -173,14 +173,18 @@ def load_plugin(name: str | os.PathLike[str]) -> ModuleType:
 
 @contextlib.contextmanager
 def isolated() -> Iterator[None]:
-    """Context manager that restores all families at its end, for tests."""
+    """Context manager that forgets the members defined in it, for tests.
+
+    Those of the package stay: their modules are imported once in a process.
+    """
     before = {base: dict(members) for base, members in _FAMILIES.items()}
     try:
         yield
     finally:
         for base, members in _FAMILIES.items():
+            own = {w: m for w, m in members.items() if m.__module__.startswith(f"{__package__}.")}
             members.clear()
-            members.update(before.get(base, {}))
+            members.update(before.get(base, {}) | own)
 
 
 def _register(cls: type[Any]) -> None:

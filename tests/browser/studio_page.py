@@ -37,7 +37,7 @@ class Server:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\S+", line)
         assert found, line + self.process.stderr.read()
         self.address, self.port = found.group(0), int(found.group(1))
 

@@ -2,6 +2,8 @@
 
 from urllib.parse import urlsplit
 
+#: viser's sorter of splats, which the studio has none of, starts with an eval; it is refused.
+REFUSED = "Evaluating a string as JavaScript violates the following Content Security Policy"
 LOCAL_SCHEMES = {"file", "data", "blob", "about", "devtools"}
 
 
@@ -12,9 +14,13 @@ class Watch:
         self.errors: list[str] = []
         self.outside: list[str] = []
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._error)
         page.on("request", lambda request: self._request(request.url))
         page.on("websocket", lambda socket: self._request(socket.url))
+
+    def _error(self, error):
+        if REFUSED not in str(error):
+            self.errors.append(str(error))
 
     def _console(self, message):
         if message.type == "error":

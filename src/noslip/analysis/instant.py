@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 
 from noslip.engines.system import Array, System
@@ -14,6 +15,7 @@ from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
+from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
 from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
@@ -36,7 +38,8 @@ class Instant:
         the body in world axes (``x``, ``y``, ``z``) and the contact point.
     joint_reactions : by joint: force on its child in world axes, moment about the joint's point,
         and that point; NaN where they are not known.
-    units : of coordinates, speeds (independent ones too) and multipliers, by name.
+    units : of coordinates, speeds (independent ones too), multipliers and outputs, by name.
+    outputs : expressions that were asked for, by name.
     notes : what is not known, and why.
     """
 
@@ -55,6 +58,7 @@ class Instant:
     speed_residual: float
     position_residual: float
     units: dict[str, str]
+    outputs: dict[str, float] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -79,6 +83,7 @@ class Instant:
             "speed_residual": self.speed_residual,
             "position_residual": self.position_residual,
             "units": self.units,
+            "outputs": self.outputs,
             "notes": list(self.notes),
         }
 
@@ -97,6 +102,7 @@ def evaluate(
     inputs: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
     guess: Mapping[str, float] | None = None,
+    outputs: Mapping[str, str] | None = None,
     time: float = 0.0,
 ) -> Instant:
     """Evaluate accelerations, matrices, energies and reactions at a state.
@@ -110,6 +116,8 @@ def evaluate(
     parameters : values that differ from the nominal ones.
     guess : coordinates and named angles about which the rest is looked for; it picks one of several
         assemblies.
+    outputs : name → expression of the motion, inputs, accelerations and reactions, such as
+        ``"rate(speed)"``.
     time : s; what depends on t, forces, motions and rows, is taken then.
     """
     if not isinstance(system, System) or not isinstance(state, Mapping):
@@ -118,7 +126,8 @@ def evaluate(
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
     check_time(system, time)
-    check_named(inputs=inputs, parameters=parameters, guess=guess)
+    check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
+    check_outputs(system, outputs or {})
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
     given = dict(inputs or {})
@@ -136,7 +145,30 @@ def evaluate(
     )
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
-    return instant(system, start, u, params)
+    found = instant(system, start, u, params)
+    return found if not outputs else _with_outputs(system, found, start, u, params, outputs)
+
+
+def _with_outputs(
+    system: System,
+    found: Instant,
+    start: Start,
+    u: Array,
+    params: Array,
+    outputs: Mapping[str, str],
+) -> Instant:
+    """An instant with the values of expressions, in whose speeds it was found."""
+    here, start = _in_regular_speeds(system, start, u, params)
+    kin = here.kinematics
+    x = np.concatenate([start.q, start.eta, start.mu, np.zeros(1 if here.does_work else 0)])
+    symbols = (kin.symbols.t, here.state, here.equations.inputs, kin.symbols.params)
+    function = ca.Function("outputs", symbols, [trace_outputs(here, outputs)])
+    values = np.array(function(start.time, x, u, params)).ravel()
+    return dataclasses.replace(
+        found,
+        outputs=dict(zip(outputs, map(float, values), strict=True)),
+        units=found.units | output_units(system, outputs),
+    )
 
 
 def check_time(system: System, time: float, state: object = None) -> None:
@@ -184,26 +216,36 @@ def _expressions(
     return inputs_at
 
 
+def _in_regular_speeds(
+    system: System, start: Start, u: Array, params: Array
+) -> tuple[System, Start]:
+    """The system in speeds and rows that determine the motion at a start: its own, if they do."""
+    t, work = start.time, np.zeros(1 if system.does_work else 0)
+    rates = system.rates(t, np.concatenate([start.q, start.eta, start.mu, work]), u, params)
+    for health, value in zip(system.health, rates[system.num_states :], strict=True):
+        if abs(value) > health.limit:
+            continue
+        if health.kind == "basis":
+            (other,) = system.regular_at(np.array([t]), start.q[None], params[None])
+            if other is not None and other is not system:
+                eta = other.kinematics.independent_rows(t, start.q, params) @ start.v
+                moved = dataclasses.replace(start, eta=eta)
+                return _in_regular_speeds(other, moved, u, params)
+        raise SimulationError(
+            health.sentence,
+            f"model '{system.model.name}' at the given state, t = {t:g} s",
+            f"give another configuration; what can be set: {', '.join(start_names(system))}",
+        )
+    return system, start
+
+
 def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     """Evaluate a completed start."""
-    kin = system.kinematics
-    t = start.time
+    system, start = _in_regular_speeds(system, start, u, params)
+    kin, t = system.kinematics, start.time
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
     rates = system.rates(t, x, u, params)
-    for health, value in zip(system.health, rates[system.num_states :], strict=True):
-        if not abs(value) > health.limit:
-            if health.kind == "basis":
-                # another choice of independent speeds and rows is regular here
-                (other,) = system.regular_at(np.array([t]), start.q[None], params[None])
-                if other is not None and other is not system:
-                    eta = other.kinematics.independent_rows(t, start.q, params) @ start.v
-                    return instant(other, dataclasses.replace(start, eta=eta), u, params)
-            raise SimulationError(
-                health.sentence,
-                f"model '{system.model.name}' at the given state, t = {t:g} s",
-                f"give another configuration; what can be set: {', '.join(start_names(system))}",
-            )
     num_v, num_f = kin.num_speeds, kin.num_independent_speeds
     motion, blocks, energies, lam, axes, wrenches = system.instant(t, x, u, params)
     if not np.all(np.isfinite(motion)):
@@ -265,8 +307,8 @@ def _joint_reactions(system: System, wrenches: Array) -> dict[str, dict[str, flo
     }
 
 
-def input_vector(system: System, inputs: Mapping[str, float]) -> Array:
-    """[u; w; ẇ] of inputs by name; those that are not given are zero."""
+def input_vector(system: System, inputs: Mapping[str, float] | Mapping[str, float | str]) -> Array:
+    """[u; w; ẇ] of inputs by name; those that are not given are zero, texts are refused."""
     names = [q.name for q in system.inputs]
     u = np.zeros(len(names))
     for name, value in inputs.items():
@@ -333,6 +375,8 @@ def instant_text(instant: Instant) -> str:
     energies = {"kinetic": instant.kinetic_energy, "potential": instant.potential_energy}
     lines += _table("energies", energies, dict.fromkeys(energies, "J"))
     lines += _table("multipliers", instant.multipliers, units)
+    if instant.outputs:
+        lines += _table("outputs", instant.outputs, units)
     for owner, parts in instant.reactions.items():
         named = {part: units.get(f"{owner}.{part}", units.get(owner, "")) for part in parts}
         lines += _table(f"reaction of '{owner}'", parts, {**_units_of(parts), **_known(named)})

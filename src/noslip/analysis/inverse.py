@@ -25,6 +25,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import AbstractMotion, MotionTrace
+from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -125,22 +126,9 @@ class ReferenceProgram:
         return self.system.cached((name, self.key), make)
 
 
-class _Identity:
-    """A cache key that is equal to that of the same object alone."""
-
-    def __init__(self, owner: object) -> None:
-        self.owner = owner
-
-    def __hash__(self) -> int:
-        return id(self.owner)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and other.owner is self.owner
-
-
 def program_key(motion: AbstractMotion, inputs: tuple[str, ...]) -> Hashable:
     """Cache key of the code that a system has for a motion and its inputs."""
-    return _Identity(motion) if motion.key is None else motion.key, inputs
+    return IdentityKey(motion) if motion.key is None else motion.key, inputs
 
 
 def reference_program(

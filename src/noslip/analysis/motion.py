@@ -18,7 +18,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.symbols import parameter_reader
-from noslip.model.quantities import Parameter, Scalar
+from noslip.model.quantities import Parameter, Scalar, Vector3
 from noslip.simulation.input_laws import Guard
 
 
@@ -65,6 +65,10 @@ class MotionTrace:
             )
 
 
+#: A point of a planar base and its direction ahead, in the axes of the base.
+Frame = tuple[Vector3, Vector3]
+
+
 class AbstractMotion(abc.ABC):
     """A motion of some coordinates of a model over time."""
 
@@ -87,6 +91,11 @@ class AbstractMotion(abc.ABC):
     def parameter_values(self) -> Array:
         """Values of the parameters of its trace, for a motion with a key."""
         return np.zeros(0)
+
+    @property
+    def frame(self) -> Frame | None:
+        """The frame of a planar base that the motion leads; None if it leads none."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

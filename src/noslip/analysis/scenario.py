@@ -32,6 +32,7 @@ def run_scenario(
     guess: Mapping[str, float] | None = None,
     duration: float | None = None,
     stop: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-9,
     reactions: bool = False,
@@ -49,6 +50,7 @@ def run_scenario(
     guess : as in :func:`simulate`; of a scenario without a motion.
     duration : s; the scenario's own by default.
     stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
+    outputs : name → expression, besides the scenario's own; a further column each.
     rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
     """
     scenario = system.model.scenario
@@ -70,12 +72,16 @@ def run_scenario(
     start = scenario_start(scenario, known) | split.start
     time = scenario.duration if duration is None else duration
     stops = {**scenario.stop, **(stop or {})}
-    ran = dataclasses.replace(scenario, duration=time, start={**start}, parameters=task, stop=stops)
+    columns = {**scenario.outputs, **(outputs or {})}
+    ran = dataclasses.replace(
+        scenario, duration=time, start={**start}, parameters=task, stop=stops, outputs=columns
+    )
     options = dict(
         duration=time,
         parameters=split.parameters,
         samples=scenario.samples,
         stop=stops or None,
+        outputs=columns or None,
         definitions={p.name: repr(p.value) for p in task} | scenario.definitions,
         rtol=rtol,
         atol=atol,

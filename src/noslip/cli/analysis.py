@@ -9,9 +9,11 @@ import click
 
 import noslip as ns
 from noslip.cli.options import (
+    column_option,
     guess_option,
     json_option,
-    read_changes,
+    named_values,
+    read_columns,
     read_constants,
     set_option,
     time_option,
@@ -26,49 +28,35 @@ COUNT, MOST = 101, 100_000
 @click.argument("model")
 @set_option
 @guess_option
+@column_option
 @time_option
 @json_option
 def evaluate(
-    model: str, changes: tuple[str, ...], guesses: tuple[str, ...], time: float, as_json: bool
+    model: str,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    columns: tuple[str, ...],
+    time: float,
+    as_json: bool,
 ) -> None:
     """Accelerations, mass matrix, energies and reactions at a state.
 
     What is not set is completed consistently from the joints' rest positions.
     """
     from noslip.show.json_text import json_text
-    from noslip.simulation.starts.completion import start_names
 
-    loaded = ns.load(model)
-    system = ns.System(equations=ns.derive(loaded))
-    values = read_changes(loaded, changes)
-    parameters = [p.name for p in loaded.parameters]
-    inputs = [q.name for q in system.inputs]
-    for name in values:
-        _check_name(loaded, name, [*parameters, *inputs, *start_names(system)])
-    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+    system = ns.System(equations=ns.derive(ns.load(model)))
+    state, inputs, parameters = named_values(system, changes)
     instant = ns.evaluate(
         system,
-        {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
-        inputs={n: x for n, x in values.items() if n in inputs},
-        parameters={n: x for n, x in numbers.items() if n in parameters},
-        guess=read_constants(loaded, guesses, "--guess"),
+        state,
+        inputs=inputs,
+        parameters=parameters,
+        guess=read_constants(system.model, guesses, "--guess"),
+        outputs=read_columns(columns),
         time=time,
     )
     click.echo(json_text(instant.to_json()) if as_json else instant.text())
-
-
-def _check_name(model: ns.Model, name: str, known: list[str]) -> None:
-    """Refuse what is neither a parameter nor a start value nor an input."""
-    from noslip.errors import nearest
-
-    if name in known:
-        return
-    what = f"there is no parameter, start value or input '{name}'"
-    fix = nearest(name, known, more="`noslip check` lists them")
-    if model.scenario and name in {p.name for p in model.scenario.parameters}:
-        what = f"'{name}' is a number of the scenario, which evaluate does not follow"
-        fix = "leave it out, or use `noslip run`"
-    raise ns.SimulationError(what, f"model '{model.name}'", fix)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`noslip derive` and `noslip verify`: equations of motion, shown and compared."""
+"""`noslip derive`, `matrices` and `verify`: equations of motion, shown and compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 import noslip as ns
-from noslip.cli.options import FamilyWord, check_target, force_option, json_option
+from noslip.cli.options import (
+    FamilyWord,
+    check_target,
+    force_option,
+    json_option,
+    set_option,
+    time_option,
+)
 
 if TYPE_CHECKING:
     from noslip.formulations.base import AbstractFormulation
@@ -65,6 +72,91 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
 
     equations = ns.derive(ns.load(model), formulations()[method])
     write_file(found, derivation(equations), output)
+    click.echo(output)
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--method",
+    type=FamilyWord("method", formulations),
+    default="complement",
+    show_default=True,
+    help="Whose matrices.",
+)
+@set_option
+@time_option
+@click.option(
+    "--symbols/--numbers",
+    "symbolic",
+    default=None,
+    help="Expressions, or numbers at what is set; numbers by default if anything is set.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="T, C, A_j.joint.wheel1. Repeatable.")
+@click.option("--axes", metavar="BODY", help="Of the complement's vectors; the world's by default.")
+@click.option(
+    "--actuated",
+    default="",
+    metavar="SPEEDS",
+    help="Of T_a and J_a, separated by commas; those that an input drives by default.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=FamilyWord("format", lambda: [*formats(), "json"]),
+    default="text",
+    show_default=True,
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@force_option
+def matrices(
+    model: str,
+    method: str,
+    changes: tuple[str, ...],
+    time: float,
+    symbolic: bool | None,
+    only: tuple[str, ...],
+    axes: str | None,
+    actuated: str,
+    format_: str,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Matrices of a method by the names of its paper, as numbers at a state or as symbols.
+
+    What is not set is completed consistently from the joints' rest positions.
+    """
+    from noslip.cli.options import named_values
+    from noslip.show.json_text import json_text
+
+    if output is not None:
+        check_target(output, force)
+    loaded = ns.load(model)
+    equations = ns.derive(loaded, formulations()[method])
+    if symbolic is None:
+        symbolic = not changes
+    if symbolic and changes:
+        raise click.UsageError("--symbols shows expressions for all values: leave out --set")
+    state, inputs, parameters = named_values(ns.System(equations=equations), changes)
+    found = ns.matrices(
+        equations,
+        state=None if symbolic else state,
+        inputs=inputs,
+        parameters=parameters,
+        time=time,
+        axes=axes,
+        actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
+    )
+    if format_ == "json":
+        text = json_text(found.to_json(only=only))
+    else:
+        text = found.text(format_, only=only)
+    if output is None:
+        click.echo(text)
+        return
+    from noslip.atomic import write_atomically
+
+    write_atomically(output, lambda path: path.write_text(text + "\n", "utf-8"))
     click.echo(output)
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "list": ("models", "list_models"),
     "check": ("models", "check"),
     "derive": ("equations", "derive"),
+    "matrices": ("equations", "matrices"),
     "verify": ("equations", "verify"),
     "evaluate": ("analysis", "evaluate"),
     "steady": ("analysis", "steady"),

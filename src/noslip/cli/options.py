@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from noslip.engines.system import System
     from noslip.model.model import Model
 
 
@@ -59,6 +60,13 @@ stop_option = click.option(
     multiple=True,
     metavar="NAME=EXPRESSION",
     help="End the run where an expression crosses zero, as in fell=frame.lean^2-1. Repeatable.",
+)
+column_option = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="A further output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable.",
 )
 friction_option = click.option(
     "--friction",
@@ -155,18 +163,28 @@ def _refuse_second(said: str, name: str, before: Container[str]) -> None:
         raise click.UsageError(f"{said}: '{name}' is given twice; leave one of them out")
 
 
-def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
-    """Read NAME=EXPRESSION pairs of --stop."""
-    stops: dict[str, str] = {}
+def read_expressions(option: str, texts: tuple[str, ...], example: str) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of an option."""
+    found: dict[str, str] = {}
     for text in texts:
         name, equals, expression = (part.strip() for part in text.partition("="))
         if not (equals and name and expression):
             raise click.UsageError(
-                f"--stop {text!r:.60}: write NAME=EXPRESSION, such as --stop late=t-5"
+                f"{option} {text!r:.60}: write NAME=EXPRESSION, such as {option} {example}"
             )
-        _refuse_second(f"--stop {text!r:.60}", name, stops)
-        stops[name] = expression
-    return stops
+        _refuse_second(f"{option} {text!r:.60}", name, found)
+        found[name] = expression
+    return found
+
+
+def read_stops(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of --stop."""
+    return read_expressions("--stop", texts, "late=t-5")
+
+
+def read_columns(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read NAME=EXPRESSION pairs of --column."""
+    return read_expressions("--column", texts, "height=point(arm,0.5,0,0).z")
 
 
 def read_changes(
@@ -225,3 +243,42 @@ def read_constants(
             )
         values[name] = float(value)
     return values
+
+
+def named_values(
+    system: System, changes: tuple[str, ...]
+) -> tuple[dict[str, float], dict[str, float | str], dict[str, float]]:
+    """Values of --set at one state: start values, inputs and parameters; other names are refused.
+
+    Parameters
+    ----------
+    system : of the model, by any formulation; costates are start values.
+    changes : NAME=VALUE pairs.
+    """
+    from noslip.simulation.starts.completion import start_names
+
+    values = read_changes(system.model, changes)
+    parameters = [p.name for p in system.model.parameters]
+    inputs = [q.name for q in system.inputs]
+    for name in values:
+        _check_name(system.model, name, [*parameters, *inputs, *start_names(system)])
+    numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+    return (
+        {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},
+        {n: x for n, x in values.items() if n in inputs},
+        {n: x for n, x in numbers.items() if n in parameters},
+    )
+
+
+def _check_name(model: Model, name: str, known: list[str]) -> None:
+    """Refuse what is neither a parameter nor a start value nor an input."""
+    from noslip.errors import SimulationError, nearest
+
+    if name in known:
+        return
+    what = f"there is no parameter, start value or input '{name}'"
+    fix = nearest(name, known, more="`noslip check` lists them")
+    if model.scenario and name in {p.name for p in model.scenario.parameters}:
+        what = f"'{name}' is a number of the scenario, which this command does not follow"
+        fix = "leave it out, or use `noslip run`"
+    raise SimulationError(what, f"model '{model.name}'", fix)

@@ -16,10 +16,12 @@ import click
 import noslip as ns
 from noslip.cli.options import (
     FamilyWord,
+    column_option,
     friction_option,
     guess_option,
     json_option,
     read_changes,
+    read_columns,
     read_constants,
     read_numbers,
     read_stops,
@@ -183,6 +185,7 @@ def write_output(
 @set_option
 @guess_option
 @stop_option
+@column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
 @friction_option
 @output_options
@@ -192,6 +195,7 @@ def run(
     changes: tuple[str, ...],
     guesses: tuple[str, ...],
     stops: tuple[str, ...],
+    columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
@@ -209,6 +213,7 @@ def run(
             guess=read_constants(loaded, guesses, "--guess"),
             duration=duration,
             stop=stop,
+            outputs=read_columns(columns),
             rtol=tolerance,
             atol=tolerance,
             progress=progress,
@@ -216,6 +221,8 @@ def run(
         )
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if not run.success:
         raise SystemExit(1)
 
@@ -356,10 +363,22 @@ def track(
             facts=facts,
         )
     click.echo(text)
+    if run.doubts:
+        click.echo(_meaningless(run), err=True)
     if run.success and errors.lost:
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
+
+
+def _meaningless(run: ns.Trajectory) -> str:
+    """What, where and fix of a run that came to its end and means nothing."""
+    from noslip.errors import Fault
+
+    what = f"the result means nothing: {'; '.join(run.doubts)}"
+    where = f"run of model '{run.model.name}' at tolerance {run.rtol:g}"
+    fix = "give a smaller --tolerance, such as 1e-9; the folder shows what was computed"
+    return f"SimulationError: {Fault(what, where, fix).text()}"
 
 
 def _lost(errors: ns.PathErrors, period: float, controller: str) -> str:

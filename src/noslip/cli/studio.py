@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -49,15 +50,31 @@ def studio(model: str, port: int | None, browser: bool) -> None:
         signal.signal(number, lambda *_: ended.set())
     try:
         click.echo(f"noslip studio  {open_studio.address}  (Ctrl-C ends it)")
-        if browser:
-            click.launch(open_studio.address)
-        while not ended.wait(3600.0):
-            pass
+        with tempfile.TemporaryDirectory(prefix="noslip-studio-") as folder:
+            if browser:
+                click.launch(str(_redirect(open_studio.address, Path(folder))))
+            while not ended.wait(3600.0):
+                pass
     except KeyboardInterrupt:
         click.echo("")
     finally:
         _end_soon()
         open_studio.close()
+
+
+def _redirect(address: str, folder: Path) -> Path:
+    """A page in a folder of ours that leads to an address.
+
+    Everybody on a computer can read the arguments of a browser that is started, so that the
+    address with its token cannot be one of them.
+    """
+    page = folder / "studio.html"
+    page.write_text(
+        '<!doctype html><meta charset="utf-8"><title>noslip studio</title>'
+        f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">studio</a>',
+        "utf-8",
+    )
+    return page
 
 
 def _end_soon() -> None:

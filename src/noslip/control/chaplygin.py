@@ -15,7 +15,6 @@ This is control that keeps the energy. It is not vakonomic motion: the vakonomic
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import casadi as ca
@@ -24,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.formulations.vakonomic import chaplygin_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,9 @@ def gyration(system: System, *, parameters: dict[str, float] | None = None) -> G
     ------
     SimulationError : if its kinetic energy is not of that form.
     """
-    kin, eq = system.kinematics, system.equations
-    units = [s.unit for s in kin.independent_speeds]
-    values = system.parameters(parameters)
-    mass = ca.Function("M", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [eq.reduced_mass])
-    found = [np.array(mass(t, q, values)) for t, q in kin.probe.configurations(2)]
-    same = len(found) == 2 and np.allclose(found[0], found[1], rtol=1e-12, atol=1e-14)
-    order = [units.index(u) for u in ("m/s", "rad/s") if u in units]
-    if len(units) != 2 or len(order) != 2 or not same or abs(found[0][0, 1]) > 1e-12:
+    kin = system.kinematics
+    form = chaplygin_form(system.equations)
+    if form is None:
         raise SimulationError(
             "the kinetic energy is not ½ M (ṡ² + b² φ̇²) of a speed along the heading and a turning "
             f"rate (independent speeds: {', '.join(s.name for s in kin.independent_speeds)})",
@@ -72,5 +67,7 @@ def gyration(system: System, *, parameters: dict[str, float] | None = None) -> G
             "write the model in those two speeds, as chaplygin-sleigh, vertical-disk and carriage "
             "are, or use another timing law",
         )
-    along, turning = (float(found[0][k, k]) for k in order)
-    return Gyration(mass=along, radius=math.sqrt(turning / along))
+    numbers = ca.Function("gyration", [kin.symbols.q, kin.symbols.params], [form.mass, form.radius])
+    _, q = kin.probe.configurations(1)[0]
+    mass, radius = (float(x) for x in numbers(q, system.parameters(parameters)))
+    return Gyration(mass=mass, radius=radius)

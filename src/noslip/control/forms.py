@@ -8,8 +8,9 @@ shell. Keys are the arguments of the class; a value without a key is that of the
 be arithmetic (``2*pi``), a point is ``x,y``, points are ``x,y,x,y,…``, a choice is ``true`` or
 ``false``, and those of :class:`Graph` and :class:`Parametric` are expressions as they stand.
 
-A member of these families is an :class:`AbstractForm`: its word and its arguments with their units
-are all that text, forms, lists and messages need. Whatever else it says of itself has a general
+A member of these families is an :class:`AbstractForm`: its word and its arguments, whose types say
+their units as those of model parts do (`Meaning`), are all that text, forms, lists and messages
+need. Whatever else it says of itself has a general
 fallback, so that a class of one's own works in all of them by its definition alone.
 """
 
@@ -18,12 +19,30 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import typing
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from functools import cache
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from noslip.errors import SimulationError, nearest
 from noslip.families import IF_YOUR_OWN, Member, find_member, members_of, usual_word, words_of
 from noslip.model import expressions
+from noslip.model.quantities import Meaning, Scalar, Vector3
+from noslip.model.schema import unwrapped
+
+# numbers with units, for types of arguments; a distance may be an expression of parameters
+Pure = Annotated[float, Meaning(unit="1")]
+Length = Annotated[float, Meaning(unit="m")]
+Distance = Annotated[Scalar, Meaning(unit="m")]
+Angle = Annotated[float, Meaning(unit="rad")]
+Duration = Annotated[float, Meaning(unit="s")]
+Acceleration = Annotated[float, Meaning(unit="m/s^2")]
+Jerk = Annotated[float, Meaning(unit="m/s^3")]
+PerSecond = Annotated[float, Meaning(unit="1/s")]
+PerSecondSquared = Annotated[float, Meaning(unit="1/s^2")]
+PerMeter = Annotated[float, Meaning(unit="1/m")]
+PerSquareMeter = Annotated[float, Meaning(unit="1/m^2")]
+WaveNumber = Annotated[float, Meaning(unit="rad/m")]
 
 
 class FormNumber(NamedTuple):
@@ -41,8 +60,7 @@ class AbstractForm(Member):
 
     __slots__ = ()
 
-    #: Argument → unit; `usual_unit` where it is not named.
-    units: ClassVar[Mapping[str, str]] = {}
+    #: Unit of arguments whose types say none.
     usual_unit: ClassVar[str] = "1"
     #: Argument → typical value and range, for a model of 1 m: times its length to the power of m.
     typical: ClassVar[Mapping[str, float]] = {}
@@ -63,13 +81,18 @@ class AbstractForm(Member):
         return dict(inspect.signature(cls).parameters)
 
     @classmethod
+    def unit_of(cls, name: str) -> str:
+        """Unit of an argument, which its type says as in `PerSecond`."""
+        return _types(cls)[name].meaning.unit or cls.usual_unit
+
+    @classmethod
     def missing(cls, known: Mapping[str, Any]) -> list[str]:
         """Arguments that must be given and are not known."""
         return [k for k, a in cls.arguments().items() if k not in known and a.default is a.empty]
 
     @classmethod
-    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Self:
-        """The member that a text describes.
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> AbstractForm:
+        """The member that a text describes; another one of the family where this is a file of it.
 
         Parameters
         ----------
@@ -117,8 +140,7 @@ class AbstractForm(Member):
         """
         found = []
         for name, argument in cls.arguments().items():
-            is_number = _kind(argument) == "float"
-            if is_number or name in cls.offered:
+            if _types(cls)[name].members == (float,) or name in cls.offered:
                 found.append(cls._number(name, argument, length))
             elif argument.default is argument.empty:
                 return None
@@ -126,7 +148,7 @@ class AbstractForm(Member):
 
     @classmethod
     def _number(cls, name: str, argument: inspect.Parameter, length: float) -> FormNumber:
-        unit = cls.units.get(name, cls.usual_unit)
+        unit = cls.unit_of(name)
         scale = length ** _power_of_meters(unit)
         if name in cls.typical or not isinstance(argument.default, int | float):
             value = float(f"{cls.typical.get(name, 1.0) * scale:.1g}")
@@ -149,7 +171,6 @@ def read_form(
     base: type[AbstractForm],
     text: str,
     known: Mapping[str, Any] | None = None,
-    others: tuple[str, ...] = (),
 ) -> Any:
     """The member of a family that a text describes.
 
@@ -158,7 +179,6 @@ def read_form(
     base : base class of the family.
     text : ``word:key=value;key=value``.
     known : arguments that are known from elsewhere; those of the text come first.
-    others : words that are known but read elsewhere, for messages.
 
     Raises
     ------
@@ -168,7 +188,7 @@ def read_form(
     member = find_member(base, word)
     if member is None:
         usual = usual_word(base, word)
-        meant = nearest(word, (*words_of(base, installed=True), *others))
+        meant = nearest(word, words_of(base, installed=True))
         raise SimulationError(
             f"there is no {base.family} '{word}'",
             f"{base.family} '{text}'",
@@ -291,38 +311,47 @@ def _vector(text: str, key: str, where: str) -> tuple[float | str, ...]:
     return parts
 
 
-#: How an argument is read, by its type as the class writes it.
-_READERS: dict[str, Callable[[str, str, str], Any]] = {
-    "float": read_number,
-    "int": _integer,
-    "bool": _flag,
-    "str": _text,
-    "Point": _point,
-    "tuple[float, float]": _point,
-    "tuple[Point, ...]": _points,
-    "tuple[float, ...]": _numbers,
-    "tuple[float, float, float, float]": _numbers,
-    "tuple[str, ...]": _texts,
-    "float | None": read_number,
-    "Scalar": _scalar,
-    "Vector3": _vector,
-    "Vector3 | None": _vector,
+#: How an argument is read, by the members of its type but for None.
+_READERS: dict[tuple[Any, ...], Callable[[str, str, str], Any]] = {
+    (float,): read_number,
+    (int,): _integer,
+    (bool,): _flag,
+    (str,): _text,
+    (tuple[float, float],): _point,
+    (tuple[tuple[float, float], ...],): _points,
+    (tuple[float, ...],): _numbers,
+    (tuple[float, float, float, float],): _numbers,
+    (tuple[str, ...],): _texts,
+    (float, str): _scalar,
+    (Vector3,): _vector,
 }
 
 
-def _kind(argument: inspect.Parameter) -> str:
-    """The type of an argument as its class writes it."""
-    annotation = argument.annotation
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+class _Type(NamedTuple):
+    members: tuple[Any, ...]  # of the union that it is, or itself
+    meaning: Meaning
+
+
+def _types(member: type) -> dict[str, _Type]:
+    """Types of the arguments of a class, and what they mean."""
+    return _read_types(member)
+
+
+@cache
+def _read_types(member: Any) -> dict[str, _Type]:
+    hints = typing.get_type_hints(member.__init__, include_extras=True)
+    found = {name: unwrapped(hints.get(name, Any)) for name in member.arguments()}
+    return {name: _Type(tuple(members), meaning) for name, (members, meaning) in found.items()}
 
 
 def _reader(
     member: type[AbstractForm], argument: inspect.Parameter, where: str
 ) -> Callable[[str, str, str], Any]:
-    reader = _READERS.get(_kind(argument))
+    members = tuple(m for m in _types(member)[argument.name].members if m is not type(None))
+    reader = _READERS.get(members)
     if reader is None:
         raise SimulationError(
-            f"{argument.name} of type {_kind(argument)} is not read from text",
+            f"{argument.name} of type {argument.annotation} is not read from text",
             where,
             f"write {member.__name__}.from_text, or give it in Python",
         )

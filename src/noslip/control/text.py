@@ -15,12 +15,12 @@ import noslip.control.controllers.steered
 import noslip.control.controllers.trailer
 import noslip.control.paths.clothoids
 import noslip.control.paths.curves
+import noslip.control.paths.splines
 import noslip.control.timing.least_time
 import noslip.control.timing.piecewise  # noqa: F401
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.forms import read_form
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.splines import path_from_csv
 from noslip.control.timing.laws import AbstractTimingPlan
 
 
@@ -31,10 +31,7 @@ def parse_path(text: str) -> AbstractPath:
     ------
     SimulationError : a word or key is not known, or a value cannot be read.
     """
-    word, _, rest = text.partition(":")
-    if word.strip() == "csv":
-        return path_from_csv(rest.strip())
-    path: AbstractPath = read_form(AbstractPath, text, others=("csv",))
+    path: AbstractPath = read_form(AbstractPath, text)
     return path
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.path import PathMotion
+from noslip.control.follower import Follower
+from noslip.control.motions.path import AbstractPathMotion, PathMotion
 from noslip.control.motions.trailer import TrailerMotion
-from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan
 from noslip.engines.system import System
@@ -31,9 +31,6 @@ from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
-
-#: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
-STANDSTILL = 1e-4
 
 
 def track(
@@ -72,9 +69,8 @@ def track(
     ----------
     system : compiled system with a planar base.
     path, timing : where and how fast; :class:`LeastTime` finds the least time within limits.
-    point, direction, reverse, steering, wheelbase, largest_steering : what follows the path; see
-        :class:`PathMotion`.
-    hinge, hitch, trailer : let the axle of a trailer follow the path; see :class:`TrailerMotion`.
+    point, direction, reverse, steering, wheelbase, largest_steering, hinge, hitch, trailer : what
+        follows the path; see :class:`Follower`.
     controller : feedback; none by default (the forces of inverse dynamics alone).
     inputs : force inputs to use without feedback, all by default.
     limits : input name → largest magnitude, under feedback.
@@ -91,24 +87,25 @@ def track(
     """
     feedback = FeedForward() if controller is None else controller
     _check_options(system, feedback, inputs, dict(limits or {}), period)
-    follows: dict[str, Any] = {
-        "point": point,
-        "direction": direction,
-        "reverse": reverse,
-        "steering": steering,
-        "wheelbase": wheelbase,
-        "hinge": hinge,
-        "hitch": hitch,
-        "trailer": trailer,
-    }
+    follower = Follower(
+        point=point,
+        direction=direction,
+        reverse=reverse,
+        steering=steering,
+        wheelbase=wheelbase,
+        largest_steering=largest_steering,
+        hinge=hinge,
+        hitch=hitch,
+        trailer=trailer,
+    )
     # path → motion of the coordinates
     timed = timing.on(
-        system, path, **follows, inputs=inputs, reference=reference, parameters=parameters
+        system, path, follower, inputs=inputs, reference=reference, parameters=parameters
     )
-    motion = motion_along(system, path, timed, **follows, largest_steering=largest_steering)
+    motion = motion_along(path, timed, follower)
     lasts = timed.duration(path) if duration is None else duration
     if feedback.is_open:
-        _check_turning(system, motion)
+        motion.check_feed_forward(system)
     # → reference motion: admissible, with the inputs that produce it
     wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
     # → input law: feed-forward, or feedback along the reference motion
@@ -149,69 +146,12 @@ def track(
 
 
 def motion_along(
-    system: System,
-    path: AbstractPath,
-    timing: AbstractTiming,
-    *,
-    point: Vector3,
-    direction: Vector3,
-    reverse: bool,
-    steering: str,
-    wheelbase: Scalar,
-    largest_steering: float = math.pi / 2,
-    hinge: str,
-    hitch: Scalar,
-    trailer: Scalar,
-) -> PathMotion | TrailerMotion:
-    """The motion of a vehicle, or of the axle of its trailer, along a path; as :func:`track`."""
-    if not hinge:
-        return PathMotion(
-            path=path,
-            timing=timing,
-            point=point,
-            direction=direction,
-            reverse=reverse,
-            steering=steering,
-            wheelbase=wheelbase,
-            largest_steering=largest_steering,
-        )
-    if not steering:
-        raise SimulationError(
-            "the axle of a trailer is to follow the path, but nothing steers",
-            f"track of model '{system.model.name}'",
-            "name the steering of the base, with its wheelbase",
-        )
-    return TrailerMotion(
-        path=path,
-        timing=timing,
-        steering=steering,
-        hinge=hinge,
-        wheelbase=wheelbase,
-        hitch=hitch,
-        trailer=trailer,
-        reverse=reverse,
-        largest_steering=largest_steering,
-    )
-
-
-def _check_turning(system: System, motion: PathMotion | TrailerMotion) -> None:
-    """Refuse, without feedback, a path on which the rate of turning jumps."""
-    if not isinstance(motion, PathMotion) or motion.steering:
-        return
-    path, timing = motion.path, motion.timing
-    places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
-    passed = dict(zip(places, timing.break_times(path), strict=False))
-    t, s = ca.SX.sym("t"), ca.SX.sym("s")
-    speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
-    for place, jump in motion.curvature_jumps():
-        if place in passed and abs(jump * float(speed(passed[place], place))) > STANDSTILL:
-            raise SimulationError(
-                f"the curvature of the path jumps by {jump:.4g} 1/m {place:.4g} m along it, where "
-                "the rate of turning would have to jump: no finite forces do that",
-                f"path for model '{system.model.name}'",
-                "put a Clothoid between, or blend corners by clothoids, stop there, or give a "
-                "controller that leads back",
-            )
+    path: AbstractPath, timing: AbstractTiming, follower: Follower
+) -> AbstractPathMotion:
+    """The motion of a vehicle, or of the axle of its trailer, along a path."""
+    given = asdict(follower) | {"path": path, "timing": timing}
+    motion = TrailerMotion if follower.hinge else PathMotion
+    return motion(**{field.name: given[field.name] for field in fields(motion)})
 
 
 def _disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:

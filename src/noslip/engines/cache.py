@@ -1,4 +1,8 @@
-"""Thread-safe LRU cache: values made once for a key; the least recently used one is evicted."""
+"""Thread-safe LRU cache: values made once for a key; the least recently used one is evicted.
+
+What compares by value is a key as it is (:func:`value_key`); anything else may stand for itself
+(:class:`IdentityKey`), so that no other object can take its place.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,33 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
+
+
+class IdentityKey:
+    """Key of an object by identity; it holds the object, so that its address is not used again."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+
+    def __hash__(self) -> int:
+        return id(self.owner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.owner is self.owner
+
+
+def value_key(value: object) -> Hashable:
+    """A frozen data class that compares by value, as its own key; None for anything else."""
+    how = getattr(type(value), "__dataclass_params__", None)
+    if how is None or not (how.frozen and how.eq):
+        return None
+    try:
+        hash(value)
+    except TypeError:  # a list or an array in one of its fields
+        return None
+    return value
 
 
 class LRUCache:

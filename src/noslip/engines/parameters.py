@@ -196,7 +196,9 @@ class _CheckedTerms:
         """A scalar that depends on parameters alone, else None; all its subterms must be finite."""
         if isinstance(scalar, str):
             if scalar not in self._values:
-                self._values[scalar] = fold(parse(scalar), self._leaf, self._call)
+                self._values[scalar] = fold(
+                    parse(scalar), self._leaf, self._call, lambda _, __: None
+                )
             return self._values[scalar]
         return ca.SX(scalar) if isinstance(scalar, int | float) else None
 

@@ -20,7 +20,7 @@ import abc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import casadi as ca
 
@@ -199,6 +199,35 @@ class Equations:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MethodObject:
+    """A named matrix or column of a method, traced.
+
+    Parameters
+    ----------
+    name : to ask for it by: ``T``, ``T_dot``, ``g_01``.
+    letter, index, dots : how its paper writes it: Ṫ is T with one dot, g_01 is g with an index.
+    value : (m, n) expression of t, q, η, μ, inputs and parameters.
+    shown : the same by a shorter route, to be written for people; None for `value`.
+    meaning : what it is, in a few words.
+    equation : where its paper has it, such as ``eq. 17``; empty for what the paper does not print.
+    rows, columns : what each row and column belongs to; empty for none.
+    is_part : whether it is a block of another one, shown only on request.
+    """
+
+    name: str
+    letter: str
+    index: str = ""
+    dots: int = 0
+    value: ca.SX
+    shown: ca.SX | None = None
+    meaning: str
+    equation: str = ""
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    is_part: bool = False
+
+
 class AbstractFormulation(Member, abc.ABC, family="formulation"):
     """A formulation of the equations of motion; see the list at the top of this file."""
 
@@ -220,7 +249,39 @@ class AbstractFormulation(Member, abc.ABC, family="formulation"):
     derivation: ClassVar[str] = ""
     #: Letter and index of the null-space basis in its equations.
     basis_symbol: ClassVar[tuple[str, str]] = ("S", "")
+    #: Keyword arguments that `objects` takes besides the equations.
+    object_options: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def fill(self, kinematics: Kinematics) -> Equations:
         """All blocks of `Equations`, by this formulation's route."""
+
+    def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
+        """The matrices of the method, named as in its paper; here the blocks that all methods fill.
+
+        Parameters
+        ----------
+        equations : as this formulation filled them.
+        options : those of `object_options`.
+        """
+        kin = equations.kinematics
+        eta = tuple(s.name for s in kin.independent_speeds)
+        speeds = tuple(s.name for s in kin.speeds)
+        inputs = tuple(i.name for i in kin.model.inputs)
+
+        def block(name: str, value: ca.SX, meaning: str, columns: tuple[str, ...]) -> MethodObject:
+            return MethodObject(
+                name=name, letter=name, value=value, meaning=meaning, rows=eta, columns=columns
+            )
+
+        basis = MethodObject(
+            name="S", letter="S", value=kin.S, meaning="null-space basis, v = S η + s", rows=speeds,
+            columns=eta,
+        )  # fmt: skip
+        return (
+            basis,
+            block("M", equations.reduced_mass, "reduced mass matrix", eta),
+            block("h", equations.reduced_bias, "velocity terms, on the left", ()),
+            block("Q", equations.reduced_forces, "applied forces without inputs", ()),
+            block("B", equations.reduced_inputs, "input matrix", inputs),
+        )

@@ -41,13 +41,19 @@ Reference: [CameronBook1993].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.forces import applied_forces
-from noslip.formulations.hamel_joints import jointwise_hamel
-from noslip.formulations.tree import kinetic_energy
+from noslip.formulations.hamel_joints import jointwise_hamel, whole_contacts
+from noslip.formulations.tree import (
+    generalized_inertia,
+    inverse_dynamics,
+    kinetic_energy,
+    unit_speed_twists,
+)
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
 from noslip.kinematics.tree import twists
@@ -126,6 +132,65 @@ class BoltzmannHamel(AbstractFormulation):
             generalized_reactions=ca.mtimes(kin.K[:num_kept, :].T, lam),
             kinetic_energy=ca.substitute([energy], [w], [values])[0],
         )
+
+    def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
+        """w, α, β, γ, Γ = βᵀγ, momenta P, and M, h, N of the collected equations.
+
+        Parameters
+        ----------
+        equations : by this formulation.
+        options : none.
+        """
+        kin = equations.kinematics
+        num, kept = kin.num_speeds, len(kin.kept)
+        inverse, _ = block_solve(kin.K, ca.SX.eye(num))
+        left, _ = symmetric_solve(ca.mtimes(kin.N.T, kin.N), kin.N.T)
+        P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
+        values = ca.vertcat(-kin.a_solved, kin.eta)
+        beta = ca.mtimes(kin.N, inverse)
+        gamma = ca.jacobian(hamel_term(kin, P, ca.mtimes(beta, values)), P)
+        energy = kinetic_energy(kin.tree, twists(kin.tree, ca.mtimes(inverse, w)))
+        momenta = ca.substitute([ca.gradient(energy, w)], [w], [values])[0]
+        forces = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        quasi = (*solved_names(kin), *(s.name for s in kin.independent_speeds))
+        q, eta = tuple(c.name for c in kin.coordinates), quasi[kept:]
+
+        columns = unit_speed_twists(kin, kin.tree)
+        bias = ca.mtimes(kin.S.T, inverse_dynamics(kin, kin.vdot0))
+        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.symbols.u)
+
+        def made(name: str, letter: str, value: ca.SX, meaning: str, **others: Any) -> MethodObject:
+            return MethodObject(name=name, letter=letter, value=value, meaning=meaning, **others)
+
+        return (
+            made("w", "w", values, "quasi-velocities, the dependent ones first", equation="eq. 5",
+                 rows=quasi),
+            made("alpha", "α", ca.mtimes(kin.K, left).T, "w = αᵀq̇", equation="eqs. 5, 22", rows=q,
+                 columns=quasi),
+            made("beta", "β", beta, "q̇ = β w", equation="eqs. 6, 24", rows=q, columns=quasi),
+            made("gamma", "γ", gamma, "Hamel's coefficients times w", equation="eqs. 19, 49",
+                 rows=q, columns=quasi),
+            made("Gamma", "Γ", ca.mtimes(beta.T, gamma), "Hamel's terms βᵀγ",
+                 equation="eqs. 32, 40", rows=quasi, columns=quasi),
+            made("P", "P", momenta, "momenta ∂L̄/∂w", equation="eqs. 60, 71", rows=quasi),
+            made("M", "M", equations.reduced_mass, "∂²L̄/∂w∂w of the independent ones",
+                 shown=generalized_inertia(kin.tree, columns), rows=eta, columns=eta),
+            made("h", "h", equations.reduced_bias, "velocity terms on the left", shown=bias,
+                 equation="eq. 40", rows=eta),
+            made("N", "N", forces, "generalized forces, those of the potential included",
+                 shown=ca.mtimes(kin.S.T, pushed), equation="eqs. 20, 36", rows=eta),
+        )  # fmt: skip
+
+
+def solved_names(kin: Kinematics) -> tuple[str, ...]:
+    """Names of the dependent quasi-velocities; a contact with all rows has x, y, z of its body."""
+    names: list[str] = []
+    for trace, k in whole_contacts(kin):
+        if trace is None:
+            names.append(kin.rows[k].name)
+        else:
+            names += [f"{trace.contact.name}.{axis} in {trace.contact.body}" for axis in "xyz"]
+    return tuple(names)
 
 
 def hamel_term(kin: Kinematics, P: ca.SX, q_dot: ca.SX) -> ca.SX:

@@ -55,6 +55,7 @@ Reference: [SahaAngeles1991], [SahaAngeles1989].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
@@ -63,22 +64,24 @@ from noslip.formulations.base import (
     AbstractFormulation,
     Blocks,
     Equations,
+    MethodObject,
     ReducedSolution,
     solution_of,
 )
 from noslip.formulations.composite import composite_inertia, joint_inertias, motion_forces
+from noslip.formulations.couplings import complement_objects
 from noslip.formulations.forces import AppliedForces, applied_forces
 from noslip.formulations.tree import (
-    at_mass_centers,
     center_wrenches,
     generalized_inertia,
     inverse_dynamics,
     kinetic_energy,
     lumped,
+    unit_speed_twists,
 )
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.rolling_base import BasisAtContact
-from noslip.kinematics.tree import Pair, Tree, accelerations, twists
+from noslip.kinematics.tree import Tree, accelerations
 from noslip.model.forces import GRAVITY
 
 #: Degrees of freedom of a tree without rows up to which its mass matrix is formed and factored.
@@ -95,6 +98,7 @@ class NaturalComplement(AbstractFormulation):
     word = "complement"
     reference = "SahaAngeles1991"
     derivation = "noslip.show.equations.derivations.twists:complement"
+    object_options = ("axes", "actuated")
 
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations by unit-speed twists and inverse dynamics."""
@@ -134,14 +138,15 @@ class NaturalComplement(AbstractFormulation):
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
         )
 
+    def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
+        """A, T, Ṫ, t, M, W, I, C, τ, γ, δ, θ̈; T_a, T_u, J_a, J_u; blocks A_i, A_j of couplings.
 
-def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
-    """Columns of T, body by body: ω and velocity of the mass center for η = e_j [eq. 26]."""
-    columns = []
-    for j in range(kin.num_independent_speeds):
-        column = ca.densify(kin.S[:, j])
-        columns.append(at_mass_centers(tree, twists(tree, column)))
-    return columns
+        Parameters
+        ----------
+        equations : by this formulation.
+        options : ``axes``, a body's name or ``world``, and ``actuated``, the speeds of T_a and J_a.
+        """
+        return complement_objects(equations, **options)
 
 
 def solved(kin: Kinematics, forces: AppliedForces) -> ReducedSolution:

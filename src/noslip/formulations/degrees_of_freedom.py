@@ -18,11 +18,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model import expressions
+from noslip.model.definitions import in_order
 
 Array = NDArray[np.float64]
 
@@ -53,12 +55,53 @@ def row_scales(kin: Kinematics, t: float, q: Array) -> Array:
     fixed = {p.name: x for p, x in zip(kin.model.parameters, kin.probe.params, strict=True)}
     leaves = {name: _Term(x, abs(x), 0.0) for name, x in (fixed | {"t": t}).items()}
     leaves |= {s.name: _Term(0.0, 0.0, x) for s, x in zip(kin.speeds, v, strict=True)}
+    texts = {d.name: d.expression for d in kin.model.definitions}
     for k, row in enumerate(kin.model.rows):
         moved = rates if row.is_holonomic else np.zeros(len(q))
         places = zip(kin.coordinates, q, moved, strict=True)
-        found = _term(row.expression, leaves | {c.name: _Term(x, abs(x), d) for c, x, d in places})
+        own = leaves | {c.name: _Term(x, abs(x), d) for c, x, d in places}
+        measured = _Measured(kin, t, q, is_moved=row.is_holonomic)
+        own |= measured.angles()
+        for name in in_order(texts)[0]:
+            own[name] = _term(texts[name], own, measured)
+        found = _term(row.expression, own, measured)
         scales[first + k] = found.change if math.isfinite(found.change) else 1.0
     return scales
+
+
+class _Measured(NamedTuple):
+    """Terms of measures of the motion and of named angles at a configuration.
+
+    Bodies move by one length of the model, and turn by one radian.
+    """
+
+    kin: Kinematics
+    t: float
+    q: Array
+    is_moved: bool
+
+    def term(self, measure: expressions.Measure, terms: list[_Term]) -> _Term:
+        """The term of a measure."""
+        if measure.word == expressions.RATE:
+            return _Term(0.0, 0.0, 1.0)
+        has_place, order = expressions.MEASURES[measure.word]
+        if order:
+            return _Term(0.0, 0.0, 1.0)
+        symbols = self.kin.symbols
+        place = [ca.SX(term.value) for term in terms]
+        traced = self.kin.measures(ca.SX.zeros(self.kin.num_speeds))(measure, place)
+        function = ca.Function("value", [symbols.t, symbols.q, symbols.params], [traced])
+        value = float(function(self.t, self.q, self.kin.probe.params))
+        size = abs(value) + (self.kin.probe.length if has_place else 1.0)
+        return _Term(value, size, 1.0 if self.is_moved else 0.0)
+
+    def angles(self) -> dict[str, _Term]:
+        """Named angles and their rates."""
+        found = {}
+        for name in self.kin.measures(ca.SX.zeros(self.kin.num_speeds)).named_angles():
+            is_rate = name.endswith("_rate")
+            found[name] = _Term(0.0, 0.0 if is_rate else math.pi, float(is_rate or self.is_moved))
+        return found
 
 
 class _Term(NamedTuple):
@@ -69,7 +112,7 @@ class _Term(NamedTuple):
     change: float
 
 
-def _term(scalar: float | str, leaves: dict[str, _Term]) -> _Term:
+def _term(scalar: float | str, leaves: dict[str, _Term], measured: _Measured) -> _Term:
     """An expression by (1)."""
 
     def leaf(node: expressions.Number | expressions.Name) -> _Term:
@@ -80,7 +123,7 @@ def _term(scalar: float | str, leaves: dict[str, _Term]) -> _Term:
         value = expressions.CONSTANTS[node.name]
         return _Term(value, abs(value), 0.0)
 
-    return expressions.fold(expressions.parse(str(scalar)), leaf, _applied)
+    return expressions.fold(expressions.parse(str(scalar)), leaf, _applied, measured.term)
 
 
 def _applied(function: str, terms: list[_Term]) -> _Term:

@@ -35,12 +35,19 @@ Reference: [DeSantis1994].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.forces import applied_forces
-from noslip.formulations.tree import at_mass_centers, basis_rate, kinetic_energy, row_rates
+from noslip.formulations.tree import (
+    at_mass_centers,
+    basis_rate,
+    inverse_dynamics,
+    kinetic_energy,
+    row_rates,
+)
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import symmetric_solve
 from noslip.kinematics.tree import Pair, Tree, twists
@@ -105,10 +112,18 @@ class DeSantis(AbstractFormulation):
             kinetic_energy=kinetic_energy(kin.tree, kin.twists),
         )
 
-    def matrices(self, kinematics: Kinematics) -> DeSantisMatrices:
-        """All matrices of the procedure with the full J̇, C and C̃ of (3) and (5)."""
+    def matrices(
+        self, kinematics: Kinematics, basis: tuple[ca.SX, ca.SX] | None = None
+    ) -> DeSantisMatrices:
+        """All matrices of the procedure with the full J̇, C and C̃ of (3) and (5).
+
+        Parameters
+        ----------
+        kinematics : traced.
+        basis : J_nh and s, if not by the projector of (2).
+        """
         kin = kinematics
-        J_nh, s = projected_basis(kin)
+        J_nh, s = projected_basis(kin) if basis is None else basis
         J_h = body_jacobian(kin)
         J = ca.mtimes(J_h, J_nh)
         V = ca.mtimes(J, kin.eta) + ca.mtimes(J_h, s)
@@ -132,6 +147,134 @@ class DeSantis(AbstractFormulation):
             C=ca.mtimes(J.T, ca.mtimes(M, J_dot) + ca.mtimes(W, ca.mtimes(M, J))),
             C_skew=ca.mtimes(J.T, ca.mtimes(M, J_dot) + twisted),
         )
+
+    def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
+        """J_h, J_nh, J, J̇, M, W, D, C, C̃, τ_a, g_0 and its shares, g_wa and the gains of inputs.
+
+        J_h and J_nh are those of the coordinates' rates, V = J_h q̇ and q̇ = J_nh α, as in print;
+        where a speed input moves constraints, J̇, C and g_0 are split into what is there without it
+        and what each input adds, J̇ = A + B δ̇ and g_0 = g_01 + g_02 δ̇ [DeSantis1994, eqs. 6.23,
+        6.34, 6.37].
+
+        Parameters
+        ----------
+        equations : by this formulation.
+        options : none.
+        """
+        kin = equations.kinematics
+        own = _object_values(kin, self.matrices(kin), equations.reduced_bias)
+        # for people, with the basis that solves [A; E] S = [0; 1], which is the same one
+        short = _object_values(
+            kin,
+            self.matrices(kin, (kin.S, kin.s)),
+            ca.mtimes(kin.S.T, inverse_dynamics(kin, kin.vdot0)),
+        )
+        pushed = equations.forces.Q + ca.mtimes(equations.forces.B, kin.symbols.u)
+        tau = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+        own |= {"tau_a": tau, "g_u": ca.mtimes(own["g_wa"], equations.reduced_inputs)}
+        short |= {"tau_a": ca.mtimes(kin.S.T, pushed)}
+        short |= {"g_u": ca.mtimes(short["g_wa"], ca.mtimes(kin.S.T, equations.forces.B))}
+        labels = {
+            "α": tuple(s.name for s in kin.independent_speeds),
+            "q": tuple(c.name for c in kin.coordinates),
+            "u": tuple(i.name for i in kin.model.inputs),
+            "V": tuple(
+                f"{node.body.name}.{part}{axis}"
+                for node in kin.tree.nodes
+                for part in "vw"
+                for axis in "xyz"
+            ),
+        }
+        result = []
+        for name, value in own.items():
+            stem, _, by = name.partition("|")
+            letter, index, dots, sides, meaning, equation = _OBJECTS[stem]
+            result.append(
+                MethodObject(
+                    name=f"{stem}_{by}" if by and len(kin.model.speed_inputs) > 1 else stem,
+                    letter=letter,
+                    index=index,
+                    dots=dots,
+                    value=value,
+                    shown=short[name],
+                    meaning=meaning.format(by or "the speed input"),
+                    equation=equation,
+                    rows=labels[sides[0]],
+                    columns=labels[sides[1]] if len(sides) > 1 else (),
+                )
+            )
+        order = list(_OBJECTS)
+        return tuple(sorted(result, key=lambda o: order.index(_stem(o.name))))
+
+
+#: Name → letter, index, dots, what rows and columns are of, meaning, equations of [DeSantis1994].
+_OBJECTS = {
+    "J_h": ("J", "h", 0, "Vq", "twists by the coordinates' rates, V = J_h q̇", "eqs. 2.6–2.8"),
+    "J_nh": ("J", "nh", 0, "qα", "admissible rates, q̇ = J_nh α", "eqs. 2.12, 2.13"),
+    "J": ("J", "", 0, "Vα", "J_h J_nh, V = J α", "eqs. 2.14, 2.15"),
+    "J_dot": ("J", "", 1, "Vα", "rates of its entries", "eq. 2.16"),
+    "A": ("A", "", 0, "Vα", "share of J̇ without speed inputs", "eqs. 6.23, 6.24"),
+    "B": ("B", "", 0, "Vα", "share of J̇ by {}", "eqs. 6.23, 6.25"),
+    "M": ("M", "", 0, "VV", "masses and inertias of all bodies", "eqs. 3.8, 4.1"),
+    "W": ("W", "", 0, "VV", "extended angular velocity of all bodies", "eqs. 3.9, 4.2"),
+    "D": ("D", "", 0, "αα", "inertia matrix JᵀMJ", "eq. 4.13"),
+    "C": ("C", "", 0, "αα", "Coriolis and centripetal matrix Jᵀ(MJ̇ + WMJ)", "eq. 4.14"),
+    "C_1": ("C", "1", 0, "αα", "share of C without speed inputs", "eq. 6.32"),
+    "C_2": ("C", "2", 0, "αα", "share of C by {}", "eq. 6.33"),
+    "C_skew": ("C̃", "", 0, "αα", "C with Ḋ − 2C̃ skew in space", ""),
+    "tau_a": ("τ", "a", 0, "α", "generalized forces", "eqs. 4.12, 5.10"),
+    "g_0": ("g", "0", 0, "α", "accelerations without forces, −D⁻¹C α", "eq. 4.21"),
+    "g_01": ("g", "01", 0, "α", "share of g_0 without speed inputs", "eq. 6.35"),
+    "g_02": ("g", "02", 0, "α", "share of g_0 by {}", "eq. 6.36"),
+    "g_03": ("g", "03", 0, "α", "rest of g_0: squares and rates of speed inputs", ""),
+    "g_wa": ("g", "wa", 0, "αα", "D⁻¹", "eq. 4.22"),
+    "g_u": ("g", "u", 0, "αu", "accelerations by the inputs", "eqs. 6.42–6.44"),
+}
+
+
+def _stem(name: str) -> str:
+    """The name without that of a speed input."""
+    return name if name in _OBJECTS else next(k for k in _OBJECTS if name.startswith(f"{k}_"))
+
+
+def _object_values(kin: Kinematics, m: DeSantisMatrices, bias: ca.SX) -> dict[str, ca.SX]:
+    """All objects but forces, in a basis; J̇, C and g_0 are linear in the speed inputs."""
+    inverse, _ = symmetric_solve(ca.mtimes(kin.N.T, kin.N), kin.N.T)
+    D_inverse, _ = symmetric_solve(m.D, ca.SX.eye(m.D.shape[0]))
+    g_0 = -ca.mtimes(D_inverse, bias)
+    values = {
+        "J_h": ca.mtimes(m.J_h, inverse),
+        "J_nh": ca.mtimes(kin.N, m.J_nh),
+        "J": m.J,
+        "J_dot": m.J_dot,
+        "M": m.M,
+        "W": m.W,
+        "D": m.D,
+        "C": m.C,
+        "C_skew": m.C_skew,
+        "g_0": g_0,
+        "g_wa": D_inverse,
+    }
+    w, wdot = kin.symbols.w, kin.symbols.wdot
+    if not w.shape[0]:
+        return values
+    zeros = [ca.SX.zeros(w.shape), ca.SX.zeros(w.shape)]
+
+    def at_rest(value: ca.SX) -> ca.SX:
+        return ca.substitute([ca.densify(value)], [w, wdot], zeros)[0]
+
+    split = {"A": m.J_dot, "C_1": m.C, "g_01": g_0}
+    values |= {name: at_rest(value) for name, value in split.items()}
+    rest = g_0 - values["g_01"]
+    for k, given in enumerate(kin.model.speed_inputs):
+        for name, value in (("B", m.J_dot), ("C_2", m.C), ("g_02", g_0)):
+            slope = ca.jacobian(ca.vec(ca.densify(value)), w[k])
+            values[f"{name}|{given.name}"] = at_rest(ca.reshape(slope, *value.shape))
+        rest = rest - values[f"g_02|{given.name}"] * w[k]
+    # bodies with mass that a constraint moves leave more than a linear term
+    if not ca.jacobian(ca.jacobian(g_0, w), w).is_zero() or ca.depends_on(g_0, wdot):
+        values["g_03"] = rest
+    return values
 
 
 def projected_basis(kin: Kinematics) -> tuple[ca.SX, ca.SX]:

@@ -22,7 +22,7 @@ and curl_l, (d/dt A_l)ᵀ − ∂(A_l v)/∂q on the tree speeds, from the rows 
     tricycle               one angle φ turns the row: φ̇ (∂A_l/∂φ)ᵀ − e_φ (∂A_l/∂φ) v  [eqs. 64–70]
     rolling disk           v + ω × ρ = 0 with ρ from center to contact, n the plane's normal, in
                            body axes: δρ = −(r/sin) f fᵀ δn,   ṅ = n × ω,   δn = n × δθ
-                           (`AbstractSurface.contact_slope`)
+                           (`AbstractContact.contact_slope`)
 
 The row of the tricycle is taken in the regular form, in which nothing is singular at any heading
 (the print's choice of quasi-velocity is singular at θ = ±π/2).
@@ -42,7 +42,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
 from noslip.kinematics.wheel_rows import is_unit
-from noslip.model.contacts import Rolling, Touch
+from noslip.model.contacts import Touch
 from noslip.spatial import cross
 
 
@@ -88,7 +88,7 @@ def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
     v = ca.mtimes(inverse, w)
     terms = _type_terms(kin, v, ca.mtimes(kin.K.T, P))
     at = 0
-    for trace, k in _whole_contacts(kin):
+    for trace, k in whole_contacts(kin):
         if trace is not None:
             terms = terms + _surface_curl(kin, trace, v, P[at : at + 3])
             at += 3
@@ -110,7 +110,7 @@ def _type_terms(kin: Kinematics, v: ca.SX, P: ca.SX) -> ca.SX:
     return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
 
 
-def _whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
+def whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
     """The kept rows in order, those of a contact with all three taken together."""
     result: list[tuple[ContactTrace | None, int]] = []
     traces = {trace.contact.name: trace for trace in kin.contacts}
@@ -153,12 +153,12 @@ def _surface_curl(kin: Kinematics, trace: ContactTrace, v: ca.SX, P: ca.SX) -> c
     """Curl of v + ω × ρ(n) = 0 of a free body, ρ moving over its surface as the body turns."""
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
     contact = trace.contact
-    if not isinstance(contact, Rolling) or not _rolling_word(node, trace):
+    if not _free_body_word(node, trace):
         raise _not_known(kin, f"{contact.name}.longitudinal")
     omega = v[node.speeds][0:3]
     f, n = trace.axes_D[:, 0], trace.axes_D[:, 2]
     touch = Touch(arm=trace.arm_D, heading=f, regularity=trace.regularity)
-    slope = contact.wheel.contact_slope(touch, n, kin.reader)
+    slope = contact.contact_slope(touch, n, kin.reader)
     # ρ̇ = slope ṅ, ṅ = n × ω; the row ω × ρ has the rate ω × ρ̇
     rho_dot = ca.mtimes(slope, cross(n, omega))
     moving = cross(rho_dot, P)
@@ -179,7 +179,7 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
     if trace is None or trace.contact.plane.body != "world":
         raise _not_known(kin, row.name)
     node = kin.tree.nodes[kin.tree.index(trace.contact.body)]
-    if word := _rolling_word(node, trace):
+    if word := _free_body_word(node, trace):
         return word, node.joint.name
     base = node
     while base.parent >= 0:
@@ -195,12 +195,9 @@ def _classify(kin: Kinematics, k: int) -> tuple[str, str]:
     return "wheel set" if trace.contact.is_wheel else "knife", base.joint.name
 
 
-def _rolling_word(node: Node, trace: ContactTrace) -> str:
-    """What a free body that rolls on a surface of its own is called; empty if that is not known."""
-    contact = trace.contact
-    if not isinstance(contact, Rolling) or len(contact.directions()) < 3 or not is_unit(node.H):
-        return ""
-    return contact.wheel.hamel_word
+def _free_body_word(node: Node, trace: ContactTrace) -> str:
+    """What a free body that a contact of its own holds is called; empty if that is not known."""
+    return trace.contact.hamel_word if is_unit(node.H) else ""
 
 
 def _not_known(kin: Kinematics, name: str) -> FormulationError:

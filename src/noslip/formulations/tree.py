@@ -26,6 +26,15 @@ def at_mass_centers(tree: Tree, motion: list[Pair]) -> list[Pair]:
     return [(w, v + cross(w, n.center_D)) for n, (w, v) in zip(tree.nodes, motion, strict=True)]
 
 
+def unit_speed_twists(kin: Kinematics, tree: Tree) -> list[list[Pair]]:
+    """Columns of T, body by body: ω and velocity of the mass center for η = e_j [eq. 26]."""
+    columns = []
+    for j in range(kin.num_independent_speeds):
+        column = ca.densify(kin.S[:, j])
+        columns.append(at_mass_centers(tree, twists(tree, column)))
+    return columns
+
+
 def center_wrenches(tree: Tree, motion: list[Pair], rates: list[Pair]) -> list[Pair]:
     """Inertial wrench of each body about its mass center, in D axes (Newton and Euler).
 

@@ -33,10 +33,12 @@ Reference: [AntunesSigaudMoraes2010].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
+import numpy as np
 
-from noslip.formulations.base import AbstractFormulation, Blocks, Equations
+from noslip.formulations.base import AbstractFormulation, Blocks, Equations, MethodObject
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve, symmetric_solve
@@ -81,6 +83,132 @@ class Vakonomic(AbstractFormulation):
             costates=mu,
             costate_rates=-lam,
         )
+
+    def objects(self, equations: Equations, **options: Any) -> tuple[MethodObject, ...]:
+        """The reduced form without λ, I η̇ = −h + Q + G μ and μ̇; v_T, Ψ and χ of a Chaplygin system.
+
+        Parameters
+        ----------
+        equations : by this formulation.
+        options : none.
+        """
+        kin = equations.kinematics
+        eta = tuple(s.name for s in kin.independent_speeds)
+        rows = tuple(kin.rows[k].name for k in kin.kept)
+        costates = tuple(f"costate.{name}" for name in rows)
+        speeds = tuple(s.name for s in kin.speeds)
+        pull = ca.mtimes(kin.S.T, curl_force(kin, equations.costates))
+        forces = equations.reduced_forces - pull
+        forces = forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
+
+        def made(
+            name: str, letter: str, value: ca.SX, words: tuple[str, str], *labels: tuple[str, ...]
+        ) -> MethodObject:
+            named, (letter, _, index) = (*labels, ())[:2], letter.partition("_")
+            return MethodObject(
+                name=name, letter=letter[0], index=index, dots=len(letter) - 1, value=value,
+                meaning=words[0], equation=words[1], rows=named[0], columns=named[1],
+            )  # fmt: skip
+
+        result = [
+            made("A", "A", kin.A[list(kin.kept), :], ("constraint rows, A v = 0", "eqs. 1, 6"),
+                 rows, speeds),
+            made("mu", "μ", equations.costates, ("costates, the paper's λ", "eq. 2"), costates),
+            made("I", "I", equations.reduced_mass, ("reduced mass matrix", ""), eta, eta),
+            made("h", "h", equations.reduced_bias, ("velocity terms of d'Alembert's principle", ""),
+                 eta),
+            made("Q", "Q", forces, ("generalized forces", ""), eta),
+            made("G", "G", ca.jacobian(pull, equations.costates),
+                 ("pull of the costates, I η̇ = −h + Q + G μ", "eqs. 5, 19, 20"), eta, costates),
+            made("eta_dot", "η̇", equations.accelerations, ("independent accelerations",
+                 "eqs. 19, 20"), eta),
+            made("mu_dot", "μ̇", equations.costate_rates, ("rates of the costates, λ eliminated",
+                 "eqs. 21, D6"), costates),
+        ]  # fmt: skip
+        form = chaplygin_form(equations)
+        if form is not None:
+            result += [
+                made("b", "b", form.radius, ("radius of gyration", "eqs. 12, A14, B18"), ()),
+                made("v_T", "v_T", form.speed, ("speed of the center of gyration", "eq. 38"), ()),
+                made("Psi", "Ψ", form.angle, ("control angle, s′ = v_T sin Ψ, bφ̇ = v_T cos Ψ",
+                     "eqs. 34, 35, 43"), ()),
+                made("chi", "χ", form.drive, ("driving angle Ψ − (a/b) φ", "eq. 33"), ()),
+            ]  # fmt: skip
+        return tuple(result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChaplyginForm:
+    """A system of two speeds with K = ½ m (s′² + b² φ̇²), traced [AntunesSigaudMoraes2010].
+
+    Parameters
+    ----------
+    along, turning : which independent speeds s′ and φ̇ are.
+    mass, radius : m and b.
+    offset : a, from the blade to the mass center: φ̈ = −(a/b²) s′φ̇ of the free motion.
+    speed, angle, drive : v_T, Ψ in (−π, π] and χ = Ψ − (a/b) φ.
+    """
+
+    along: int
+    turning: int
+    mass: ca.SX
+    radius: ca.SX
+    offset: ca.SX
+    speed: ca.SX
+    angle: ca.SX
+    drive: ca.SX
+
+
+def chaplygin_form(equations: Equations) -> ChaplyginForm | None:
+    """The form of a sleigh, an upright disk or a carriage; None for any other system."""
+    kin = equations.kinematics
+    units = [s.unit for s in kin.independent_speeds]
+    if sorted(units) != ["m/s", "rad/s"] or kin.model.speed_inputs:
+        return None
+    along, turning = units.index("m/s"), units.index("rad/s")
+    mass = equations.reduced_mass
+    ones = ca.SX.ones(2)
+    pull = ca.substitute([equations.reduced_bias], [kin.eta], [ones])[0][turning]
+    rate = kin.independent_speeds[turning].name
+    names = [s.name for s in kin.speeds]
+    heading = _heading(kin, names.index(rate)) if rate in names else None
+    if heading is None or not _is_constant(kin, mass, pull):
+        return None
+    s_dot, phi_dot = kin.eta[along], kin.eta[turning]
+    radius = ca.sqrt(mass[turning, turning] / mass[along, along])
+    offset = pull / mass[along, along]
+    angle = ca.atan2(s_dot, radius * phi_dot)
+    return ChaplyginForm(
+        along=along,
+        turning=turning,
+        mass=mass[along, along],
+        radius=radius,
+        offset=offset,
+        speed=ca.sqrt(s_dot**2 + (radius * phi_dot) ** 2),
+        angle=angle,
+        drive=angle - offset / radius * heading,
+    )
+
+
+def _is_constant(kin: Kinematics, mass: ca.SX, pull: ca.SX) -> bool:
+    """Whether the mass matrix is diagonal and both are the same everywhere, to rounding."""
+    found = ca.vertcat(ca.vec(ca.densify(mass)), pull)
+    numbers = ca.Function("form", [kin.symbols.t, kin.symbols.q, kin.symbols.params], [found])
+    samples = kin.probe.configurations(2)
+    values = [np.array(numbers(t, q, kin.probe.params)).ravel() for t, q in samples]
+    scale = max(float(np.max(np.abs(v))) for v in values)
+    is_same = len(values) == 2 and np.allclose(values[0], values[1], rtol=1e-12, atol=1e-14 * scale)
+    return bool(is_same and abs(values[0][1]) <= 1e-12 * scale)
+
+
+def _heading(kin: Kinematics, speed: int) -> ca.SX | None:
+    """The coordinate whose rate is a tree speed."""
+    for k in range(kin.num_coordinates):
+        row = ca.densify(kin.N[k, :])
+        others = [j for j in range(kin.num_speeds) if not row[j].is_zero()]
+        if others == [speed] and row[speed].is_one():
+            return kin.symbols.q[k]
+    return None
 
 
 def curl_force(kin: Kinematics, mu: ca.SX) -> ca.SX:

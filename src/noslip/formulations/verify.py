@@ -137,9 +137,10 @@ def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
             return
 
 
-def _numbers(kin: Kinematics, expressions: list[ca.SX], point: _State) -> list[Array]:
+def _numbers(kin: Kinematics, expressions: list[ca.SX], points: list[_State]) -> list[list[Array]]:
+    """Values of expressions, for each state one array an expression."""
     f = ca.Function("f", _symbols(kin), [ca.densify(e) for e in expressions])
-    return [np.array(x) for x in f.call([ca.DM(v) for v in point.values])]
+    return [[x.full() for x in f.call([ca.DM(v) for v in p.values])] for p in points]
 
 
 def _difference(a: Array, b: Array, scale: float = 0.0) -> float:
@@ -172,8 +173,8 @@ def _agreement(
             reactions,
             lam,
         ]
-        numbers[name] = [_numbers(kin, expressions, p) for p in points]
-    scales = [_scales(kin, next(iter(filled.values())), p) for p in points]
+        numbers[name] = _numbers(kin, expressions, points)
+    scales = _scales(kin, next(iter(filled.values())), points)
     for k, label in enumerate(labels):
         worst, pair = 0.0, ""
         for one, other in itertools.combinations(filled, 2):
@@ -185,8 +186,8 @@ def _agreement(
         yield CheckResult(check=label, disagreement=worst, where=pair)
 
 
-def _scales(kin: Kinematics, eq: Equations, point: _State) -> dict[str, float]:
-    """Sizes beside which reactions and accelerations that are zero are zero.
+def _scales(kin: Kinematics, eq: Equations, points: list[_State]) -> list[dict[str, float]]:
+    """Sizes at each state beside which reactions and accelerations that are zero are zero.
 
     Forces that act or are needed, and the kinetic energy, which the terms have that cancel where
     nothing accelerates; and the accelerations that these would give to the largest mass.
@@ -196,11 +197,12 @@ def _scales(kin: Kinematics, eq: Equations, point: _State) -> dict[str, float]:
         eq.forces.Q + ca.mtimes(eq.forces.B, kin.symbols.u),
         eq.kinetic_energy,
     ]
-    *forces, mass = (
-        float(np.max(np.abs(x), initial=0.0))
-        for x in _numbers(kin, [*pushes, eq.reduced_mass], point)
-    )
-    return {"reactions": max(forces), "accelerations": max(forces) / mass if mass else 0.0}
+    found = []
+    for values in _numbers(kin, [*pushes, eq.reduced_mass], points):
+        *forces, mass = (float(np.max(np.abs(x), initial=0.0)) for x in values)
+        most = max(forces)
+        found.append({"reactions": most, "accelerations": most / mass if mass else 0.0})
+    return found
 
 
 def _energy(kin: Kinematics, eq: Equations) -> ca.SX:
@@ -350,10 +352,8 @@ def _numeric_back(
     worst = 0.0
     full = inverse_dynamics(kin, ca.mtimes(kin.S, wanted) + kin.vdot0)
     projected = ca.mtimes(kin.S.T, full)
-    for p in points:
-        mass, bias, force, target, check = _numbers(
-            kin, [eq.reduced_mass, eq.reduced_bias, needed, wanted, projected], p
-        )
+    expressions = [eq.reduced_mass, eq.reduced_bias, needed, wanted, projected]
+    for mass, bias, force, target, check in _numbers(kin, expressions, points):
         if mass.size:
             solved: Array = np.asarray(np.linalg.solve(mass, check - bias), dtype=float)
             worst = max(worst, _difference(solved, target), _difference(force, check))
@@ -367,8 +367,7 @@ def _vakonomic_difference(kin: Kinematics, eq: Equations, points: list[_State], 
     mu = rng.normal(size=other.costates.shape[0])
     accelerations = ca.substitute([other.accelerations], [other.costates], [ca.SX(mu)])[0]
     worst = 0.0
-    for p in points:
-        a, b = _numbers(kin, [accelerations, eq.accelerations], p)
+    for a, b in _numbers(kin, [accelerations, eq.accelerations], points):
         worst = max(worst, _difference(a, b))
     return worst
 
@@ -382,9 +381,9 @@ def _zero(
 ) -> CheckResult:
     """Expressions that vanish; those of constraint rows beside the terms that a row is made of."""
     worst = 0.0
-    for p in points:
+    for p, values in zip(points, _numbers(kin, expressions, points), strict=True):
         own = row_scales(kin, float(p.values[0][0]), p.values[1]) if of_rows else np.ones(1)
-        for x in _numbers(kin, expressions, p):
+        for x in values:
             size = float(np.max(np.abs(x) / np.maximum(own, 1.0)[:, None], initial=0.0))
             scale = 1.0 + float(np.max(np.abs(p.values[2]), initial=0.0))
             worst = size / scale if not size / scale <= worst else worst
@@ -400,8 +399,7 @@ def _equal(
     scale: ca.SX,
 ) -> CheckResult:
     worst = 0.0
-    for p in points:
-        a, b, c = _numbers(kin, [ca.SX(left), ca.SX(right), scale], p)
+    for a, b, c in _numbers(kin, [ca.SX(left), ca.SX(right), scale], points):
         d = _difference(a, b, float(np.max(np.abs(c), initial=0.0)))
         worst = d if not d <= worst else worst
     return CheckResult(check=check, disagreement=worst, where="")

@@ -53,6 +53,7 @@ from noslip.kinematics.basis import (
 )
 from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.dependent_speeds import SpeedPartition, TracedMechanism, partition_speeds
+from noslip.kinematics.measures import Measures, defining_reader
 from noslip.kinematics.rolling_base import BasisAtContact
 from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
@@ -269,6 +270,11 @@ class Kinematics:
             found[k] = choice
         return found
 
+    def measures(self, vdot: ca.SX) -> Measures:
+        """Reader of measures of the motion where v̇ is known."""
+        twists = tree_module.twists(self.tree, self.symbols.v)
+        return Measures(tree=self.tree, twists=twists, symbols=self.symbols, N=self.N, vdot=vdot)
+
     def at_speeds(self, expression: ca.SX) -> ca.SX:
         """An expression of the tree speeds v, at v = Sη + s."""
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]
@@ -433,6 +439,8 @@ def _motions(
     maps = [n.joint.type.kinematic_map(symbols.q[n.coordinates, :]) for n in tree.nodes]
     N = block_diagonal(maps)
     motion = tree_module.twists(tree, symbols.v)
+    measures = Measures(tree=tree, twists=motion, symbols=symbols, N=N)
+    reader = defining_reader(model, reader, measures)
     contacts = tuple(trace_contact(c, tree, motion, parameters) for c in model.contacts)
     speed_index = {speed.name: k for k, speed in enumerate(speeds)}
     rows = tuple(trace_rows(model, tree, symbols, N, contacts, reader, speed_index))

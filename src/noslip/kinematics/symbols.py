@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from noslip.model import expressions
+from noslip.model.expressions import Measure
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity, Scalar
 from noslip.spatial import Traced, unit, vector
@@ -33,19 +34,25 @@ class Reader:
     ----------
     values : what each name stands for.
     literal : how a number is traced; as a constant by default.
+    measure : how a measure of the motion is traced, from its traced arguments.
     """
 
     def __init__(
-        self, values: dict[str, Traced], literal: Callable[[float], Traced] = float
+        self,
+        values: dict[str, Traced],
+        literal: Callable[[float], Traced] = float,
+        measure: Callable[[Measure, list[ca.SX]], ca.SX] | None = None,
     ) -> None:
         self._values = values
         self._literal = literal
+        self._measure = measure
 
     def scalar(self, scalar: Scalar) -> ca.SX:
         """Traced scalar of a number or an expression."""
         if isinstance(scalar, str):
             tree = expressions.parse(scalar)
-            return ca.SX(expressions.evaluate(tree, self._values, ca, self._literal))
+            found = expressions.evaluate(tree, self._values, ca, self._literal, self._measure)
+            return ca.SX(found)
         return ca.SX(self._literal(float(scalar)))
 
     def vector(self, entries: Iterable[Scalar]) -> ca.SX:
@@ -58,7 +65,11 @@ class Reader:
 
     def extended(self, values: dict[str, Traced]) -> Reader:
         """A reader that knows more names."""
-        return Reader({**self._values, **values}, self._literal)
+        return Reader({**self._values, **values}, self._literal, self._measure)
+
+    def measuring(self, measure: Callable[[Measure, list[ca.SX]], ca.SX]) -> Reader:
+        """A reader that traces measures of the motion."""
+        return Reader(self._values, self._literal, measure)
 
 
 def named(quantities: Iterable[Quantity], symbols: ca.SX) -> dict[str, ca.SX]:

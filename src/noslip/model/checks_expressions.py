@@ -14,13 +14,16 @@ from typing import Any
 from noslip.model.dependence import Dependence, dependence
 from noslip.model.expressions import (
     CONSTANTS,
+    RATE,
     Expression,
     ExpressionError,
+    Measure,
     Name,
     Number,
     apply_to_numbers,
     fold,
     is_finite,
+    measures_in,
     names_in,
     names_of,
     parse,
@@ -35,11 +38,15 @@ from noslip.model.vocabulary import TIME, Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names an expression may use, what to call them, and names that are declared after it."""
+    """The names an expression may use, what to call them, and names that are declared after it.
+
+    And whether it may use measures of the motion.
+    """
 
     names: Set[str]
     words: str
     later: Set[str] = frozenset()
+    has_measures: bool = False
 
 
 def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
@@ -67,7 +74,7 @@ def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> S
         names |= set(more)
         words.insert(-1, kind)
     listed = ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]
-    return Scope(names, listed)
+    return Scope(names, listed, has_measures="coordinates" in kinds)
 
 
 def texts_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, str]]:
@@ -99,8 +106,31 @@ def check_text(
     unknown = sorted(names_of(text) - scope.names - set(CONSTANTS))
     for name in unknown:
         yield _unknown_in_expression(path, said_of(path, text), name, scope, known)
+    yield from _check_measures(path, said_of(path, text), tree, scope, known)
     if not unknown and is_undefined(tree, values):
         yield _undefined(path, said_of(path, text), tree, values)
+
+
+def _check_measures(
+    path: Path, said: str, tree: Expression, scope: Scope, known: Vocabulary
+) -> Iterator[Finding]:
+    """Measures are of bodies that exist, at points fixed in them, where there is a motion."""
+    for measure in measures_in(tree):
+        if not scope.has_measures:
+            what = f"{said}, which uses '{measure.word}' of a motion"
+            yield Finding(path, what, f"only {scope.words} may be used here")
+            return
+        if measure.word == RATE:
+            continue
+        if measure.body not in known.bodies:
+            what = f"{said}, which uses body '{measure.body}', which is not declared"
+            yield Finding(path, what, hint(measure.body, known.bodies))
+        used = set().union(*map(names_in, measure.arguments))
+        for name in sorted(used - set(known.parameters) - set(CONSTANTS)):
+            if name in scope.names:
+                what = f"{said}, which has '{name}' in the place of a point of '{measure.body}'"
+                fix = "the place is fixed in the body: write it in numbers and parameters"
+                yield Finding(path, what, fix)
 
 
 def said_of(path: Path, text: str) -> str:
@@ -125,6 +155,7 @@ def kind_of(name: str, known: Vocabulary) -> str | None:
         return "time"
     kinds = {
         "a parameter": known.parameters,
+        "a definition": known.definitions,
         "a coordinate": known.coordinates,
         "a speed": known.speeds,
         "a named angle": known.angles,
@@ -171,7 +202,10 @@ def _partial_value(tree: Expression, values: Mapping[str, float]) -> float | Non
             return math.nan
         return apply_to_numbers(function, numbers) if len(numbers) == len(arguments) else None
 
-    return fold(tree, leaf, call)
+    def measure(_: Measure, arguments: list[float | None]) -> float | None:
+        return math.nan if any(a is not None and math.isnan(a) for a in arguments) else None
+
+    return fold(tree, leaf, call, measure)
 
 
 def _unknown_in_expression(
@@ -209,7 +243,7 @@ def _check_dependence(
 ) -> Iterator[Finding]:
     """A field is linear where it must be, and rows hold what they must hold."""
     names = getattr(known, key.meaning.linear_in) if key.meaning.linear_in else ()
-    if dependence(tree, names) is Dependence.NONLINEAR:
+    if dependence(tree, dict.fromkeys(names, Dependence.LINEAR)) is Dependence.NONLINEAR:
         yield Finding(
             path,
             f"{owner(path)} has {field(path)} that is not linear in the {key.meaning.linear_in}",

@@ -13,6 +13,7 @@ from typing import Any
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import kind_of, loop_finding, texts_of
 from noslip.model.contacts import AbstractContact
+from noslip.model.definitions import circle_findings
 from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
 from noslip.model.model import Model
@@ -39,7 +40,7 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"a body is called '{WORLD}', which is the name of what does not move",
                 f"give it another name; joints and planes refer to the ground as '{WORLD}'",
             )
-    for kind in ("parameters", "inputs", "speed_inputs"):
+    for kind in ("parameters", "definitions", "inputs", "speed_inputs"):
         for part in getattr(model, kind):
             yield from check_reserved((kind, part.name), part.name, owner((kind, part.name)))
     for parameter in model.parameters:
@@ -49,6 +50,8 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"parameter '{parameter.name}' has the name of an input",
                 "rename one of them; expressions know both by name",
             )
+    yield from _definition_names(model, known)
+    yield from circle_findings(model.definitions)
     yield from _angle_names(model)
     yield from _speed_names(model, known)
 
@@ -110,6 +113,7 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
             except ExpressionError:
                 continue
     declared: list[Path] = [("parameters", p.name) for p in model.parameters]
+    declared += [("definitions", d.name) for d in model.definitions]
     declared += [("inputs", i.name) for i in model.inputs]
     if model.scenario:
         declared += [("scenario", "parameters", p.name) for p in model.scenario.parameters]
@@ -146,6 +150,20 @@ def _shared_inputs(model: Model) -> Iterator[Finding]:
                 ("speed_inputs", name),
                 f"an input and a speed input are both called '{name}'",
                 "rename one of them; a scenario gives both kinds by name",
+            )
+
+
+def _definition_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """A definition must not have the name of anything else that expressions know."""
+    speeds = [s.name for s in model.independent_speeds if s.expression]
+    for definition in model.definitions:
+        name = definition.name
+        taken = (*known.parameters, *known.inputs, *known.speed_inputs, *speeds)
+        if name in taken:
+            yield Finding(
+                ("definitions", name),
+                f"definition '{name}' has the name of a parameter, an input or a named speed",
+                "rename one of them; expressions know both by name",
             )
 
 

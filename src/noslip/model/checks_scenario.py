@@ -131,8 +131,14 @@ def _check_texts(
         seen.add(name)
     given = scope_of(known, (TIME,), definitions=seen)
     moving = ("coordinates", "speeds", "angles", "rates", TIME)
+    seen |= set(known.definitions)
     stop = scope_of(known, moving, definitions={*seen, *named})
-    scopes = {"start": given, "inputs": given, "motion": given, "stop": stop}
+    inputs = {*known.inputs, *known.speed_inputs}
+    outputs = scope_of(known, moving, definitions={*seen, *named, *inputs})
+    scopes = {
+        **{"start": given, "inputs": given, "motion": given},
+        **{"stop": stop, "outputs": outputs},
+    }
     for part, scope in scopes.items():
         for name, entry in getattr(scenario, part).items():
             if not isinstance(entry, str):

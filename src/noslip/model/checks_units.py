@@ -6,7 +6,8 @@ its parameters and inputs:
 
 - a number, and what a function such as cos gives, multiplies as a pure number and is added to
   anything;
-- coordinates, speeds, definitions and t may be multiplied by anything, so nothing is said of them.
+- coordinates, speeds and t may be multiplied by anything, so nothing is said of them; of a
+  definition its unit, where it has one, and of a measure of the motion its own.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from noslip.model.checks_expressions import quoted, said_of, texts_of
+from noslip.model.definitions import Definition
 from noslip.model.expressions import (
     CONSTANTS,
+    MEASURES,
+    RATE,
     ExpressionError,
+    Measure,
     Name,
     Number,
     apply_to_numbers,
@@ -35,7 +40,7 @@ from noslip.model.vocabulary import Vocabulary, angle_names
 Found = Dimension | float | None
 
 
-class _Mismatch(Exception):
+class DimensionError(Exception):
     """Two parts of an expression do not go together; the message says how."""
 
 
@@ -63,6 +68,7 @@ def _units_by_name(model: Model) -> dict[str, str]:
     units = {p.name: p.unit for p in (*model.parameters, *task)}
     units |= {i.name: i.unit for i in model.inputs}
     units |= {s.name: s.unit for s in model.independent_speeds if s.expression}
+    units |= {d.name: d.unit for d in model.definitions}
     for joint in model.joints:
         for quantity in (*joint.type.coordinates, *joint.type.speeds):
             units[f"{joint.name}.{quantity.name}"] = quantity.unit
@@ -76,13 +82,15 @@ def _unit_of_field(path: Path, key: Key, part: Any, units: Mapping[str, str]) ->
     """The unit that an expression should have; empty where there is none."""
     if path[0] == "scenario" and key.name in ("start", "inputs", "motion"):
         return units.get(str(path[-1]), "")
+    if isinstance(part, Definition) and key.name == "expression":
+        return part.unit if _readable(part.unit) else ""
     if key.meaning.units:
         return key.meaning.units.get(units.get(getattr(part, key.meaning.along), ""), "")
     return key.meaning.unit
 
 
 def _check_unit(path: Path, part: Any, unit: str) -> Iterator[Finding]:
-    if isinstance(part, IndependentSpeed) and not unit:
+    if isinstance(part, IndependentSpeed | Definition) and not unit:
         return
     try:
         read_unit(unit)
@@ -117,7 +125,7 @@ def _check_expression(
 ) -> Iterator[Finding]:
     try:
         found = dimension(text, scope)
-    except _Mismatch as mismatch:
+    except DimensionError as mismatch:
         fix = "check the expression and the units of its parameters"
         yield Finding(path, f"{said_of(path, text)}, which {mismatch}", fix, True)
         return
@@ -137,7 +145,7 @@ def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
 
     Raises
     ------
-    _Mismatch : unlike quantities are added, or a function takes what has a unit.
+    DimensionError : unlike quantities are added, or a function takes what has a unit.
     """
     if text in scope:
         return scope[text]
@@ -150,9 +158,24 @@ def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
         )
 
     try:
-        return fold(parse(text), leaf, _combine)
+        return fold(parse(text), leaf, _combine, _measured)
     except ExpressionError:
         return None
+
+
+_PER_SECOND = read_unit("1/s")
+
+
+def _measured(measure: Measure, arguments: list[Found]) -> Found:
+    """Dimension of a measure of the motion."""
+    if measure.word == RATE:
+        (found,) = arguments
+        return times(found, _PER_SECOND) if isinstance(found, tuple) else None
+    has_place, count = MEASURES[measure.word]
+    found = read_unit("m") if has_place else PURE
+    for _ in range(count):
+        found = times(found, _PER_SECOND)
+    return found
 
 
 # functions that keep the dimension of what they are given, all of which must be alike
@@ -180,11 +203,11 @@ def _combine(function: str, arguments: list[Found]) -> Found:
         return math.nan if first == PURE else None
     if any(a != with_unit[0] for a in with_unit):
         how = "adds" if function in ("+", "-") else f"compares in {function}"
-        raise _Mismatch(f"{how} {' and '.join(map(unit_text, with_unit))}")
+        raise DimensionError(f"{how} {' and '.join(map(unit_text, with_unit))}")
     if function in _KEEP:
         return with_unit[0]
     if function not in ("atan2", "sign") and with_unit[0] != PURE:
-        raise _Mismatch(f"takes {function} of a quantity in {unit_text(with_unit[0])}")
+        raise DimensionError(f"takes {function} of a quantity in {unit_text(with_unit[0])}")
     return math.nan
 
 

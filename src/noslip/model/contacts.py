@@ -344,6 +344,15 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Largest radius of a wheel, m; 0 for a point."""
         return 0.0
 
+    @property
+    def hamel_word(self) -> str:
+        """What [CameronBook1993] calls a free body that it alone holds; empty if not known."""
+        return ""
+
+    def contact_slope(self, touch: Touch, n: ca.SX, read: Reads) -> ca.SX:
+        """(3, 3) how its point moves over the body as n turns, where it has a `hamel_word`."""
+        raise NotImplementedError(self.word)
+
     def shapes(self, size: float, read: NumberReader) -> tuple[AbstractShape, ...]:
         """What it looks like in the body frame; `size` is a length of the model, m."""
         return ()
@@ -404,6 +413,14 @@ class Rolling(AbstractContact):
 
     def reach(self, read: Reads) -> ca.SX | float:
         return self.wheel.reach(read)
+
+    @property
+    def hamel_word(self) -> str:
+        """That of its surface, if all three rows hold."""
+        return self.wheel.hamel_word if len(self.directions()) == 3 else ""
+
+    def contact_slope(self, touch: Touch, n: ca.SX, read: Reads) -> ca.SX:
+        return self.wheel.contact_slope(touch, n, read)
 
     def shapes(self, size: float, read: NumberReader) -> tuple[AbstractShape, ...]:
         return self.wheel.shapes(read.vector(self.center), read)

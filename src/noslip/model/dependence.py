@@ -6,10 +6,10 @@ structural: ``x*y/y`` counts as nonlinear in y although it is not, and nothing i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 
-from noslip.model.expressions import CONSTANTS, Expression, Name, Number, fold
+from noslip.model.expressions import CONSTANTS, Expression, Measure, Name, Number, fold
 
 
 class Dependence(IntEnum):
@@ -21,15 +21,22 @@ class Dependence(IntEnum):
     NONLINEAR = 3
 
 
-def dependence(expression: Expression, names: Collection[str]) -> Dependence:
+def dependence(
+    expression: Expression,
+    names: Mapping[str, Dependence],
+    of_measure: Callable[[Measure], Dependence] = lambda _: Dependence.CONSTANT,
+) -> Dependence:
     """How `expression` depends on `names`, everything else held constant.
 
     Parameters
     ----------
     expression : Expression
         A tree from :func:`noslip.model.expressions.parse`.
-    names : collection of str
-        The names that vary, such as the speeds.
+    names : mapping
+        How the names that vary, such as the speeds, count by themselves; definitions may be
+        nonlinear.
+    of_measure : function
+        How a measure of the motion depends on them, its arguments held constant.
 
     Returns
     -------
@@ -40,11 +47,15 @@ def dependence(expression: Expression, names: Collection[str]) -> Dependence:
     def leaf(node: Number | Name) -> tuple[Dependence, float | None]:
         if isinstance(node, Number):
             return Dependence.CONSTANT, node.value
-        if node.name in names:
-            return Dependence.LINEAR, None
-        return Dependence.CONSTANT, CONSTANTS.get(node.name)
+        return names.get(node.name, Dependence.CONSTANT), CONSTANTS.get(node.name)
 
-    return fold(expression, leaf, _combine)[0]
+    def measure(
+        node: Measure, arguments: list[tuple[Dependence, float | None]]
+    ) -> tuple[Dependence, float | None]:
+        is_moved = any(kind is not Dependence.CONSTANT for kind, _ in arguments)
+        return Dependence.NONLINEAR if is_moved else of_measure(node), None
+
+    return fold(expression, leaf, _combine, measure)[0]
 
 
 def _combine(

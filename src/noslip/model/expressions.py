@@ -6,9 +6,13 @@ Grammar (lowest binding first), with the usual meaning; `**` or `^` is the power
     product = signed { ("*" | "/") signed }
     signed  = ("+" | "-") signed | power
     power   = atom [ ("**" | "^") signed ]
-    atom    = number | name | name "(" sum { "," sum } ")" | "(" sum ")"
+    atom    = number | name | name "(" sum { "," sum } ")" | "(" sum ")" | measure
+    measure = word "(" body [ "," ... ] ")" "." ( "x" | "y" | "z" ) | "rate" "(" sum ")"
 
 Names are letters, digits, `_` and `.` (``wheel1.angle``). Functions are those of `FUNCTIONS`.
+Measures are those of `MEASURES`: quantities of the motion of a body, by their components along the
+axes of the world, such as ``point(fork, 0.1, 0, 0).z`` or ``axis(disk, z).x``, and ``rate(…)``, the
+rate in time of any expression.
 Length and nesting are capped, so that a hostile file can neither stall nor overflow the reader;
 trees are walked by :func:`fold`, which needs no deep recursion.
 """
@@ -35,12 +39,21 @@ FUNCTIONS: dict[str, int] = {
     "abs": 1, "sign": 1, "floor": 1, "min": 2, "max": 2,
 }  # fmt: skip
 
+#: Measures of bodies: whether they take a place in the body's axes, and their order: of positions,
+#: velocities or accelerations. ``rate`` is one order above its argument.
+MEASURES: dict[str, tuple[bool, int]] = {
+    "point": (True, 0), "velocity": (True, 1), "acceleration": (True, 2),
+    "axis": (False, 0), "angular_velocity": (False, 1), "angular_acceleration": (False, 2),
+}  # fmt: skip
+RATE = "rate"
+
 #: Names every expression knows.
 CONSTANTS: dict[str, float] = {"pi": math.pi}
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)*)"
+    r"|(?P<part>\.[A-Za-z_]+)"
     r"|(?P<symbol>\*\*|[-+*/^(),]))",
     re.ASCII,
 )
@@ -72,7 +85,27 @@ class Call:
     arguments: tuple[Expression, ...]
 
 
-Expression = Number | Name | Call
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A component of a quantity of a body's motion, or the rate of an expression.
+
+    Parameters
+    ----------
+    word : of `MEASURES`, or ``rate``.
+    arguments : the place in the body's axes, or the expression whose rate it is.
+    body : whose motion; empty for a rate.
+    axis : of the body, for ``axis``.
+    part : component along the axes of the world: ``x``, ``y`` or ``z``; empty for a rate.
+    """
+
+    word: str
+    arguments: tuple[Expression, ...]
+    body: str = ""
+    axis: str = ""
+    part: str = ""
+
+
+Expression = Number | Name | Call | Measure
 
 
 @lru_cache(maxsize=4096)
@@ -96,6 +129,7 @@ def fold(
     expression: Expression,
     leaf: Callable[[Number | Name], Any],
     call: Callable[[str, list[Any]], Any],
+    measure: Callable[[Measure, list[Any]], Any] | None = None,
 ) -> Any:
     """Fold a tree bottom-up: map its leaves, then its calls on the results of their arguments.
 
@@ -107,16 +141,28 @@ def fold(
         Result of a number or a name.
     call : function
         Result of an operator or function, from its word and the results of its arguments.
+    measure : function
+        Result of a measure; without it measures are refused.
+
+    Raises
+    ------
+    ExpressionError : the expression has a measure where none has a value.
     """
     waiting: list[tuple[Expression, bool]] = [(expression, False)]
     results: list[Any] = []
     while waiting:
         node, arguments_done = waiting.pop()
-        if not isinstance(node, Call):
+        if isinstance(node, Number | Name):
             results.append(leaf(node))
         elif arguments_done:
             first = len(results) - len(node.arguments)
-            results[first:] = [call(node.function, results[first:])]
+            given = results[first:]
+            if isinstance(node, Call):
+                results[first:] = [call(node.function, given)]
+            elif measure is not None:
+                results[first:] = [measure(node, given)]
+            else:
+                raise ExpressionError(f"'{node.word}' of a motion has no value here")
         else:
             waiting.append((node, True))
             waiting.extend((argument, False) for argument in reversed(node.arguments))
@@ -129,6 +175,37 @@ def names_in(expression: Expression) -> set[str]:
         expression,
         lambda node: {node.name} if isinstance(node, Name) else set(),
         lambda _, arguments: set().union(*arguments),
+        lambda _, arguments: set().union(*arguments),
+    )
+
+
+def measures_in(expression: Expression) -> tuple[Measure, ...]:
+    """All measures of the expression, rates included."""
+    return fold(
+        expression,
+        lambda node: (),
+        lambda _, arguments: sum(arguments, ()),
+        lambda node, arguments: sum(arguments, (node,)),
+    )
+
+
+def order(expression: Expression, orders: Mapping[str, int]) -> int:
+    """0 for what positions determine, 1 for speeds, 2 for accelerations and so on.
+
+    Parameters
+    ----------
+    expression : Expression
+        A tree from :func:`parse`.
+    orders : mapping
+        Orders of names; those that are not listed are of order 0.
+    """
+    return fold(
+        expression,
+        lambda node: orders.get(node.name, 0) if isinstance(node, Name) else 0,
+        lambda _, arguments: max(arguments),
+        lambda node, arguments: (
+            arguments[0] + 1 if node.word == RATE else max(MEASURES[node.word][1], *arguments, 0)
+        ),
     )
 
 
@@ -148,6 +225,7 @@ def evaluate(
     values: Mapping[str, Any],
     algebra: Any,
     literal: Callable[[float], Any] = float,
+    measure: Callable[[Measure, list[Any]], Any] | None = None,
 ) -> Any:
     """The value of an expression in any algebra.
 
@@ -161,6 +239,8 @@ def evaluate(
         What has the functions: ``casadi``, ``sympy``, or :class:`NUMBERS`.
     literal : function
         What a number stands for; itself by default.
+    measure : function
+        Value of a measure from those of its arguments; without it measures are refused.
     """
 
     def leaf(node: Number | Name) -> Any:
@@ -168,7 +248,10 @@ def evaluate(
             return literal(node.value)
         return values[node.name] if node.name in values else literal(CONSTANTS[node.name])
 
-    return fold(expression, leaf, lambda function, arguments: apply(function, arguments, algebra))
+    def call(function: str, arguments: list[Any]) -> Any:
+        return apply(function, arguments, algebra)
+
+    return fold(expression, leaf, call, measure)
 
 
 def apply(function: str, arguments: Sequence[Any], algebra: Any) -> Any:
@@ -334,8 +417,15 @@ class _Reader:
         raise ExpressionError(f"'{text}' at character {position} is not expected")
 
     def call(self, name: str, position: int, depth: int) -> Expression:
+        if name == RATE:
+            self.at += 1
+            inner = self.sum(depth + 1)
+            self.close()
+            return Measure(RATE, (inner,))
+        if name in MEASURES:
+            return self.measure(name, depth)
         if name not in FUNCTIONS:
-            known = ", ".join(FUNCTIONS)
+            known = ", ".join((*FUNCTIONS, *MEASURES, RATE))
             raise ExpressionError(
                 f"there is no function '{name}' (character {position}); known: {known}"
             )
@@ -350,6 +440,43 @@ class _Reader:
             )
         return Call(name, tuple(arguments))
 
+    def measure(self, word: str, depth: int) -> Measure:
+        self.at += 1
+        body = self.word(f"a body, as in {_example(word)}")
+        axis, arguments = "", list[Expression]()
+        if word == "axis":
+            self.take(",")
+            axis = self.word(f"an axis of the body, x, y or z, as in {_example(word)}")
+            if axis not in ("x", "y", "z"):
+                raise ExpressionError(f"'{axis}' is no axis of a body: write {_example(word)}")
+        while self.take(","):
+            arguments.append(self.sum(depth + 1))
+        self.close()
+        if len(arguments) not in ((0, 3) if MEASURES[word][0] else (0,)):
+            raise ExpressionError(
+                f"'{word}' has {len(arguments)} argument(s) after the body: write {_example(word)}"
+            )
+        is_part = self.at < len(self.tokens) and self.tokens[self.at][0] == "part"
+        part = self.tokens[self.at][1][1:] if is_part else ""
+        if part not in ("x", "y", "z"):
+            raise ExpressionError(f"a component is missing: write {_example(word)}")
+        self.at += 1
+        return Measure(word, tuple(arguments), body, axis, part)
+
+    def word(self, wanted: str) -> str:
+        kind, text, position = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        if kind != "name":
+            at = f", not '{text}' at character {position}" if text else ""
+            raise ExpressionError(f"it must name {wanted}{at}")
+        self.at += 1
+        return text
+
     def close(self) -> None:
         if not self.take(")"):
             raise ExpressionError("a ')' is missing")
+
+
+def _example(word: str) -> str:
+    """How a measure is written."""
+    inside = "body, z" if word == "axis" else "body, 0.1, 0, 0" if MEASURES[word][0] else "body"
+    return f"{word}({inside}).z"

@@ -23,6 +23,7 @@ NOUNS = {
     "bodies": "body",
     "joints": "joint",
     "contacts": "contact",
+    "definitions": "definition",
     "rows": "row",
     "forces": "force",
     "inputs": "input",

@@ -23,6 +23,7 @@ import casadi as ca
 from noslip.families import Member
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, AbstractContact, KnifeEdge, Plane
+from noslip.model.definitions import MOVING
 from noslip.model.findings import Finding
 from noslip.model.quantities import (
     NOT_NEGATIVE,
@@ -367,15 +368,15 @@ class Tire(AbstractForce):
             )
 
 
-_GIVEN_SCOPE = ("coordinates", "speeds", "inputs", "t")
+_GIVEN_SCOPE = ("inputs", *MOVING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrench(AbstractForce):
     """A given force (N) at a point of a body and a given moment (N m).
 
-    Entries are expressions of parameters, coordinates, speeds, time ``t`` and force inputs (linear
-    in the inputs), resolved in the axes of the world or of the body.
+    Entries are expressions of parameters, coordinates, speeds, measures, time ``t`` and force
+    inputs (linear in the inputs), resolved in the axes of the world or of the body.
     """
 
     name: str

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
-from noslip.model.dependence import Dependence, dependence
+from noslip.model.definitions import MOVING, Definition
+from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
@@ -34,7 +35,7 @@ class IndependentSpeed:
     """
 
     name: str
-    expression: Annotated[str, Meaning(scope=("coordinates", "speeds"))] = ""
+    expression: Annotated[str, Meaning(scope=MOVING[:-1])] = ""
     unit: str = ""
 
     def expression_faults(
@@ -42,7 +43,7 @@ class IndependentSpeed:
     ) -> Iterator[Finding]:
         """Findings about the expression, which can be read and has a value."""
         yield from speed_faults(path, tree, known)
-        if dependence(tree, known.speeds) is Dependence.AFFINE:
+        if known.dependence_on_speeds(tree) is Dependence.AFFINE:
             yield Finding(
                 path,
                 f"{owner(path)} has an expression with a term that has no speed in it",
@@ -64,6 +65,7 @@ class Model:
     bodies: tuple[Body, ...] = ()
     joints: tuple[Joint, ...] = ()
     contacts: tuple[AbstractContact, ...] = ()
+    definitions: tuple[Definition, ...] = ()
     rows: tuple[AbstractRow, ...] = ()
     forces: tuple[AbstractForce, ...] = ()
     inputs: tuple[ForceInput, ...] = ()
@@ -172,6 +174,14 @@ class ModelBuilder:
         """Add a rolling contact or a knife edge."""
         _expect(contact, AbstractContact, "contact", "Rolling(…) or KnifeEdge(…)")
         self._add("contacts", contact)
+
+    def definition(self, name: str, expression: str, unit: str = "", description: str = "") -> str:
+        """Declare a named expression and return its name; see :class:`Definition`."""
+        self._add(
+            "definitions",
+            Definition(name=name, expression=expression, unit=unit, description=description),
+        )
+        return name
 
     def row(self, row: AbstractRow) -> None:
         """Add a general constraint row."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from noslip.families import Member
-from noslip.model.dependence import Dependence, dependence
-from noslip.model.expressions import Expression, names_in
+from noslip.model.definitions import MOVING
+from noslip.model.dependence import Dependence
+from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.quantities import Meaning
 
@@ -46,12 +47,12 @@ class VelocityRow(AbstractRow):
     Parameters
     ----------
     name : unique among rows.
-    expression : of parameters, coordinates, speeds and time ``t``; it is kept at zero.
+    expression : of parameters, coordinates, speeds, measures and time ``t``; it is kept at zero.
     unit : of the expression; the multiplier's unit is W over it (m/s → N).
     """
 
     name: str
-    expression: Annotated[str, Meaning(scope=("coordinates", "speeds", "t"))]
+    expression: Annotated[str, Meaning(scope=MOVING)]
     unit: str = "m/s"
 
     word = "velocity"
@@ -65,10 +66,10 @@ class VelocityRow(AbstractRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRow(AbstractRow):
-    """A row g(q, t) = 0, given as an expression of parameters, coordinates and time ``t``."""
+    """A row g(q, t) = 0, an expression of parameters, coordinates, measures and time ``t``."""
 
     name: str
-    expression: Annotated[str, Meaning(scope=("coordinates", "t"))]
+    expression: Annotated[str, Meaning(scope=("coordinates", "angles", "definitions", "t"))]
     unit: str = "m"
 
     word = "position"
@@ -77,7 +78,13 @@ class PositionRow(AbstractRow):
     def expression_faults(
         self, path: Path, tree: Expression, known: Vocabulary
     ) -> Iterator[Finding]:
-        if not names_in(tree) & set(known.coordinates):
+        if known.order(tree) > 0:
+            yield Finding(
+                path,
+                f"{owner(path)} has an expression of speeds, but is a row on positions",
+                'leave the speeds out, or write type = "velocity"',
+            )
+        elif not known.depends_on_motion(tree):
             yield Finding(
                 path,
                 f"{owner(path)} has an expression with no coordinate in it, so it constrains "
@@ -89,7 +96,14 @@ class PositionRow(AbstractRow):
 def speed_faults(path: Path, tree: Expression, known: Vocabulary) -> Iterator[Finding]:
     """An expression that must be linear in the speeds and hold at least one."""
     said = f"{owner(path)} has an expression"
-    how = dependence(tree, known.speeds)
+    if known.order(tree) > 1:
+        yield Finding(
+            path,
+            f"{said} of accelerations",
+            "write it in positions and speeds; rate(…) takes what positions determine",
+        )
+        return
+    how = known.dependence_on_speeds(tree)
     if how is Dependence.CONSTANT:
         yield Finding(
             path,

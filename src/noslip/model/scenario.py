@@ -29,6 +29,7 @@ class Scenario:
     parameters : numbers of the task that are not of the mechanism, such as the radius of a path.
     definitions : named expressions of ``t`` that later ones may use.
     stop : expressions; the run ends where one of them crosses zero.
+    outputs : expressions of the motion, inputs and accelerations, a further column each.
     """
 
     duration: float
@@ -39,4 +40,5 @@ class Scenario:
     parameters: tuple[Parameter, ...] = ()
     definitions: dict[str, str] = field(default_factory=dict)
     stop: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     description: str = ""

@@ -134,7 +134,7 @@ def leaves(part: Any, path: Path = ()) -> Iterator[tuple[Path, Key, Any, Any]]:
 
 def _key(part: type, field: dataclasses.Field[Any], hint: Any) -> Key:
     """The key of a field, from the field's type."""
-    members, meaning = _unwrapped(hint)
+    members, meaning = unwrapped(hint)
     is_required, default = False, field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()
@@ -176,18 +176,18 @@ def _kind(members: list[Any]) -> tuple[Kind, int | None, type | None]:
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is dict:
         table = {Kind.SCALAR: Kind.SCALAR_TABLE, Kind.TEXT: Kind.TEXT_TABLE}
-        return table[_kind(_unwrapped(arguments[1])[0])[0]], None, None
+        return table[_kind(unwrapped(arguments[1])[0])[0]], None, None
     if typing.get_origin(hint) is not tuple:
         raise TypeError(hint)
     size = None if arguments[-1] is Ellipsis else len(arguments)
-    item, _, part = _kind(_unwrapped(arguments[0])[0])
+    item, _, part = _kind(unwrapped(arguments[0])[0])
     if part is not None:
         is_named = "name" in typing.get_type_hints(part) and part is not IndependentSpeed
         return (Kind.NAMED if is_named else Kind.LIST), None, part
     return {Kind.SCALAR: Kind.SCALARS, Kind.TEXT: Kind.TEXTS}[item], size, None
 
 
-def _unwrapped(hint: Any) -> tuple[list[Any], Meaning]:
+def unwrapped(hint: Any) -> tuple[list[Any], Meaning]:
     """The members of a union, or the type itself, and what it is annotated to mean."""
     meaning = Meaning()
     if typing.get_origin(hint) is Annotated:
@@ -196,11 +196,11 @@ def _unwrapped(hint: Any) -> tuple[list[Any], Meaning]:
         hint = hint.__origin__
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         if typing.get_origin(hint) is tuple and meaning == Meaning():
-            meaning = _unwrapped(typing.get_args(hint)[0])[1]
+            meaning = unwrapped(typing.get_args(hint)[0])[1]
         return [hint], meaning
     members: list[Any] = []
     for member in typing.get_args(hint):
-        inner, own = _unwrapped(member)
+        inner, own = unwrapped(member)
         members += inner
         meaning = own if meaning == Meaning() else meaning
     return members, meaning

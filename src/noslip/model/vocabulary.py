@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from noslip.model.bodies import WORLD
-from noslip.model.expressions import is_finite
+from noslip.model.definitions import in_order
+from noslip.model.dependence import Dependence, dependence
+from noslip.model.expressions import (
+    Expression,
+    ExpressionError,
+    Measure,
+    is_finite,
+    measures_in,
+    names_in,
+    order,
+    parse,
+)
 from noslip.model.findings import Path
 from noslip.model.joints import Joint
 from noslip.model.model import Model
@@ -21,7 +34,7 @@ Fields = tuple[tuple[Path, Key, Any, Any], ...]
 TIME = "t"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """The names of a model.
 
@@ -33,6 +46,7 @@ class Vocabulary:
     parameters : with their nominal values.
     bodies : ``world`` and all others.
     angles, rates : named orientation angles such as ``disk.yaw``, and ``disk.yaw_rate``.
+    definitions : named expressions, each after those it uses; those in a circle in any order.
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
@@ -45,6 +59,7 @@ class Vocabulary:
     speeds: tuple[str, ...]
     angles: tuple[str, ...]
     rates: tuple[str, ...]
+    definitions: Mapping[str, str]
     inputs: tuple[str, ...]
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
@@ -55,6 +70,51 @@ class Vocabulary:
     def finite_parameters(self) -> dict[str, float]:
         """Parameters whose nominal value is a finite number."""
         return {name: value for name, value in self.parameters.items() if is_finite(value)}
+
+    def order(self, tree: Expression) -> int:
+        """0 for an expression that positions determine, 1 for speeds, 2 for accelerations."""
+        return order(tree, self._orders)
+
+    def dependence_on_speeds(self, tree: Expression) -> Dependence:
+        """How an expression depends on the speeds, at one configuration."""
+        return dependence(tree, self._in_speeds, self._of_measure)
+
+    def depends_on_motion(self, tree: Expression) -> bool:
+        """Whether an expression has a coordinate, a speed or a measure in it."""
+        return bool(measures_in(tree)) or not self._moving.isdisjoint(names_in(tree))
+
+    def _of_measure(self, measure: Measure) -> Dependence:
+        return Dependence.LINEAR if self.order(measure) else Dependence.CONSTANT
+
+    @cached_property
+    def _orders(self) -> dict[str, int]:
+        orders = dict.fromkeys((*self.speeds, *self.rates), 1)
+        for name, tree in self._definition_trees.items():
+            orders[name] = order(tree, orders)
+        return orders
+
+    @cached_property
+    def _in_speeds(self) -> dict[str, Dependence]:
+        found = dict.fromkeys((*self.speeds, *self.rates), Dependence.LINEAR)
+        for name, tree in self._definition_trees.items():
+            found[name] = dependence(tree, found, self._of_measure)
+        return found
+
+    @cached_property
+    def _moving(self) -> set[str]:
+        found = {*self.coordinates, *self.speeds, *self.angles, *self.rates}
+        for name, tree in self._definition_trees.items():
+            if measures_in(tree) or not found.isdisjoint(names_in(tree)):
+                found.add(name)
+        return found
+
+    @cached_property
+    def _definition_trees(self) -> dict[str, Expression]:
+        trees = {}
+        for name, text in self.definitions.items():
+            with suppress(ExpressionError):  # a fault of its own
+                trees[name] = parse(text)
+        return trees
 
 
 def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
@@ -71,12 +131,18 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
         speeds=tuple(name for joint in joints for name in joint.speed_names()),
         angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
+        definitions=_definitions(model),
         inputs=tuple(i.name for i in model.inputs),
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in loops for name in _would_be_names(j)},
         topology=found,
         fields=tuple(leaves(model)) if fields is None else fields,
     )
+
+
+def _definitions(model: Model) -> dict[str, str]:
+    texts = {d.name: d.expression for d in model.definitions}
+    return {name: texts[name] for name in in_order(texts)[0]}
 
 
 def angle_names(joint: Joint) -> tuple[str, ...]:

@@ -20,10 +20,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
+from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -48,7 +50,7 @@ Definitions = Mapping[str, str | float]
 Inputs = Mapping[str, InputSpec] | AbstractInputLaw | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ClosedLoop:
     """(1) in the symbols of a system. Made by :func:`close_loop`.
 
@@ -112,6 +114,16 @@ class ClosedLoop:
     def output(self, text: str, where: str, more: Mapping[str, ca.SX] | None = None) -> ca.SX:
         """An expression of columns, parameters, definitions, t and more symbols by name."""
         return ca.densify(self.put_in(_read_output(self, text, where, more or {})))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a law makes the inputs that is updated at times."""
+        return self.generator is not None and self.generator.update is not None
+
+    @cached_property
+    def input_function(self) -> NativeFunction:
+        """[u; w; ẇ] of (t, [x; z], b, p)."""
+        return self.compile("inputs", self.inputs, x=self.y[: self.num_simulated, :])
 
     def compile(
         self,
@@ -296,8 +308,9 @@ def numbers_of(
     )
 
 
-def input_plan(loop: ClosedLoop, numbers: LoopValues, function: NativeFunction) -> InputPlan:
-    """The inputs as :func:`noslip.simulate` knows them; `function` gives them from (t, [x; z])."""
+def input_plan(loop: ClosedLoop, numbers: LoopValues) -> InputPlan:
+    """The inputs as :func:`noslip.simulate` knows them."""
+    function = loop.input_function
     return InputPlan(
         base=numbers.base,
         tables=tuple((t.index, t.starts, t.coefficients) for t in numbers.tables),
@@ -354,18 +367,3 @@ def structure(inputs: Inputs, definitions: Definitions) -> Hashable:
         if isinstance(spec, str | ca.Function)
     }
     return frozenset(traced), named
-
-
-class IdentityKey:
-    """Key of an object by identity."""
-
-    __slots__ = ("thing",)
-
-    def __init__(self, thing: object) -> None:
-        self.thing = thing
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and self.thing is other.thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)

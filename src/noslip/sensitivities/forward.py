@@ -96,7 +96,7 @@ def simulate_sensitivities(
     code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     started, state, tangents = begin(
-        code.loop, code.inputs, numbers, request.variables, run.start, run.start_time
+        code.loop, numbers, request.variables, run.start, run.start_time
     )
     bases = _bases(request, len(numbers.base))
     # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large

@@ -65,22 +65,13 @@ class TangentCode:
     @cached_property
     def update(self) -> NativeFunction | None:
         """[y; Y] after an update of a sampled law."""
-        generator = self.loop.generator
-        if generator is None or generator.update is None:
-            return None
-        return self._jump("update", after_update(self.loop))
+        return self._jump("update", after_update(self.loop)) if self.loop.is_sampled else None
 
     def carry(self, there: System) -> NativeFunction:
         """[y; Y] in the speeds of another system."""
         if there not in self._carried:
             self._carried[there] = self._jump("carry", carried_over(self.loop, there))
         return self._carried[there]
-
-    @cached_property
-    def inputs(self) -> NativeFunction:
-        """[u; w; ẇ] of (t, [x; z], b, p)."""
-        loop = self.loop
-        return loop.compile("inputs", loop.inputs, x=loop.y[: loop.num_simulated, :])
 
     @cached_property
     def outputs(self) -> NativeFunction:
@@ -90,7 +81,7 @@ class TangentCode:
 
     def plan(self, numbers: LoopValues) -> InputPlan:
         """The inputs as a trajectory knows them."""
-        return input_plan(self.loop, numbers, self.inputs)
+        return input_plan(self.loop, numbers)
 
     @property
     def _speeds(self) -> ca.SX:

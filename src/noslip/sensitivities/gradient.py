@@ -154,7 +154,6 @@ def gradient(
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     _, state, tangents = begin(
         code.loop,
-        code.inputs,
         numbers,
         inputs_instead(request.variables),
         run.start,
@@ -176,15 +175,15 @@ def gradient(
         return recorded[-1].forward()
 
     pieces = run_segments(code_of, system, state, settings, record)
-    _check_ending(system, pieces[-1])
+    _check_ending(system, pieces[-1], run.values)
     back = Adjoint(pieces, recorded, settings, measurements)
     back.go()
     return _gradient(request, back, pieces, tangents)
 
 
-def _check_ending(system: System, last: Piece) -> None:
+def _check_ending(system: System, last: Piece, values: Array) -> None:
     if last.result.code != rules.FINISHED:
-        _, message = ending_of(last.result, last.code.loop.system, None)
+        _, message = ending_of(last.result, last.code.loop.system, None, values)
         raise SimulationError(
             message,
             f"model '{system.model.name}', t = {last.result.time:.9g} s",

@@ -58,17 +58,13 @@ class GradientCode:
     @cached_property
     def update(self) -> NativeFunction | None:
         """y after an update of a sampled law."""
-        return self.loop.compile("update", after_update(self.loop)) if self._is_sampled else None
+        return (
+            self.loop.compile("update", after_update(self.loop)) if self.loop.is_sampled else None
+        )
 
     def carry(self, there: System) -> NativeFunction:
         """y in the speeds of another system."""
         return self._carry(there)[0]
-
-    @cached_property
-    def inputs(self) -> NativeFunction:
-        """[u; w; ẇ] of (t, [x; z], b, p)."""
-        loop = self.loop
-        return loop.compile("inputs", loop.inputs, x=loop.y[: loop.num_simulated, :])
 
     @cached_property
     def pull(self) -> NativeFunction:
@@ -109,11 +105,6 @@ class GradientCode:
         base = ca.vertcat(self.loop.base, *symbols.values())
         pulled = ca.vertcat(value, self._pulled(value, ca.SX(1)))
         return self.loop.compile("misfit", pulled, base=base)
-
-    @property
-    def _is_sampled(self) -> bool:
-        generator = self.loop.generator
-        return generator is not None and generator.update is not None
 
     @cached_property
     def _uses_work(self) -> bool:

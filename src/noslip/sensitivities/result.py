@@ -160,7 +160,7 @@ def _read(piece: Piece, settings: SegmentSettings) -> tuple[Segment, Array, Arra
         plan=code.plan(numbers),
         t=t,
         states=simulated,
-        inputs=code.inputs.map(t, simulated, own, numbers.p),
+        inputs=code.loop.input_function.map(t, simulated, own, numbers.p),
         crossings=np.zeros((0, 2 + loop.num_simulated)),
     )
     num, num_q = loop.num_states, loop.system.kinematics.num_coordinates

@@ -8,9 +8,10 @@ from functools import partial
 import casadi as ca
 import numpy as np
 
+from noslip.engines.cache import IdentityKey
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import Array
-from noslip.sensitivities.closed_loop import ClosedLoop, IdentityKey, LoopValues, driven, input_plan
+from noslip.sensitivities.closed_loop import ClosedLoop, LoopValues, driven, input_plan
 from noslip.sensitivities.variables import INPUT, NUMBER, PARAMETER, START, TABLE, Variable
 from noslip.simulation.start import begin as begin_run
 from noslip.simulation.start import complete, state_at
@@ -20,7 +21,6 @@ from noslip.simulation.starts.tangents import Change, check_kept, start_tangents
 
 def begin(
     loop: ClosedLoop,
-    inputs: NativeFunction,
     numbers: LoopValues,
     variables: Sequence[Variable],
     start: Mapping[str, float] | Start | None,
@@ -31,7 +31,6 @@ def begin(
     Parameters
     ----------
     loop : closed loop.
-    inputs : [u; w; ẇ] of (t, [x; z], b, p) as native code.
     numbers : of the loop.
     variables : what derivatives are taken by.
     start : what is given, or a completed start.
@@ -40,7 +39,7 @@ def begin(
     system = loop.system
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     params = numbers.p[: len(system.model.parameters)]
-    plan = input_plan(loop, numbers, inputs)
+    plan = input_plan(loop, numbers)
     completion = None if isinstance(start, Start) else complete(system, plan, start, time, params)
     started = completion.start() if completion else begin_run(system, plan, start, time, params)
     state = state_at(system, started.q, started.eta, started.mu, plan)
@@ -49,7 +48,9 @@ def begin(
     tangents = np.zeros((loop.num_states, len(changes)))
     if completion is None:
         at_rest = state_at(system, started.q, 0.0 * started.eta, 0.0 * started.mu, plan)
-        w = inputs(time, at_rest, numbers.base_at(time), numbers.p)[num_u : num_u + num_w]
+        w = loop.input_function(time, at_rest, numbers.base_at(time), numbers.p)[
+            num_u : num_u + num_w
+        ]
         check_kept(system, started, w, params, changes)
         return started, padded, tangents
     for k, along in enumerate(start_tangents(completion, changes)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -12,6 +13,9 @@ from noslip.formulations.derive import derive
 from noslip.kinematics.kinematics import Kinematics
 from noslip.model.checks import check_model
 from noslip.model.model import Model
+
+if TYPE_CHECKING:
+    from noslip.engines.system import System
 
 #: A contact is on its plane if it is nearer than this, of the model's own length.
 _TOUCHES = 1e-9
@@ -117,13 +121,18 @@ def check(model: Model) -> CheckReport:
     ModelError, FormulationError : if it has faults.
     """
     from noslip.engines.system import System
-    from noslip.simulation.starts.completion import start_names
 
     if not isinstance(model, Model):
         raise TypeError(f"check takes a Model, got {type(model).__name__}: load or build one first")
     warnings = check_model(model)
-    equations = derive(model)
-    kin = equations.kinematics
+    return describe(System(equations=derive(model)), warnings)
+
+
+def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
+    """What the model of a system is, with the warnings of its check."""
+    from noslip.simulation.starts.completion import start_names
+
+    model, kin = system.model, system.kinematics
     redundant = {r.row for r in kin.redundant}
     rows = [(k, row) for k, row in enumerate(kin.rows) if k not in redundant]
     units = {s.name: s.unit for s in kin.speeds}
@@ -140,7 +149,7 @@ def check(model: Model) -> CheckReport:
         independent_speeds=tuple((s.name, s.unit) for s in kin.independent_speeds),
         inputs=tuple((i.name, i.unit) for i in model.inputs),
         speed_inputs=tuple((i.name, units[i.speed]) for i in model.speed_inputs),
-        start_names=tuple(start_names(System(equations=equations))),
+        start_names=tuple(start_names(system)),
         parameters=tuple((p.name, p.value, p.unit, p.description) for p in model.parameters),
         scenario=_scenario(model),
         warnings=(*warnings, *_contacts_off_their_planes(model, kin)),

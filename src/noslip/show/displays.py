@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from noslip.formulations.certificate import Certificate
     from noslip.model.model import Model
     from noslip.show.check import CheckReport
+    from noslip.show.matrices import MethodMatrices
+    from noslip.show.plots.sheets import Sheet
     from noslip.simulation.trajectory import Trajectory
 
 
@@ -231,9 +233,9 @@ def audit_html(audit: Audit) -> str:
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
     if audit.loaded:
-        from noslip.show.plots.histories import friction_figure
+        from noslip.show.plots.histories import friction_sheet
 
-        parts.insert(0, _figure(friction_figure(audit), "friction", f"{audit.model}: friction"))
+        parts.insert(0, _sheet(friction_sheet(audit), "friction", f"{audit.model}: friction"))
     return _shown(f"{audit.model}: no-slip audit", "", *parts)
 
 
@@ -249,7 +251,7 @@ def trajectory_html(run: Trajectory) -> str:
         ]
     elif run.errors and len(run.t):
         more = [("tracking error", number(run.tracking_error, 3))]
-    return _shown(run.model.name, run.message, *_run_parts(run, more))
+    return _shown(run.model.name, run.verdict, *_run_parts(run, more))
 
 
 def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
@@ -266,15 +268,15 @@ def _run_parts(run: Trajectory, more: Sequence[tuple[str, Html]]) -> list[Html]:
     found += [("note", text(note)) for note in run.notes]
     if not len(run.t):
         return [facts(found)]
-    from noslip.show.plots.paths import ground_joints, path_figure
+    from noslip.show.plots.paths import ground_joints, path_sheet
 
     if ground_joints(run):
-        drawn = path_figure([run], [run.model.name], size="column", height=2.4)
+        drawn = path_sheet([run], [run.model.name], size="column", height=2.4)
     else:
-        from noslip.show.plots.catalog import plot
+        from noslip.show.plots.catalog import named_sheet
 
-        drawn = plot(run, "coordinates", size="column")
-    return [_beside(_figure(drawn, "run", f"{run.model.name}: motion"), facts(found)),
+        drawn = named_sheet(run, "coordinates", size="column")
+    return [_beside(_sheet(drawn, "run", f"{run.model.name}: motion"), facts(found)),
             _columns(run)]  # fmt: skip
 
 
@@ -320,6 +322,12 @@ def _beside(picture: Html, words: Html) -> Html:
     )
 
 
+def _sheet(drawn: Sheet, name: str, title: str) -> Html:
+    from noslip.show.plots.painting import sheet_svg
+
+    return Html(sheet_svg(drawn, name=name, title=title))
+
+
 def _figure(drawn: Figure, name: str, title: str) -> Html:
     from noslip.show.plots.files import svg_text
 
@@ -331,3 +339,10 @@ def _image(picture: object, name: str) -> Html:
     picture.save(data, format="PNG")  # type: ignore[attr-defined]
     source = base64.b64encode(data.getvalue()).decode("ascii")
     return Html(f'<img alt="{text(name)}" src="data:image/png;base64,{source}"/>')
+
+
+def matrices_html(matrices: MethodMatrices) -> str:
+    """The matrices of a method in MathML, numbers or expressions."""
+    from noslip.show.equations.documents import html_fragment
+
+    return html_fragment(matrices.title, matrices.sections())

@@ -181,6 +181,7 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
         "duration": float(run.t[-1] - run.t[0]) if len(run.t) else 0.0,
         "samples": len(run.t),
         **{key: getattr(run, field) for key, field in FIELDS.items()},
+        "doubts": list(run.doubts),
         "energy_drift": run.energy_drift,
         "constraint_residual_speeds": run.slip,
         "constraint_residual_positions": run.gap,
@@ -200,7 +201,7 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
 def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None) -> str:
     """The run in a few lines."""
     lines = [
-        f"{run.model.name}: {run.message}",
+        f"{run.model.name}: {run.verdict}",
         f"  {counted(len(run.t), 'sample')} over {summary(run)['duration']:g} s, {run.method}, "
         f"tolerance {run.rtol:g}, {counted(run.steps, 'step')}, "
         f"{counted(run.nfev, 'evaluation')}",
@@ -264,10 +265,10 @@ def _fill(
 
 def _draw(folder: Path, run: Trajectory, audit: Audit | None) -> None:
     """The figures, a file each."""
-    from noslip.show.plots import run_figures, save_figure
+    from noslip.show.plots import run_sheets, sheet_png
 
-    for name, figure in run_figures(run, audit).items():
-        save_figure(figure, folder / f"{name}.png")
+    for name, sheet in run_sheets(run, audit).items():
+        (folder / f"{name}.png").write_bytes(sheet_png(sheet))
 
 
 def read_run(folder: str | Path) -> Trajectory:

@@ -18,11 +18,16 @@ from functools import partial
 
 import casadi as ca
 
+from noslip.engines.outputs import wrenches
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
+from noslip.kinematics.symbols import named as named_symbols
 from noslip.model import expressions
+from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import is_undefined
+from noslip.model.checks_units import DimensionError, dimension
 from noslip.model.expressions import ExpressionError
+from noslip.model.units import read_unit, unit_text
 from noslip.simulation.starts.layout import Orientation, layout_of
 from noslip.spatial import traced_angles
 
@@ -42,6 +47,35 @@ def named_values(system: System) -> dict[str, NamedValue]:
         if speed.expression:
             found[speed.name] = (speed.unit, partial(kin.reader.scalar, speed.expression))
     return found
+
+
+def reaction_values(system: System) -> dict[str, NamedValue]:
+    """Constraint forces by name: ``reaction.ROW`` and ``joint_reaction.JOINT.PART``.
+
+    A row's is its multiplier. Of a joint ``x``, ``y``, ``z`` are the force on its child in world
+    axes, ``moment_x`` … the moment about the joint's point, ``point_x`` … that point.
+    """
+    kin, equations = system.kinematics, system.equations
+    found: dict[str, NamedValue] = {}
+    for k, row in enumerate(kin.rows):
+        found[f"reaction.{row.name}"] = (
+            row.multiplier_unit,
+            partial(_entry, lambda: equations.multipliers, k),
+        )
+    parts = [(f"point_{axis}", "m") for axis in "xyz"] + [(axis, "N") for axis in "xyz"]
+    parts += [(f"moment_{axis}", "N*m") for axis in "xyz"]
+    joints = [*(node.joint for node in kin.tree.nodes), *kin.tree.loops]
+    for j, joint in enumerate(joints):
+        for k, (part, unit) in enumerate(parts):
+            found[f"joint_reaction.{joint.name}.{part}"] = (
+                unit,
+                partial(_entry, lambda: wrenches(equations), 9 * j + k),
+            )
+    return found
+
+
+def _entry(column: Callable[[], ca.SX], k: int) -> ca.SX:
+    return column()[k]
 
 
 def units_by_name(system: System) -> dict[str, str]:
@@ -94,11 +128,13 @@ def read_expression(
     where: str,
     definitions: Mapping[str, str | ca.SX] | None = None,
     angles: Mapping[str, ca.SX] | None = None,
+    *,
+    is_output: bool = False,
 ) -> ca.SX:
     """An expression as a traced scalar at v = Sη + s.
 
     It may use t, parameters, coordinates, tree speeds, named angles, which lie between −π and π,
-    their rates, and named independent speeds.
+    their rates, named independent speeds, the model's definitions and measures of the motion.
 
     Parameters
     ----------
@@ -107,10 +143,17 @@ def read_expression(
     definitions : named expressions, each of what comes before it, that the text may use; or symbols
         under their names.
     angles : what named angles stand for instead, by name.
+    is_output : whether it may use accelerations and inputs as well.
     """
     kin = system.kinematics
     reader, named, angles = kin.reader, named_values(system), angles or {}
+    if is_output:
+        reader = reader.measuring(kin.measures(system.equations.speed_rates))
+        reader = reader.extended(named_symbols(system.inputs, system.equations.inputs))
+        named = named | reaction_values(system)
     known = _plain_names(system) | set(named)
+    if is_output:
+        known |= {q.name for q in system.inputs}
 
     def read(given: str, place: str) -> ca.SX:
         used = _check_expression(system, given, place, known)
@@ -127,6 +170,51 @@ def read_expression(
     return kin.at_speeds(read(text, where))
 
 
+def trace_outputs(
+    system: System, outputs: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None = None
+) -> ca.SX:
+    """Expressions of the motion, accelerations and inputs among them, as one traced column."""
+    read = [
+        read_expression(system, text, f"output '{name}'", definitions, is_output=True)
+        for name, text in outputs.items()
+    ]
+    return ca.densify(ca.vertcat(*read)) if read else ca.SX(0, 1)
+
+
+def check_outputs(system: System, outputs: Mapping[str, str]) -> None:
+    """Refuse outputs that would hide what has their name already."""
+    for name in outputs:
+        if not isinstance(name, str) or name in {"time", "t", *units_by_name(system)}:
+            raise SimulationError(
+                f"output {name!r:.60} has no name of its own: a column of every run has it"
+                if isinstance(name, str)
+                else f"output {name!r:.60} has no name",
+                f"outputs of model '{system.model.name}'",
+                "give names and expressions: outputs={'tip_height': 'point(arm, 0.5, 0, 0).z'}",
+            )
+
+
+def output_units(system: System, outputs: Mapping[str, str]) -> dict[str, str]:
+    """Units of outputs, from those of what they use; empty where they cannot be told."""
+    units = units_by_name(system) | {q.name: q.unit for q in system.inputs} | {"t": "s"}
+    units |= {name: unit for name, (unit, _) in reaction_values(system).items()}
+    model = system.model
+    units |= {p.name: p.unit for p in model.parameters}
+    units |= {d.name: d.unit for d in model.definitions if d.unit}
+    scope = {name: read_unit(unit) for name, unit in units.items()}
+    found = {}
+    for name, text in outputs.items():
+        if text in units:
+            found[name] = units[text]
+            continue
+        try:
+            size = dimension(text, scope)
+        except DimensionError:
+            size = None
+        found[name] = unit_text(size) if isinstance(size, tuple) else ""
+    return found
+
+
 def check_definitions(system: System, definitions: Iterable[str]) -> None:
     """Refuse definitions that would hide what has their name already."""
     model, kin = system.model, system.kinematics
@@ -136,6 +224,7 @@ def check_definitions(system: System, definitions: Iterable[str]) -> None:
     taken |= dict.fromkeys((q.name for q in kin.speeds), "a speed")
     taken |= dict.fromkeys(named_values(system), "a named angle, its rate or a named speed")
     taken |= dict.fromkeys((p.name for p in model.parameters), "a parameter")
+    taken |= dict.fromkeys((d.name for d in model.definitions), "a definition of the model")
     for name in definitions:
         if not isinstance(name, str):
             raise SimulationError(
@@ -155,9 +244,9 @@ def check_definitions(system: System, definitions: Iterable[str]) -> None:
 
 
 def _plain_names(system: System) -> set[str]:
-    """t, parameters, coordinates and tree speeds."""
-    kin = system.kinematics
-    names = {"t", *(p.name for p in system.model.parameters)}
+    """t, parameters, definitions, coordinates and tree speeds."""
+    kin, model = system.kinematics, system.model
+    names = {"t", *(p.name for p in model.parameters), *(d.name for d in model.definitions)}
     return names | {q.name for q in (*kin.coordinates, *kin.speeds)}
 
 
@@ -188,6 +277,14 @@ def _check_expression(system: System, text: str, where: str, known: set[str]) ->
             f"{where} of model '{system.model.name}'",
             nearest(name, sorted(known)),
         )
+    bodies = (WORLD, *(body.name for body in system.model.bodies))
+    for measure in expressions.measures_in(tree):
+        if measure.body and measure.body not in bodies:
+            raise SimulationError(
+                f"expression '{text}' uses body '{measure.body}', which is not known",
+                f"{where} of model '{system.model.name}'",
+                nearest(measure.body, bodies),
+            )
     if is_undefined(tree, {}):
         raise SimulationError(
             f"expression '{text}' has no finite value",

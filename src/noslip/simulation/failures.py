@@ -1,4 +1,4 @@
-"""Diagnosis of a run that ended early: an input that is not finite, or a singular law.
+"""Diagnosis of a run that ended early: an input that is not finite, a singular law or basis.
 
 It costs a run nothing unless it has ended early. A run ends at the last valid state, so inputs are
 evaluated there and just ahead: within the shortest steps that time resolves, and within the step
@@ -16,6 +16,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault
+from noslip.kinematics.basis import RANK_LOST
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.rules import EPS
@@ -92,6 +93,34 @@ def _named(system: System, k: int) -> str:
     is_rate = k >= len(system.inputs) - num_w
     name = system.inputs[k - num_w if is_rate else k].name
     return f"the rate of input '{name}'" if is_rate else f"input '{name}'"
+
+
+def singular_sentence(system: System, index: int, t: float, state: Array, values: Array) -> str:
+    """What is singular where a health value ended a run.
+
+    The mass matrix is found in the independent speeds. Where these do not determine the motion,
+    because the rows lose rank in the others, it is no number, and inertia is not the cause.
+
+    Parameters
+    ----------
+    system : in whose speeds the run was.
+    index : which health value.
+    t, state, values : time, state and parameters of the model there.
+    """
+    measure, kin = system.health[index], system.kinematics
+    if measure.kind != "mass":
+        return measure.sentence
+    q = state[: kin.num_coordinates]
+    matrix = kin.probe.matrices(np.array([t]), q[None], values)[0][list(kin.kept)]
+    both = np.concatenate([matrix, kin.independent_rows(t, q, values)]) / kin.probe.scale
+    both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-300)
+    if not np.isfinite(both).all() or np.linalg.svd(both, compute_uv=False)[-1] >= RANK_LOST:
+        return measure.sentence
+    names = ", ".join(f"'{s.name}'" for s in kin.independent_speeds)
+    return (
+        f"the constraints lose rank here in the dependent speeds: with these parameters "
+        f"{names} do not determine the motion"
+    )
 
 
 def broken_guard(

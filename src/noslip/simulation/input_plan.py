@@ -69,10 +69,12 @@ def plan_inputs(
     given: Mapping[str, InputSpec] | AbstractInputLaw | None,
     parameters: Array,
     definitions: Mapping[str, str] | None = None,
+    end_time: float | None = None,
 ) -> InputPlan:
     """Compile given inputs for the loop; inputs that are not given are zero.
 
-    `definitions` are named expressions that later ones and the inputs may use.
+    `definitions` are named expressions that later ones and the inputs may use. Python callables are
+    watched in a run with adaptive steps, which ends at `end_time`.
     """
     if isinstance(given, AbstractInputLaw):
         return _plan_generator(system, given.generator(system), parameters)
@@ -110,7 +112,7 @@ def plan_inputs(
         generator=None,
         is_kept=is_kept and not tables,
     )
-    return _with_callables(system, plan, callables) if callables else plan
+    return _with_callables(system, plan, callables, end_time) if callables else plan
 
 
 def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
@@ -209,11 +211,12 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
     names = [q.name for q in system.inputs]
     traced = {names.index(name): e for name, e in generator.inputs.items()}
 
-    def make() -> NativeFunction:
-        return _compile(system, traced, generator)
+    def cached(name: str, make: Callable[[], NativeFunction]) -> NativeFunction:
+        key = generator.key
+        return make() if key is None else system.cached((name, key), make)
 
-    key = generator.key
-    function = make() if key is None else system.cached(("law", key), make)
+    function = cached("law", lambda: _compile(system, traced, generator))
+    update = generator.update
     return InputPlan(
         base=np.zeros(len(names)),
         tables=(),
@@ -223,21 +226,34 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
         parameters=np.concatenate([parameters, generator.parameter_values]),
         generator=generator,
         update=None
-        if generator.update is None
-        else _native(system, "update", generator.update, generator),
+        if update is None
+        else cached("update", lambda: _native(system, "update", update, generator)),
     )
 
 
-def _with_callables(system: System, plan: InputPlan, callables: Callables) -> InputPlan:
+def _with_callables(
+    system: System, plan: InputPlan, callables: Callables, end_time: float | None
+) -> InputPlan:
     """Wrap Python callables f(t, q, v) in a native callback with the loop's signature."""
     num_q, nx = len(system.coordinates), system.num_states
     num_inputs, num_v = len(system.inputs), len(system.speeds)
     native, motion = plan.function, system.motion
     parameters = plan.parameters
     failure: list[BaseException] = []
+    watches = (
+        {
+            k: SmoothnessWatch(system, system.inputs[k].name, f, end_time)
+            for k, f in callables.items()
+        }
+        if end_time is not None
+        else {}
+    )
 
     def call(t, x, u, p, out):
         result = np.ctypeslib.as_array(out, (num_inputs,))
+        if failure:
+            result[:] = np.nan
+            return
         try:
             state = np.ctypeslib.as_array(x, (nx,))
             base = np.ctypeslib.as_array(u, (num_inputs,))
@@ -245,6 +261,8 @@ def _with_callables(system: System, plan: InputPlan, callables: Callables) -> In
             v = motion(t[0], state, result, parameters)[:num_v]
             for k, f in callables.items():
                 result[k] = float(f(t[0], state[:num_q].copy(), v))
+                if watches:
+                    watches[k].see(t[0], result[k], state[:num_q], v)
         except BaseException as error:
             # nothing may pass through native code: note it, stop the run by a non-finite input
             failure.append(error)
@@ -259,6 +277,76 @@ def _with_callables(system: System, plan: InputPlan, callables: Callables) -> In
         notes=(f"input {listed} is a Python callable, called back at every evaluation: slower",),
         is_kept=False,
     )
+
+
+#: Evaluations after which a watch judges a callable; so many Python makes in some tens of ms.
+WATCHED = 512
+#: Evaluations still to come from which on a run counts as stalled: minutes of Python.
+STALLED = 5_000_000
+#: Ways up and down, in what a callable spans, from which on it is no smooth function: a smooth one
+#: that goes up or down goes 1, noise some hundreds.
+ROUGH = 16.0
+#: Relative difference of two values at the same time and state that is no rounding.
+UNREPEATED = 1e-6
+
+
+class SmoothnessWatch:
+    """Watches the values of a Python callable in an adaptive run, which smooth functions alone do.
+
+    Steps are chosen by how the rates change within them. Where the values jump about however near
+    the times are, the steps shrink until jump times step meets the tolerance, and the run stands
+    still. So it is judged while it runs: is most of it still to come at this pace, and do the
+    values go up and down without end within the short time that was covered? Random ones are found
+    at once, by asking twice.
+    """
+
+    def __init__(self, system: System, name: str, f: Callable[..., float], end_time: float) -> None:
+        self._where = f"inputs of model '{system.model.name}'"
+        self._name, self._f, self._end = name, f, end_time
+        self._times: list[float] = []
+        self._values: list[float] = []
+        self._is_first = True
+
+    def see(self, t: float, value: float, q: Array, v: Array) -> None:
+        """Take notice of a value; refuse the callable where it stalls the run."""
+        if self._is_first:
+            self._is_first = False
+            again = float(self._f(t, q.copy(), v))
+            if abs(again - value) > UNREPEATED * max(abs(again), abs(value)):
+                raise self._refusal(
+                    f"gives {value:.6g}, then {again:.6g} for the same time and state: it is "
+                    "random, or remembers its calls"
+                )
+        self._times.append(t)
+        self._values.append(value)
+        if len(self._times) >= WATCHED:
+            times, values = np.array(self._times), np.array(self._values)
+            self._times.clear()
+            self._values.clear()
+            self._judge(times, values)
+
+    def _judge(self, times: Array, values: Array) -> None:
+        covered = float(np.ptp(times))
+        left = self._end - float(np.max(times))
+        if left * WATCHED <= STALLED * covered or not np.all(np.isfinite(values)):
+            return
+        values = values[np.argsort(times, kind="stable")]
+        span = float(np.ptp(values))
+        if span <= UNREPEATED * float(np.max(np.abs(values))):
+            return
+        if float(np.sum(np.abs(np.diff(values)))) > ROUGH * span:
+            raise self._refusal(
+                f"is not smooth: at t = {times[-1]:.9g} s it goes up and down by {span:.3g} within "
+                f"{covered:.1e} s, and adaptive steps stand still"
+            )
+
+    def _refusal(self, what: str) -> SimulationError:
+        return SimulationError(
+            f"input '{self._name}' {what}",
+            self._where,
+            "draw noise once, into a Table(times=…, values=…, kind='hold'), one row "
+            "for each sampling time; write dry friction smoothly, as tanh(v/0.01)",
+        )
 
 
 def traced_inputs(

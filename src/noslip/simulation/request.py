@@ -26,7 +26,7 @@ from noslip.errors import SimulationError
 from noslip.kinematics.basis import are_independent, independent_rows
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
-from noslip.simulation.expressions import check_definitions
+from noslip.simulation.expressions import check_definitions, check_outputs
 from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start
 
@@ -50,6 +50,9 @@ _EXAMPLES = {
 #: Sets of parameter values for which regular rows are remembered.
 MOST_ACCEPTED = 16
 
+#: A run spans at least so many different times.
+FEWEST_TIMES = 10_000
+
 #: More steps than this no run will ever take, and the loops count with whole numbers of 64 bits.
 MOST_STEPS = 10**18
 
@@ -67,7 +70,7 @@ class RunRequest(NamedTuple):
     step : of rk4, s; for dop853 the first step, 0 to choose it.
     max_step, max_steps : bounds on step size and number of steps.
     values : (np,) parameters; of a batch the nominal ones.
-    start, inputs, definitions, stop, events : as they are given.
+    start, inputs, definitions, stop, events, outputs : as they are given.
     progress, cancel, on_failure : how a run is watched, and what becomes of one that fails.
     """
 
@@ -88,6 +91,7 @@ class RunRequest(NamedTuple):
     definitions: Mapping[str, Any] = MappingProxyType({})
     stop: Mapping[str, str] = MappingProxyType({})
     events: Mapping[str, str] = MappingProxyType({})
+    outputs: Mapping[str, str] = MappingProxyType({})
     progress: Callable[[float], object] | None = None
     cancel: Any = None
     on_failure: str = "raise"
@@ -120,7 +124,7 @@ _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
     "guess": (dict,),
     "inputs": (dict, AbstractInputLaw),
-    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events"), (dict,)),
+    **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events", "outputs"), (dict,)),
 }
 
 
@@ -157,6 +161,9 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
     definitions = get("definitions") or {}
     if definitions:
         check_definitions(system, definitions)
+    outputs = get("outputs") or {}
+    if outputs:
+        check_outputs(system, outputs)
     parameters = None if "starts" in given else get("parameters")
     values = system.parameters(parameters)
     system, start = with_regular_rows(system, values, parameters), get("start")
@@ -181,6 +188,7 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         definitions,
         get("stop") or {},
         get("events") or {},
+        outputs,
         progress,
         cancel,
         on_failure,
@@ -265,6 +273,13 @@ def _fault(
     if not (is_number and math.isfinite(duration) and duration > 0):
         shown = f"{duration} s" if is_number else f"{duration!r:.60}, which is not a number"
         return f"the duration is {shown}", "give a positive time in s"
+    apart = math.ulp(max(abs(start_time), abs(start_time + duration)))
+    if duration < FEWEST_TIMES * apart:
+        return (
+            f"the run starts at {start_time:g} s and lasts {duration:g} s, but numbers of that "
+            f"size are {apart:.2g} s apart: time would not pass",
+            "give a start_time nearer to zero, and shift the times of inputs with it",
+        )
     if method not in METHODS:
         return f"there is no method '{method}'", "use method='dop853' or method='rk4'"
     if method == "rk4" and not step > 0:

@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
+from noslip.simulation.expressions import output_units, trace_outputs
+from noslip.simulation.failures import singular_sentence
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
-from noslip.simulation.lazy_columns import NO_EVENTS, LazyArray, Named
+from noslip.simulation.lazy_columns import (
+    NO_EVENTS,
+    LazyArray,
+    Named,
+    Sources,
+    column,
+    measured_speeds,
+)
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.starts.completion import Start
@@ -100,7 +110,7 @@ def assemble(
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
-    ending, message = ending_of(result, segments[-1].system, stop)
+    ending, message = ending_of(result, segments[-1].system, stop, values)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
     fields = {
@@ -117,7 +127,8 @@ def assemble(
         "row_residuals": outputs[:, layout.residuals],
         "position_residuals": outputs[:, layout.gaps],
         "multipliers": multipliers if reactions else None,
-        "extra": _extra(layout, segments[0].plan.generator, states, outputs),
+        "extra": _extra(layout, segments[0].plan.generator, states, outputs)
+        | _outputs(request, segments),
         "ending": ending,
         "message": message,
         "notes": segments[0].plan.notes,
@@ -139,15 +150,15 @@ def assemble(
 
 
 def ending_of(
-    result: NativeResult, system: System, stop: Mapping[str, str] | None
+    result: NativeResult, system: System, stop: Mapping[str, str] | None, values: Array
 ) -> tuple[Ending, str]:
-    """The ending and its sentence, with what caused it."""
+    """The ending and its sentence, with what caused it; `values` are the parameters."""
     ending = ENDINGS[result.code]
     if ending is Ending.FINISHED:
         return ending, ending.value
     at = f" (t = {result.time:.9g} s)"
     if ending is Ending.SINGULAR:
-        sentence = system.health[result.index].sentence
+        sentence = singular_sentence(system, result.index, result.time, result.state, values)
         return ending, f"{ending.value[:-1]}: {sentence}.{at}"
     if ending is Ending.EVENT:
         return ending, f"{ending.value[:-1]} '{list(stop or {})[result.index]}'.{at}"
@@ -218,6 +229,43 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
     return np.concatenate(parts)
 
 
+def _output_texts(request: RunRequest) -> dict[str, str]:
+    system = request.system
+    texts = system.cached("speeds of measures", lambda: measured_speeds(system.model))
+    return {**texts, **request.outputs}
+
+
+def output_function(request: RunRequest, here: System) -> NativeFunction:
+    """The outputs of a run in the speeds of a system, compiled once."""
+    texts = _output_texts(request)
+
+    def make() -> NativeFunction:
+        return here.compile_expression("outputs", trace_outputs(here, texts, request.definitions))
+
+    return here.cached(("outputs", tuple(texts.items()), tuple(request.definitions.items())), make)
+
+
+def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
+    """Outputs that were asked for and named speeds of measures, computed when first read."""
+    system = request.system
+    texts = _output_texts(request)
+    if not texts:
+        return {}
+
+    def find() -> Array:
+        parts = []
+        for segment in segments:
+            here = segment.system
+            x = segment.states[:, : here.num_states]
+            function = output_function(request, here)
+            parts.append(function.map(segment.t, x, segment.inputs, request.values))
+        return np.concatenate(parts)
+
+    units, values = output_units(system, texts), LazyArray(find)
+    units |= {s.name: s.unit for s in system.model.independent_speeds if s.name in texts}
+    return {name: (units[name], column(values, k)) for k, name in enumerate(texts)}
+
+
 def _crossings(
     system: System,
     segments: list[Segment],
@@ -257,9 +305,9 @@ def _named_values(layout: _Layout, values: Array) -> dict[str, float]:
 
 def _extra(
     layout: _Layout, generator: InputGenerator | None, states: Array, outputs: Array
-) -> dict[str, tuple[str, Array]]:
+) -> Sources:
     """Contact points, costates, and the states of an input law."""
-    extra = {name: ("m", outputs[:, k]) for name, k in layout.contacts}
+    extra: Sources = {name: ("m", outputs[:, k]) for name, k in layout.contacts}
     for name, unit, k in layout.costates:
         extra[name] = (unit, states[:, k])
     if generator is not None:

@@ -13,6 +13,7 @@ runs, and its samples are evaluated.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,12 +25,12 @@ from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
-from noslip.simulation.input_plan import inputs_at, plan_inputs
+from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.memory import template_of
 from noslip.simulation.plan import EMPTY, Numbers
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
-from noslip.simulation.samples import Segment, assemble
+from noslip.simulation.samples import Segment, assemble, output_function
 from noslip.simulation.segments import (
     Ends,
     Indices,
@@ -41,11 +42,14 @@ from noslip.simulation.segments import (
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
-from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
 #: Endings for which an input without a finite value may be the cause.
 _MAYBE_UNDEFINED = (Ending.NON_FINITE, Ending.STEP_TOO_SMALL)
+
+#: Share of a motion up to which an absolute tolerance leaves it right without a note.
+SHARE = 1e-5
 
 #: Holonomic rows and quaternions are held to this, m or 1.
 PROJECTION_TOLERANCE = 1e-14
@@ -68,6 +72,7 @@ def simulate(
     max_steps: int = 10_000_000,
     stop: Mapping[str, str] | None = None,
     events: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
     definitions: Mapping[str, str] | None = None,
     reactions: bool = False,
     start_time: float = 0.0,
@@ -97,8 +102,10 @@ def simulate(
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
-    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`
-        and `events`.
+    outputs : name → expression, a further column each: of the motion, inputs and accelerations, as
+        ``"rate(speed)"`` or ``"acceleration(fork, 0.1, 0, 0).z"``.
+    definitions : name → expression of t, parameters and earlier definitions, for `inputs`, `stop`,
+        `events` and `outputs`.
     reactions : also compute the multipliers at the samples.
     start_time : s.
     progress : called with the fraction done, now and then.
@@ -112,6 +119,8 @@ def simulate(
         ``"return"``.
     """
     request = read_run("simulate", locals())
+    if request.outputs:  # what cannot be read is refused before the run
+        output_function(request, system)
     motion = _SingleRun(request)
     drive(motion, SegmentBasis(request.system))
     motion.keep_last_state()
@@ -120,7 +129,12 @@ def simulate(
     trajectory = assemble(
         request, motion.segments, result, motion.start, motion.counts, reactions=reactions
     )
-    if notes := motion.start.notes + motion.watched.notes:
+    notes = (
+        *motion.start.notes,
+        *motion.watched.notes,
+        *_small_motion(request, trajectory),
+    )
+    if notes:
         trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
@@ -156,7 +170,7 @@ class _SingleRun:
 
     def __init__(self, request: RunRequest) -> None:
         self._request, system = request, request.system
-        self.plan = plan_inputs(system, request.inputs, request.values, request.definitions)
+        self.plan = self._inputs(system)
         self.start = begin(
             system, self.plan, request.start, request.start_time, request.values, request.guess
         )
@@ -167,6 +181,14 @@ class _SingleRun:
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
+
+    def _inputs(self, system: System) -> InputPlan:
+        """Inputs in the speeds of a system."""
+        request = self._request
+        adaptive_end = request.end_time if request.method == "dop853" else None
+        return plan_inputs(
+            system, request.inputs, request.values, request.definitions, adaptive_end
+        )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
         """Run a segment."""
@@ -240,15 +262,40 @@ class _SingleRun:
         if result.time != self.start.time:
             u = inputs_at(self.plan, result.time, result.state)
             v = tree_speeds(here.system, result.time, result.state, u, request.values)
-        self.plan = plan_inputs(there.system, request.inputs, request.values, request.definitions)
+        self.plan = self._inputs(there.system)
         self._state = carried(here.system, there.system, result.state, v)
+
+
+def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:
+    """A note on a motion so small that the absolute tolerance is a large share of it."""
+    atol = request.atol
+    if request.method != "dop853" or not len(run.t):
+        return ()
+    enough = max(atol, 10.0 * request.rtol * SHARE) / SHARE
+    # most motions are large at their end
+    if max(map(abs, run.v[-1].tolist()), default=0.0) >= enough:
+        return ()
+    largest = max(
+        float(np.max(np.abs(run.v), initial=0.0)), float(np.max(np.ptp(run.q, axis=0), initial=0.0))
+    )
+    rounding = AT_REST * max(1.0, float(np.max(np.abs(run.q), initial=0.0)))
+    if not rounding < largest < atol / SHARE or atol <= 10.0 * request.rtol * largest:
+        return ()
+    # a motion below the tolerance may be its errors: where it starts is known
+    given = (float(np.max(np.abs(x), initial=0.0)) for x in (run.q[0], run.v[0]))
+    smallest = min([largest, *(size for size in given if size > 0.0)])
+    better = 10.0 ** math.floor(math.log10(request.rtol * smallest))
+    return (
+        f"the motion is below {largest:.1e} m, rad, m/s and rad/s, and the tolerance atol = "
+        f"{atol:g} is {atol / largest:.1e} of that: give atol={better:.0e}",
+    )
 
 
 def _raise_callback_failure(segments: list[Segment], system: System) -> None:
     for segment in segments:
         if segment.plan.failure:
             error = segment.plan.failure[0]
-            if isinstance(error, KeyboardInterrupt | SystemExit):
+            if isinstance(error, KeyboardInterrupt | SystemExit | SimulationError):
                 raise error
             raise SimulationError(
                 f"a Python input raised {type(error).__name__}: {error}",

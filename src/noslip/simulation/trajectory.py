@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
+
+#: Share of the energy that moved, or of the way that was prescribed, from which on an error says
+#: that a run means nothing; rounding leaves 1e-9 of it, the loosest tolerance some hundredths.
+MEANINGLESS = 0.1
+#: Speeds below this are rounding: nothing moves, m/s or rad/s.
+AT_REST = 1e-13
 
 
 class Ending(enum.Enum):
@@ -76,7 +83,8 @@ class Trajectory:
     row_residuals : (n, nc) A v + a of all rows.
     position_residuals : (n, nh) g of the holonomic rows.
     multipliers : (n, nc) if they were asked for.
-    extra : further columns by name: unit and values (contact points, states of an input law).
+    extra : further columns by name: unit and values, or what finds them (contact points, states of
+        an input law, outputs).
     ending : how it ended; `message` says it with the place.
     ended_by : name of the expression in `stop` that ended it, if one did.
     event_times, event_states : event → (k,) when its value crossed zero, and (k, nq + nv) [q; v].
@@ -104,7 +112,7 @@ class Trajectory:
     row_residuals: Array
     position_residuals: Array
     multipliers: Array | None
-    extra: dict[str, tuple[str, Array]]
+    extra: Mapping[str, tuple[str, Given]]
     ending: Ending
     message: str
     notes: tuple[str, ...]
@@ -124,13 +132,64 @@ class Trajectory:
 
     @property
     def success(self) -> bool:
-        """Whether the run came to its end time or to an event."""
-        return self.ending in (Ending.FINISHED, Ending.EVENT)
+        """Whether the run came to its end time or to an event, and nothing says it is wrong."""
+        return self.ending in (Ending.FINISHED, Ending.EVENT) and not self.doubts
 
     @property
     def status(self) -> int:
         """0 at the end time, 1 at an event, −1 otherwise, as in SciPy."""
         return {Ending.FINISHED: 0, Ending.EVENT: 1}.get(self.ending, -1)
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why a run that came to its end means nothing all the same; empty if nothing says so.
+
+        The balance of energy is of order one or no number, a run that follows a motion is as far
+        away from it as the motion goes, or not one step was taken.
+        """
+        if self.ending not in (Ending.FINISHED, Ending.EVENT) or not len(self.t):
+            return ()
+        found = [self._energy_doubt(), self._tracking_doubt()]
+        if not self.steps and self.t[-1] > self.t[0]:
+            found.append("not one step was taken")
+        return tuple(doubt for doubt in found if doubt)
+
+    def _energy_doubt(self) -> str:
+        off = np.abs(self.energy_error)
+        if not np.all(np.isfinite(off)):
+            return "its energy balance is not a number"
+        stored = self.kinetic_energy, self.potential_energy, self.work
+        moved = max(float(np.max(self.kinetic_energy)), *(float(np.ptp(e)) for e in stored[1:]))
+        # rounding of large energies that cancel is no error of the motion
+        rounding = 1e3 * np.finfo(float).eps * sum(float(np.max(np.abs(e))) for e in stored)
+        is_moving = float(np.max(np.abs(self.v), initial=0.0)) > AT_REST
+        if not is_moving or float(np.max(off)) <= max(MEANINGLESS * moved, rounding):
+            return ""
+        return f"its energy balance is off by {self.energy_drift:.2g} of the energy that moved"
+
+    def _tracking_doubt(self) -> str:
+        # one that left a path under a controller says so by `path_errors.lost`
+        if self.path_errors is not None or not self.errors:
+            return ""
+        for error in largest_errors(self):
+            ways = [
+                float(np.ptp(self[f"reference.{name}"]))
+                for name in self.errors
+                if self.columns[name][0] == error.unit
+            ]
+            if not error.size <= max(MEANINGLESS * max(ways), AT_REST):
+                return (
+                    f"it is {error.size:.3g} {error.unit} off the motion it was to follow "
+                    f"({error.name}), which covers {max(ways):.3g} {error.unit}"
+                )
+        return ""
+
+    @property
+    def verdict(self) -> str:
+        """How it ended, in a sentence; and if that means nothing, why."""
+        if not self.doubts:
+            return self.message
+        return f"{self.message} But the result means nothing: {'; '.join(self.doubts)}."
 
     @property
     def y(self) -> Array:
@@ -201,7 +260,7 @@ class Trajectory:
         for k, quantity in enumerate(self.speeds):
             table[f"acceleration.{quantity.name}"] = (f"{quantity.unit}^2", column(vdot, k))
         table |= named_columns(self)
-        table |= self.extra
+        table |= dict(self.extra)
         if self.path_errors is not None:
             table |= self.path_errors.columns
         table["kinetic_energy"] = ("J", self.kinetic_energy)
@@ -279,7 +338,7 @@ class Trajectory:
     def summary(self) -> str:
         """One honest line: how it ended, energy, constraints, effort; one more on a reference."""
         line = (
-            f"{self.message}  energy drift {self.energy_drift:.1e}, constraint residual "
+            f"{self.verdict}  energy drift {self.energy_drift:.1e}, constraint residual "
             f"{self.slip:.1e} (speeds) {self.gap:.1e} (positions), "
             f"{counted(self.steps, 'step')}, {counted(self.nfev, 'evaluation')}"
         )
@@ -306,7 +365,8 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """All fields as they are read, for copies and other processes."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        extra = dict(Columns(dict(self.extra)))
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"extra": extra}
 
     def __repr__(self) -> str:
         span = f"{self.t[0]:g} … {self.t[-1]:g} s" if len(self.t) else "empty"

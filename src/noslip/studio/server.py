@@ -1,7 +1,7 @@
 """The studio's server: one page for each browser, on this machine only.
 
-Only 127.0.0.1 is listened on. A browser that comes from another site is refused, and what viser
-offers beyond this machine (a share link) is taken out.
+Only 127.0.0.1 is listened on, `access` says who gets in, and what viser offers beyond this machine
+(a share link) is taken out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from noslip.errors import SimulationError
-from noslip.studio.page.browser import is_own_page, remove_share_link
+from noslip.studio.access import AccessRules, check_installed, guarded_serve
+from noslip.studio.page.browser import remove_share_link
 from noslip.studio.page.page import Page
 from noslip.studio.running.models import ModelCatalog
 
@@ -33,62 +34,85 @@ class Studio:
     ------
     SimulationError : the port is taken.
     ModelError : the file has faults.
+
+    Attributes
+    ----------
+    pages : open pages by the number of their visitor; None for one that could not be made.
+    departed : visitors who left while their page was being made.
     """
 
     def __init__(self, name: str = "agv", *, file: Path | None = None, port: int = 0) -> None:
         self.catalog = ModelCatalog(file)
         self.name = self.catalog.file_name if file is not None else name
         self.catalog.mechanism(self.name)
-        self._pages: dict[int, Page] = {}
+        self.pages: dict[int, Page | None] = {}
+        self.departed: set[int] = set()
+        self._is_closed = False
         self._lock = threading.Lock()
-        self._server = _serve(port)
+        self._rules = AccessRules((HOST, "localhost"))
+        self._server = _serve(port, self._rules)
         self._server.on_client_connect(self._connected)
         self._server.on_client_disconnect(self._disconnected)
 
     @property
     def address(self) -> str:
-        """URL of the page."""
-        return f"http://{HOST}:{self._server.get_port()}"
+        """URL of the page, with the token."""
+        return f"http://{HOST}:{self._server.get_port()}/{self._rules.token}/"
 
     def close(self) -> None:
         """Close all pages and stop."""
         with self._lock:
-            pages = list(self._pages.values())
-            self._pages.clear()
+            self._is_closed = True
+            pages = [page for page in self.pages.values() if page is not None]
+            self.pages.clear()
         for page in pages:
             page.close()
         self.catalog.close()
         self._server.stop()
 
     def _connected(self, client: Any) -> None:
-        if not is_own_page(self._server, client, (HOST, "localhost")):
-            return
+        page: Page | None = None
+        failure: Exception | None = None
         try:
             page = Page(client, self.catalog, self.name)
         except Exception as error:
-            traceback.print_exc()
-            client.add_notification("The page cannot be shown", str(error), color="red")
-            return
+            failure = error
         with self._lock:
-            self._pages[client.client_id] = page
+            # a visitor may have left while the page was made
+            is_gone = self._is_closed or client.client_id in self.departed
+            self.departed.discard(client.client_id)
+            if not is_gone:
+                self.pages[client.client_id] = page
+        if is_gone and page is not None:
+            page.close()
+        if failure is not None and not is_gone:
+            traceback.print_exception(failure)
+            client.add_notification("The page cannot be shown", str(failure), color="red")
 
     def _disconnected(self, client: Any) -> None:
         with self._lock:
-            page = self._pages.pop(client.client_id, None)
+            if client.client_id not in self.pages:
+                self.departed.add(client.client_id)
+            page = self.pages.pop(client.client_id, None)
         if page is not None:
             page.close()
 
 
-def _serve(port: int) -> Any:
-    """A viser server on this machine, without what reaches beyond it."""
+def _serve(port: int, rules: AccessRules) -> Any:
+    """A viser server on this machine that keeps to rules, without what reaches beyond it."""
     import viser
 
     if port:
         _check_free(port)
-    server = viser.ViserServer(host=HOST, port=port, verbose=False)
-    if port and server.get_port() != port:
+    with guarded_serve(rules):
+        server = viser.ViserServer(host=HOST, port=port, verbose=False)
+    try:
+        check_installed(rules)
+        if port and server.get_port() != port:
+            raise _taken(port)
+    except SimulationError:
         server.stop()
-        raise _taken(port)
+        raise
     remove_share_link(server)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(76, 120, 168))
     return server

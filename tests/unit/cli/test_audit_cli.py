@@ -11,7 +11,8 @@ from vehicle_on_a_circle import ground_forces
 import noslip as ns
 from noslip.analysis.audit import audit
 from noslip.cli import main
-from noslip.show.plots import friction_figure, run_figures
+from noslip.show.plots import friction_sheet, run_sheets
+from noslip.show.plots.figures import figure_of
 
 
 @pytest.fixture
@@ -112,13 +113,13 @@ def test_figure_shows_every_wheel_its_range_and_the_ground():
     system = ns.compile(ns.derive(ns.load("agv")))
     run = ns.run_scenario(system, changes={"T": 6.0}, duration=6.0)
     found = audit(system, run, friction=0.6)
-    demand, load = friction_figure(found).axes
+    demand, load = figure_of(friction_sheet(found)).axes
     curves = {line.get_label(): line.get_ydata() for line in demand.lines}
     assert set(curves) == {"wheel1", "wheel2", "wheel3", "best split", "ground"}
     assert np.array_equal(curves["wheel1"], found["wheel1"].demand)
     assert [line.get_label() for line in load.lines] == ["wheel1", "wheel2", "wheel3"]
     assert load.get_ylim()[0] <= 0.0 and demand.get_ylim()[1] > 0.6
-    assert "friction" in run_figures(run, found) and "friction" not in run_figures(run)
+    assert "friction" in run_sheets(run, found) and "friction" not in run_sheets(run)
 
 
 def test_a_bicycle_that_lies_flat_is_told_without_forces(invoke):

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import casadi as ca
 
 from noslip.control.controllers.base import AbstractController, accelerate
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming
+from noslip.model.quantities import Meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +18,9 @@ class Spiral(AbstractPath):
 
     radius: float
     pitch: float
-    turns: float = 1.0
+    turns: Annotated[float, Meaning(unit="1")] = 1.0
 
     word = "spiral"
-    units = {"turns": "1"}
     typical = {"radius": 4.0}
 
     def position(self, p):
@@ -35,10 +36,9 @@ class Spiral(AbstractPath):
 class Cosine(AbstractTiming):
     """From rest to rest in `seconds`: s = L (1 − cos(π t/T))/2."""
 
-    seconds: float
+    seconds: Annotated[float, Meaning(unit="s")]
 
     word = "cosine"
-    units = {"seconds": "s"}
     typical = {"seconds": 20.0}
 
     def speed(self, t, s, curvature, length):
@@ -53,10 +53,9 @@ class Cosine(AbstractTiming):
 class SpeedServo(AbstractController):
     """Speeds go back to those of the reference at the rate `k` (1/s)."""
 
-    k: float = 2.0
+    k: Annotated[float, Meaning(unit="1/s")] = 2.0
 
     word = "speed-servo"
-    units = {"k": "1/s"}
 
     def forces(self, system, reference):
         eta = system.kinematics.eta

@@ -7,6 +7,7 @@ import noslip as ns
 from noslip.control.timing.motor_limits import motor_limits
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+FOLLOWS = ns.Follower(**AXLE)
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def agv():
 def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     path = ns.Circle(radius=1.5)
     limits = {"torque1": 0.3, "torque2": 0.3}
-    rows = motor_limits(agv, path, limits, **AXLE)
+    rows = motor_limits(agv, path, limits, follower=FOLLOWS)
     timing = ns.least_time(path, ns.Limits(speed=2.0, rows=rows))
     run = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
     most = max(np.max(np.abs(run[name])) for name in limits)
@@ -32,7 +33,7 @@ def test_on_a_line_it_is_bang_bang(agv):
     """Both wheels push the vehicle, and turn all three: τ = (m r + 3 I/r)/2 · a."""
     path = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
     limit = 0.2
-    rows = motor_limits(agv, path, {"torque1": limit, "torque2": limit}, **AXLE)
+    rows = motor_limits(agv, path, {"torque1": limit, "torque2": limit}, follower=FOLLOWS)
     p = agv.model.parameter_values()
     mass = p["m_platform"] + 3 * p["m_wheel"]
     inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
@@ -47,5 +48,5 @@ def test_on_a_line_it_is_bang_bang(agv):
 def test_unknown_inputs_are_refused(agv):
     path = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
     with pytest.raises(ns.SimulationError, match="no force input 'tork' to limit") as caught:
-        motor_limits(agv, path, {"tork": 1.0}, **AXLE)
+        motor_limits(agv, path, {"tork": 1.0}, follower=FOLLOWS)
     assert "agv" in caught.value.where and "torque1" in caught.value.fix

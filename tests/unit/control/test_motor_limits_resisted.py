@@ -15,6 +15,7 @@ from small_mechanisms import DAMPING, MASS, rail
 import noslip as ns
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
+FOLLOWS = ns.Follower(**AXLE)
 EIGHT = ns.FigureEight(half_width=2.0, half_height=1.0)
 LINE = ns.Line(start=(0.0, 0.0), end=(4.0, 0.0))
 LIMIT = 0.2
@@ -88,7 +89,7 @@ def largest(system, path, timing, frame, names):
 @pytest.mark.parametrize("names", RESISTANCES)
 def test_motors_hold_what_is_promised_and_are_used(names, path):
     system = agv(names)
-    timing = ns.LeastTime(inputs=MOTORS).on(system, path, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(system, path, FOLLOWS)
     for most in largest(system, path, timing, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
 
@@ -96,11 +97,11 @@ def test_motors_hold_what_is_promised_and_are_used(names, path):
 def test_all_limits_at_once():
     """Speed, the ground and motors, as text; each holds."""
     timing = ns.parse_timing("least-time:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
-    found = timing.on(agv("both"), EIGHT, **AXLE)
+    found = timing.on(agv("both"), EIGHT, FOLLOWS)
     assert max(found.speeds) <= 0.4 + 1e-9
     for most in largest(agv("both"), EIGHT, found, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
-    free = ns.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, **AXLE)
+    free = ns.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, FOLLOWS)
     assert free.duration(EIGHT) < found.duration(EIGHT)
 
 
@@ -108,7 +109,7 @@ def test_rows_hold_for_the_fastest_timing_too():
     """On 400 places between which rows are linear: the second order of the step, 1/400 of a lap."""
     system, path = agv("both"), ns.Circle(radius=1.5)
     timing = ns.least_time(
-        path, ns.Limits(speed=2.0, rows=ns.motor_limits(system, path, MOTORS, **AXLE))
+        path, ns.Limits(speed=2.0, rows=ns.motor_limits(system, path, MOTORS, follower=FOLLOWS))
     )
     for most in largest(system, path, timing, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
@@ -124,7 +125,7 @@ def test_a_steered_vehicle_with_dampers():
     path = ns.Sine(amplitude=3.0, wave_number=0.15, extent=60.0)
     forces = {f"F_u{k}": 500.0 for k in (1, 2, 3)}
     frame = {"steering": "steer.angle", "wheelbase": "l1"}
-    timing = ns.LeastTime(speed=3.0, inputs=forces).on(tractor, path, **frame)
+    timing = ns.LeastTime(speed=3.0, inputs=forces).on(tractor, path, ns.Follower(**frame))
     for most in largest(tractor, path, timing, frame, forces):
         assert USED * 500.0 < most < (1 + PROMISED) * 500.0
 
@@ -208,7 +209,7 @@ def test_friction_on_a_line_is_bang_bang():
     p = system.model.parameter_values()
     mass = p["m_platform"] + 3 * p["m_wheel"]
     inertia = (mass * p["r"] + 3 * p["I_spin"] / p["r"]) / 2
-    timing = ns.LeastTime(inputs=MOTORS).on(system, LINE, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(system, LINE, FOLLOWS)
     up, down = (LIMIT - 0.1) / inertia, (LIMIT + 0.1) / inertia
     top = math.sqrt(2 * 4.0 / (1 / up + 1 / down))
     assert max(timing.speeds) == pytest.approx(top, rel=1e-3)
@@ -217,8 +218,8 @@ def test_friction_on_a_line_is_bang_bang():
 
 def test_rows_without_resistance_are_as_they_were():
     """Dampers change neither what is due to inertia nor, without them, anything at all."""
-    plain = ns.motor_limits(agv(), EIGHT, MOTORS, **AXLE)
-    damped = ns.motor_limits(agv("both"), EIGHT, MOTORS, **AXLE)
+    plain = ns.motor_limits(agv(), EIGHT, MOTORS, follower=FOLLOWS)
+    damped = ns.motor_limits(agv("both"), EIGHT, MOTORS, follower=FOLLOWS)
     assert plain.resistance is None
     for column in ("inertia", "squared", "constant"):
         scale = np.max(np.abs(getattr(plain, column)))
@@ -229,9 +230,9 @@ def test_rows_without_resistance_are_as_they_were():
     assert (ahead - behind) / 2e-6 == pytest.approx(rate, rel=1e-6)
     assert r[0, :2] == pytest.approx(-r[0, 2:])
     # found by this code before it knew of dampers
-    timing = ns.LeastTime(inputs=MOTORS).on(agv(), EIGHT, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(agv(), EIGHT, FOLLOWS)
     assert timing.duration(EIGHT) == pytest.approx(22.565468827534, rel=1e-11)
-    timing = ns.LeastTime(inputs=MOTORS).on(agv(), LINE, **AXLE)
+    timing = ns.LeastTime(inputs=MOTORS).on(agv(), LINE, FOLLOWS)
     assert timing.duration(LINE) == pytest.approx(7.615773105892, rel=1e-11)
 
 
@@ -239,13 +240,13 @@ def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):
     gust = ns.Wrench(name="gust", body="platform", force=("0.1*sin(t)", 0.0, 0.0))
     windy = with_forces("agv", gust)
     for find in (
-        lambda: ns.LeastTime(inputs=MOTORS).on(windy, LINE, **AXLE),
-        lambda: ns.motor_limits(windy, LINE, MOTORS, **AXLE),
+        lambda: ns.LeastTime(inputs=MOTORS).on(windy, LINE, FOLLOWS),
+        lambda: ns.motor_limits(windy, LINE, MOTORS, follower=FOLLOWS),
     ):
         with refuses(ns.SimulationError, "change with time", "motor limits of model 'agv'", "of t"):
             find()
     # what limits no motor is not concerned
-    assert ns.LeastTime(acceleration=0.1).on(windy, LINE, **AXLE).duration(LINE) > 0
+    assert ns.LeastTime(acceleration=0.1).on(windy, LINE, FOLLOWS).duration(LINE) > 0
     model = ns.load("agv")
     faded = ns.Wrench(name="boost", body="platform", force=("boost*platform.vx", 0.0, 0.0))
     with_boost = dataclasses.replace(
@@ -255,9 +256,9 @@ def test_what_depends_on_more_than_place_and_speed_is_refused(refuses):
     )
     boosted = ns.compile(ns.derive(with_boost))
     with refuses(ns.SimulationError, "depends on speeds", "'agv'", "force itself"):
-        ns.motor_limits(boosted, LINE, MOTORS, **AXLE)
+        ns.motor_limits(boosted, LINE, MOTORS, follower=FOLLOWS)
     with refuses(ns.SimulationError, "no force input 'torque1'", "'agv'", "torque2"):
-        ns.motor_limits(agv(), LINE, MOTORS, inputs=("torque2",), **AXLE)
+        ns.motor_limits(agv(), LINE, MOTORS, inputs=("torque2",), follower=FOLLOWS)
 
 
 def test_friction_that_no_motor_overcomes_is_refused(refuses):
@@ -265,4 +266,4 @@ def test_friction_that_no_motor_overcomes_is_refused(refuses):
         "agv", *(dataclasses.replace(f, level=1.0, smoothing=1e-9) for f in FRICTION)
     )
     with refuses(ns.SimulationError, "no motion satisfies the limits", "fastest motion", "limits"):
-        ns.LeastTime(inputs=MOTORS).on(stuck, LINE, **AXLE)
+        ns.LeastTime(inputs=MOTORS).on(stuck, LINE, FOLLOWS)

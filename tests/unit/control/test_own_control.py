@@ -16,6 +16,7 @@ from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTimingPlan
 from noslip.errors import SimulationError
 from noslip.families import isolated, load_plugin, members_of
+from noslip.model.units import read_unit
 from noslip.studio.choosing.choice import PATH, Choice, check_options
 from noslip.studio.choosing.forms import form_kinds, form_knobs, form_text
 from noslip.studio.running.models import Mechanism
@@ -107,8 +108,14 @@ def test_every_member_of_the_package_says_units_it_knows():
     for base in (AbstractPath, AbstractTimingPlan, AbstractControllerPlan):
         for member in members_of(base):
             arguments = set(member.arguments())
-            assert set(member.units) | set(member.typical) | set(member.ranges) <= arguments
+            assert set(member.typical) | set(member.ranges) <= arguments
             assert set(member.kept_as) | set(member.offered) <= arguments
+            for name in arguments:
+                read_unit(member.unit_of(name))
+    units = {name: ns.SteeredTracking.unit_of(name) for name in ("wheelbase", "kx", "ky", "kdelta")}
+    assert units == {"wheelbase": "m", "kx": "1/m", "ky": "1/m^2", "kdelta": "1/s"}
+    assert ns.Circle.unit_of("radius") == "m" and ns.Quintic.unit_of("duration") == "s"
+    assert ns.LeastTime.unit_of("acceleration") == "m/s^2"
 
 
 def test_a_word_that_others_use_is_told():

@@ -1,5 +1,6 @@
 """`track` without feedback: inverse dynamics along a path; and what is refused."""
 
+import copy
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from noslip.control.controllers.pose import PoseTracking
 from noslip.control.paths.curves import Circle, Line, Sine
 from noslip.control.timing.laws import ConstantSpeed, Quintic
 from noslip.control.track import track
+from noslip.engines import native
 
 AXLE = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
 
@@ -174,3 +176,78 @@ def test_a_path_is_not_followed_from_a_later_time(agv, refuses, kind):
         ns.SimulationError, "starts at 3 s, but its input law", "model 'agv'", "start_time=0"
     ):
         runs[kind]()
+
+
+CONTROLLERS = {
+    "none": {},
+    "pose": {"controller": PoseTracking(), "limits": {"torque1": 2.0}},
+    "sampled": {"controller": PoseTracking(), "period": 0.1},
+    "lqr": {
+        "controller": ns.Regulator(
+            weights={"platform.x": 20.0, "platform.y": 20.0, "torque1": 1.0, "torque2": 1.0},
+            samples=9,
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_a_second_track_with_equal_settings_compiles_nothing(monkeypatch, name):
+    """Equal by value: path, timing, controller are other objects; numbers of the run are free."""
+    printed, original = [], native.print_llvm
+
+    def counted(programs, lanes):
+        printed.append(len(programs))
+        return original(programs, lanes)
+
+    monkeypatch.setattr(native, "print_llvm", counted)
+
+    def run(system, **changes):
+        path, timing = Circle(radius=2.0), Quintic(20.0)
+        settings = copy.deepcopy(CONTROLLERS[name]) | AXLE | changes
+        return track(system, path, timing=timing, samples=11, **settings)
+
+    kept, fresh = (ns.compile(ns.derive(ns.load("agv"))) for _ in range(2))
+    run(kept)
+    assert printed
+    printed.clear()
+    runs = {"again": ({}, run(kept))}
+    if name != "lqr":  # its gains, which are numbers of the code, depend on these
+        changes = {"reference": {"bracket.angle": 0.2}, "parameters": {"m_platform": 30.0}}
+        runs["other numbers"] = (changes, run(kept, **changes))
+    assert not printed
+    for changes, found in runs.values():
+        expected = run(fresh, **changes)
+        np.testing.assert_array_equal(found.q, expected.q)
+        np.testing.assert_array_equal(found.v, expected.v)
+
+
+def test_other_settings_are_other_code(agv):
+    """Settings that are numbers of the code: none is taken for another from the cache."""
+    pose = {"timing": Quintic(20.0), "controller": PoseTracking(), "start": {"platform.x": 0.1}}
+    changes = [
+        {},
+        {"controller": PoseTracking(kx=2.0)},
+        {"limits": {"torque1": 0.05}},
+        {"limits": {"torque2": 0.05}},
+        {"period": 0.1},
+        {"timing": Quintic(25.0)},
+        {"reverse": True},
+    ]
+    ends = [track(agv, Circle(radius=2.0), **AXLE, **pose | c)["wheel1.angle"][-1] for c in changes]
+    for change, end in zip(changes, ends, strict=True):
+        fresh = ns.compile(ns.derive(ns.load("agv")))
+        alone = track(fresh, Circle(radius=2.0), **AXLE, **pose | change)
+        assert end == alone["wheel1.angle"][-1], change
+    assert len(set(ends)) == len(ends)
+
+
+def test_a_law_that_is_no_value_is_traced_each_time(agv):
+    """A function may depend on more than itself."""
+    gain = [1.0]
+    law = ns.CustomController(law=lambda t, q, v, q_r, eta_r: [gain[0], 0.0])
+    ends = []
+    for gain[0] in (0.001, 0.002):
+        run = track(agv, Circle(radius=2.0), timing=Quintic(20.0), controller=law, **AXLE)
+        ends.append(run["wheel1.angle"][-1])
+    assert law.key is None and ends[0] != ends[1]

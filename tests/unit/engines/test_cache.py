@@ -1,6 +1,11 @@
-"""The LRU cache of a system."""
+"""The LRU cache of a system, and its keys."""
+
+from dataclasses import dataclass
+
+import numpy as np
 
 import noslip as ns
+from noslip.engines.cache import IdentityKey, value_key
 
 
 def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used():
@@ -18,3 +23,30 @@ def test_a_system_caches_what_is_made_for_it_and_evicts_the_least_recently_used(
     assert ("test", 0) not in system._cache.keys()
     assert make(1) == 1
     assert made == list(range(system._cache.max_entries + 1))
+
+
+@dataclass(frozen=True)
+class Value:
+    held: object
+
+
+@dataclass
+class Changeable:
+    held: float
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    held: float
+
+
+def test_a_frozen_data_class_is_its_own_key_and_nothing_else_is():
+    assert value_key(Value(1.0)) == value_key(Value(1.0)) != value_key(Value(2.0))
+    for other in (Value([1.0]), Value(np.zeros(2)), Changeable(1.0), Law(1.0), object(), 1.0):
+        assert value_key(other) is None
+
+
+def test_an_identity_key_holds_its_owner():
+    first, second = Law(1.0), Law(1.0)
+    assert IdentityKey(first) == IdentityKey(first) != IdentityKey(second)
+    assert IdentityKey(first).owner is first and IdentityKey(first) != first

@@ -113,32 +113,32 @@ NAMES = [
         position("rail.position - rail.speed"),
         "row 'r' has expression = \"rail.position - rail.speed\", which uses 'rail.speed', a speed",
         "rows.r.expression",
-        "only parameters, coordinates and t may be used here",
+        "only parameters, coordinates, angles, definitions and t may be used here",
     ),
     (
         velocity("rail.speed - push"),
         "row 'r' has expression = \"rail.speed - push\", which uses 'push', an input",
         "rows.r.expression",
-        "only parameters, coordinates, speeds and t may be used here",
+        "only parameters, coordinates, speeds, angles, rates, definitions and t may be used here",
     ),
     (
-        velocity("fly.yaw_rate", FLYER),
+        position("fly.yaw_rate", FLYER),
         "row 'r' has expression = \"fly.yaw_rate\", which uses 'fly.yaw_rate', the rate of a named "
         "angle",
         "rows.r.expression",
-        "only parameters, coordinates, speeds and t may be used here",
+        "only parameters, coordinates, angles, definitions and t may be used here",
     ),
     (
         speed("rail.speed*t"),
         "independent speed number 1 has expression = \"rail.speed*t\", which uses 't', time",
         "independent_speeds[0].expression",
-        "only parameters, coordinates and speeds may be used here",
+        "only parameters, coordinates, speeds, angles, rates and definitions may be used here",
     ),
     (
         more(wind("w", 0.0, 0.0), "speed_inputs", SpeedInput(name="w", speed="swing.rate")),
         "force 'wind' has force[0] = \"w\", which uses 'w', a speed input",
         "forces.wind.force[0]",
-        "only parameters, coordinates, speeds, inputs and t may be used here",
+        "only parameters, inputs, coordinates, speeds, angles, rates, definitions and t may be",
     ),
     (
         position("pin.angle", LOOP),

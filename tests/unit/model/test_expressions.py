@@ -160,7 +160,7 @@ def test_a_sum_of_a_thousand_terms_is_no_problem():
     text = "+".join(["a"] * 1000)
     assert names_in(parse(text)) == {"a"}
     assert nominal(text, {"a": 2.0}) == 2000.0
-    assert dependence(parse(text), {"a"}) is Dependence.LINEAR
+    assert dependence(parse(text), {"a": Dependence.LINEAR}) is Dependence.LINEAR
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_is_a_finite_number(value):
     ],
 )
 def test_dependence_on_names(text, expected):
-    assert dependence(parse(text), {"x", "y"}) is expected
+    assert dependence(parse(text), dict.fromkeys("xy", Dependence.LINEAR)) is expected
 
 
 def _combined(parts):

@@ -82,8 +82,7 @@ def tangents(system, given, names, inputs=None, definitions=None):
     )
     loop = close_loop(system, inputs, definitions)
     numbers = numbers_of(loop, inputs, definitions, params)
-    function = loop.compile("inputs", loop.inputs, x=loop.y[: loop.num_simulated])
-    _, state, found = begin(loop, function, numbers, variables, given, 0.0)
+    _, state, found = begin(loop, numbers, variables, given, 0.0)
     return state, found
 
 

@@ -280,11 +280,17 @@ def test_the_names_are_those_of_the_types():
     from matplotlib.figure import Figure
 
     kinds = ns.Model, ns.CheckReport, ns.Certificate, ns.Trajectory, ns.Audit, ns.EigenvalueSweep
+    kinds += (ns.MethodMatrices,)
     assert {(kind.__module__, kind.__qualname__) for kind in kinds} == set(TABLES)
     assert (ns.Equations.__module__, ns.Equations.__qualname__) == EQUATIONS
     assert (Figure.__module__, Figure.__qualname__) == FIGURE
     for function in TABLES.values():
         assert callable(getattr(displays, function))
+
+
+def test_matrices_are_shown_as_mathematics():
+    html = displays.matrices_html(ns.matrices(ns.load("chaplygin-sleigh"), "vakonomic"))
+    assert "<math" in html and "Driving angle" in html
 
 
 def test_without_ipython_nothing_happens(monkeypatch):

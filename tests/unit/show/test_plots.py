@@ -6,7 +6,7 @@ from runs_to_plot import MODELS, audited, drawn, lines_of, names_beside, run_of,
 from scipy.interpolate import CubicSpline
 
 import noslip as ns
-from noslip.show.plots.catalog import FIGURES, run_figures
+from noslip.show.plots.catalog import FIGURES, run_sheets
 from noslip.show.plots.histories import by_magnitude
 from noslip.show.units import QUANTITIES, axis_label, unit_text
 
@@ -200,12 +200,12 @@ def test_names_that_begin_with_a_low_line_are_shown():
 
 def test_a_run_has_all_its_figures():
     result = run_of("agv")
-    figures = run_figures(result, audited())
+    figures = run_sheets(result, audited())
     assert list(figures) == [
         "path", "coordinates", "speeds", "accelerations", "inputs", "reactions", "energy",
         "errors", "friction",
     ]  # fmt: skip
     # inputs that stay zero are not worth a figure
-    assert "inputs" not in run_figures(run_of("chaplygin-sleigh"))
-    assert "path" not in run_figures(run_of("manipulator-6r"))
+    assert "inputs" not in run_sheets(run_of("chaplygin-sleigh"))
+    assert "path" not in run_sheets(run_of("manipulator-6r"))
     assert set(figures) <= set(FIGURES)

@@ -8,7 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from runs_to_plot import MODELS, audited, run_of, tracked
 
 import noslip as ns
-from noslip.show.plots.catalog import run_figures
+from noslip.show.plots.catalog import run_sheets
+from noslip.show.plots.figures import figure_of
 from noslip.show.plots.style import (
     DASHES,
     INK,
@@ -131,7 +132,7 @@ def every_figure():
     for name in MODELS:
         result = run_of(name)
         audit = audited() if name == "agv" else None
-        yield from run_figures(result, audit).values()
+        yield from map(figure_of, run_sheets(result, audit).values())
     agv, disk = run_of("agv"), run_of("rolling-disk")
     for size in ("page", "column"):
         for run, what in [(agv, "path"), (agv, "histories"), (disk, "phase"), (disk, "residuals"),

@@ -12,19 +12,23 @@ the motion as a whole, such as gains over time, is an :class:`AbstractController
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from noslip.analysis.inverse import Reference, solve_inputs
 from noslip.analysis.motion import AbstractMotion
 from noslip.control.forms import AbstractForm
+from noslip.engines.cache import value_key
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.simulation.input_laws import Guard
+from noslip.model.forces import ForceInput, SpeedInput
+from noslip.simulation.input_laws import Guard, InputGenerator
 
 
 class AbstractControllerPlan(AbstractForm, abc.ABC, family="controller"):
@@ -75,6 +79,15 @@ class AbstractController(AbstractControllerPlan):
 
     __slots__ = ()
 
+    @property
+    def key(self) -> Hashable:
+        """Cache key: laws with equal keys are the same code; None if that is not known.
+
+        A frozen data class that compares by value is its own key, so its law must follow from its
+        fields alone.
+        """
+        return value_key(self)
+
     def along(
         self,
         system: System,
@@ -95,6 +108,36 @@ class AbstractController(AbstractControllerPlan):
         """What the law divides by, if that can vanish; for words where a run ends on it."""
         return ()
 
+    def with_speed_inputs(
+        self,
+        system: System,
+        reference: Reference,
+        loop: InputGenerator,
+        limits: Mapping[str, float],
+    ) -> InputGenerator:
+        """A continuous loop with the speed inputs that the law gives; the reference's by default.
+
+        Parameters
+        ----------
+        system, reference : in whose symbols it is written.
+        loop : forces, and the speed inputs of the reference.
+        limits : input name → largest magnitude.
+        """
+        return loop
+
+    def next_speed_inputs(
+        self, system: System, reference: Reference, speeds: ca.SX, period: float
+    ) -> ca.SX | None:
+        """(nw,) speed inputs wanted at the end of a period; None if the law gives none.
+
+        Parameters
+        ----------
+        system, reference : in whose symbols it is written.
+        speeds : (nw,) what they are at its start.
+        period : s.
+        """
+        return None
+
 
 class AbstractSteeringController(AbstractController):
     """A law that gives the speed inputs too, such as a steering rate."""
@@ -105,6 +148,25 @@ class AbstractSteeringController(AbstractController):
     def speed_inputs(self, system: System, reference: Reference) -> ca.SX:
         """(nw,) speed inputs w, of t, q and the reference: not of speeds, as ẇ is found from it."""
 
+    def with_speed_inputs(
+        self,
+        system: System,
+        reference: Reference,
+        loop: InputGenerator,
+        limits: Mapping[str, float],
+    ) -> InputGenerator:
+        """w within its limits, and ẇ by total differentiation."""
+        w = self.speed_inputs(system, reference)
+        given = limited(system.model.speed_inputs, w, limits)
+        rates = speed_input_rates(system, reference, given)
+        return dataclasses.replace(loop, inputs=loop.inputs | given | rates)
+
+    def next_speed_inputs(
+        self, system: System, reference: Reference, speeds: ca.SX, period: float
+    ) -> ca.SX:
+        """w."""
+        return self.speed_inputs(system, reference)
+
 
 class AbstractServo(AbstractController):
     """A law that gives the rates of the speed inputs, which are integrated: ẇ instead of w."""
@@ -114,6 +176,48 @@ class AbstractServo(AbstractController):
     @abc.abstractmethod
     def speed_input_rates(self, system: System, reference: Reference) -> ca.SX:
         """(nw,) rates ẇ, of the state, the speed inputs as they are, and the reference."""
+
+    def with_speed_inputs(
+        self,
+        system: System,
+        reference: Reference,
+        loop: InputGenerator,
+        limits: Mapping[str, float],
+    ) -> InputGenerator:
+        """Speed inputs as states: what each leads its reference by, w = w_r + lead."""
+        names = [i.name for i in system.model.speed_inputs]
+        lead = ca.SX.sym("lead", len(names))
+        w = reference.speed_inputs + lead
+        rates = _at_speed_inputs(self.speed_input_rates(system, reference), system, w)
+        inputs: dict[str, ca.SX] = {}
+        leads = []
+        for k, name in enumerate(names):
+            bound = limits.get(name, math.inf)
+            rate, speed = rates[k], w[k]
+            if math.isfinite(bound):
+                # at its limit it stays, unless the rate leads back
+                is_free = ca.logic_or(ca.fabs(speed) < bound, speed * rate < 0)
+                rate = ca.if_else(is_free, rate, 0)
+                speed = ca.fmin(ca.fmax(speed, -bound), bound)
+            inputs |= {name: speed, f"{name}_rate": rate}
+            leads.append(rate - reference.speed_input_rates[k])
+        units = [i.unit for i in system.inputs[len(system.model.inputs) :]][: len(names)]
+        return dataclasses.replace(
+            loop,
+            inputs=loop.inputs | inputs,
+            states=ca.vertcat(loop.states, lead),
+            rates=ca.vertcat(loop.rates, *leads),
+            start=np.concatenate([loop.start, np.zeros(len(names))]),
+            names=(*loop.names, *(f"lead.{name}" for name in names)),
+            units=(*loop.units, *units),
+        )
+
+    def next_speed_inputs(
+        self, system: System, reference: Reference, speeds: ca.SX, period: float
+    ) -> ca.SX:
+        """What the rates lead to over the period."""
+        rates = self.speed_input_rates(system, reference)
+        return speeds + period * _at_speed_inputs(rates, system, speeds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +288,25 @@ def check_gains(law: AbstractController, *names: str) -> None:
                 )
 
 
+def limited(
+    inputs: Sequence[ForceInput | SpeedInput], values: ca.SX, limits: Mapping[str, float]
+) -> dict[str, ca.SX]:
+    """Inputs by name, held within their limits.
+
+    Parameters
+    ----------
+    inputs : of the model.
+    values : (n,) one for each.
+    limits : input name → largest magnitude.
+    """
+    result = {}
+    for k, i in enumerate(inputs):
+        bound = limits.get(i.name, math.inf)
+        bounded = ca.fmin(ca.fmax(values[k], -bound), bound)
+        result[i.name] = bounded if math.isfinite(bound) else values[k]
+    return result
+
+
 def accelerate(system: System, wanted: ca.SX) -> ca.SX:
     """u with which the independent accelerations are those wanted, at the measured state."""
     eq = system.equations
@@ -227,3 +350,8 @@ def along_motion(system: System, reference: Reference, expression: ca.SX) -> ca.
     moving = ca.vertcat(kin.symbols.t, kin.symbols.q, reference.states)
     rates = ca.vertcat(ca.SX(1), ca.mtimes(kin.N, kin.v), reference.rates)
     return ca.jtimes(expression, moving, rates)
+
+
+def _at_speed_inputs(expression: ca.SX, system: System, w: ca.SX) -> ca.SX:
+    """An expression of the speed inputs with what they are put in."""
+    return ca.substitute([expression], [system.kinematics.symbols.w], [ca.densify(w)])[0]

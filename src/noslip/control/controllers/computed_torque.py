@@ -20,10 +20,11 @@ import numpy as np
 from noslip.analysis.cartesian import COMPONENTS, frame_twist
 from noslip.analysis.inverse import Reference, solve_inputs
 from noslip.control.controllers.base import AbstractController, accelerate, check_gains
+from noslip.control.forms import PerSecond, PerSecondSquared
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve, symmetric_factors, symmetric_solve
-from noslip.model.quantities import ZERO, Vector3
+from noslip.model.quantities import ZERO, Point
 from noslip.simulation.input_laws import Guard, conditioning
 from noslip.simulation.trajectory import Trajectory
 from noslip.spatial import turn_vector
@@ -44,7 +45,6 @@ class ComputedTorque(AbstractController):
     """
 
     word = "computed-torque"
-    units = {"kp": "1/s^2", "kd": "1/s"}
 
     @classmethod
     def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
@@ -55,8 +55,8 @@ class ComputedTorque(AbstractController):
         except SimulationError:
             return False
 
-    kp: float = 4.0
-    kd: float = 4.0
+    kp: PerSecondSquared = 4.0
+    kd: PerSecond = 4.0
 
     def __post_init__(self) -> None:
         check_gains(self, "kp", "kd")
@@ -162,13 +162,12 @@ class CartesianTracking(AbstractController):
     """
 
     word = "cartesian"
-    units = {"kp": "1/s^2", "kd": "1/s", "point": "m"}
 
     body: str
-    point: Vector3 = ZERO
+    point: Point = ZERO
     components: tuple[str, ...]
-    kp: float = 4.0
-    kd: float = 4.0
+    kp: PerSecondSquared = 4.0
+    kd: PerSecond = 4.0
 
     def __post_init__(self) -> None:
         check_gains(self, "kp", "kd")
@@ -269,15 +268,14 @@ class AccelerationResolved(AbstractController):
     """
 
     word = "acceleration-resolved"
-    units = {"kp": "1/s^2", "kd": "1/s"}
 
     @classmethod
     def suits(cls, system: System, known: Mapping[str, Any]) -> bool:
         """For a motion of as many coordinates as degrees of freedom, not for the pose on a path."""
         return False
 
-    kp: float = 4.0
-    kd: float = 4.0
+    kp: PerSecondSquared = 4.0
+    kd: PerSecond = 4.0
 
     def __post_init__(self) -> None:
         check_gains(self, "kp", "kd")

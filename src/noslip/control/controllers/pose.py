@@ -18,11 +18,12 @@ from noslip.control.controllers.base import (
     along_motion,
     check_gains,
 )
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.forms import PerMeter, PerSecond, PerSquareMeter
+from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.linear import orthogonal_solve
-from noslip.model.quantities import ZERO, Vector3
+from noslip.model.quantities import ZERO, Direction, Point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,6 @@ class PoseTracking(AbstractController):
     """
 
     word = "pose"
-    units = {"point": "m", "kx": "1/s", "ky": "1/m^2", "ktheta": "1/m", "kv": "1/s"}
 
     @classmethod
     def label(cls) -> str:
@@ -70,12 +70,12 @@ class PoseTracking(AbstractController):
         turns = len(system.independent_speeds) == 2 and not system.model.speed_inputs
         return turns and "point" in known and "steering" not in known
 
-    point: Vector3 | None = None
-    direction: Vector3 | None = None
-    kx: float = 1.0
-    ky: float = 4.0
-    ktheta: float = 3.0
-    kv: float = 4.0
+    point: Point | None = None
+    direction: Direction | None = None
+    kx: PerSecond = 1.0
+    ky: PerSquareMeter = 4.0
+    ktheta: PerMeter = 3.0
+    kv: PerSecond = 4.0
 
     def __post_init__(self) -> None:
         check_gains(self, "kx", "ky", "ktheta", "kv")
@@ -90,12 +90,13 @@ class PoseTracking(AbstractController):
         parameters: Mapping[str, float] | None = None,
     ) -> PoseTracking:
         """The same for the frame that follows the path, if none is given."""
-        if not isinstance(motion, PathMotion):
+        if motion.frame is None:
             return self
+        point, direction = motion.frame
         return dataclasses.replace(
             self,
-            point=motion.point if self.point is None else self.point,
-            direction=motion.direction if self.direction is None else self.direction,
+            point=point if self.point is None else self.point,
+            direction=direction if self.direction is None else self.direction,
         )
 
     def forces(self, system: System, reference: Reference) -> ca.SX:

@@ -17,7 +17,7 @@ the reference if its rate is given no weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
-from noslip.analysis.inverse import Reference, trace_reference
+from noslip.analysis.inverse import Reference, program_key, reference_program
 from noslip.analysis.linearize import small_motions
 from noslip.analysis.local_coordinates import LocalState, local_coordinates_at
 from noslip.analysis.motion import AbstractMotion
@@ -59,6 +59,11 @@ class LinearQuadratic(AbstractServo):
     times: Array
     gains: Array = field(repr=False)
     costs: Array = field(repr=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The gains over time."""
+        return "lqr", self.speeds, self.times.tobytes(), self.gains.tobytes()
 
     def forces(self, system: System, reference: Reference) -> ca.SX:
         """u_r − K x."""
@@ -155,26 +160,32 @@ def linear_quadratic(
         have no bound.
     """
     Q, R = _weights(system, state_weights, input_weights)
-    line = linearize_along(
-        system,
-        motion,
-        reference_start=reference_start,
-        duration=duration,
-        samples=samples,
-        parameters=parameters,
-    )
-    A, B = CubicSpline(line.times, line.A), CubicSpline(line.times, line.B)
-    found = solve_lqr_along(A, B, Q, R, line.times)
-    if found is None:
-        raise SimulationError(
-            "the Riccati equation has no bounded solution over this motion",
-            f"linear-quadratic control of model '{system.model.name}'",
-            "weight only what the inputs can move, weight the rates of speed inputs to have them "
-            "fed back, or shorten the duration",
+
+    def solve() -> LinearQuadratic:
+        line = linearize_along(
+            system,
+            motion,
+            reference_start=reference_start,
+            duration=duration,
+            samples=samples,
+            parameters=parameters,
         )
-    return LinearQuadratic(
-        speeds=line.speeds, times=line.times, gains=found.gains, costs=found.costs
-    )
+        A, B = CubicSpline(line.times, line.A), CubicSpline(line.times, line.B)
+        found = solve_lqr_along(A, B, Q, R, line.times)
+        if found is None:
+            raise SimulationError(
+                "the Riccati equation has no bounded solution over this motion",
+                f"linear-quadratic control of model '{system.model.name}'",
+                "weight only what the inputs can move, weight the rates of speed inputs to have "
+                "them fed back, or shorten the duration",
+            )
+        return LinearQuadratic(
+            speeds=line.speeds, times=line.times, gains=found.gains, costs=found.costs
+        )
+
+    values = (reference_start, system.parameters(parameters), motion.parameter_values, Q, R)
+    numbers = (duration, samples, *(np.asarray(x, dtype=float).tobytes() for x in values))
+    return system.cached(("lqr", program_key(motion, ()), numbers), solve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -319,7 +330,7 @@ def linearize_along(
     SimulationError : for quaternions, and for a duration or number of samples that cannot be.
     """
     _check(system, duration, samples)
-    reference = trace_reference(system, motion)
+    reference = reference_program(system, motion).reference
     values = system.parameters(parameters)
     times = np.linspace(0.0, duration, samples)
     states = _reference_states(system, reference, reference_start, times, values)

@@ -26,11 +26,12 @@ from noslip.control.controllers.base import (
     along_motion,
     check_gains,
 )
+from noslip.control.forms import Angle, Distance, PerMeter, PerSecond, PerSquareMeter
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.kinematics.linear import orthogonal_solve
-from noslip.model.quantities import ZERO, Scalar, Vector3
+from noslip.model.quantities import ZERO, Direction, Point, Vector3
 
 #: Along the x axis of the base.
 AHEAD: Vector3 = (1.0, 0.0, 0.0)
@@ -194,7 +195,6 @@ class SteeredTracking(AbstractSteeringLaw):
     """
 
     word = "steered"
-    units = {"wheelbase": "m", "point": "m", "kx": "1/m", "ky": "1/m^2", "ktheta": "1/m"}
 
     @classmethod
     def label(cls) -> str:
@@ -202,15 +202,15 @@ class SteeredTracking(AbstractSteeringLaw):
         return "Steered tracking"
 
     steering: str
-    wheelbase: Scalar
-    point: Vector3 = ZERO
-    direction: Vector3 = AHEAD
-    kx: float = 0.5
-    ky: float = 0.25
-    ktheta: float = 1.0
-    kdelta: float = 5.0
-    kv: float = 5.0
-    largest: float = 1.2
+    wheelbase: Distance
+    point: Point = ZERO
+    direction: Direction = AHEAD
+    kx: PerMeter = 0.5
+    ky: PerSquareMeter = 0.25
+    ktheta: PerMeter = 1.0
+    kdelta: PerSecond = 5.0
+    kv: PerSecond = 5.0
+    largest: Angle = 1.2
 
     def __post_init__(self) -> None:
         check_gains(self, "kx", "ky", "ktheta", "kdelta", "kv", "largest")

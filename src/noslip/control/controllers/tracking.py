@@ -15,19 +15,18 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.inverse import Reference, reference_generator, trace_reference
-from noslip.analysis.motion import AbstractMotion
-from noslip.control.controllers.base import (
-    AbstractController,
-    AbstractServo,
-    AbstractSteeringController,
-    speed_input_rates,
+from noslip.analysis.inverse import (
+    Reference,
+    program_key,
+    reference_generator,
+    reference_program,
 )
+from noslip.analysis.motion import AbstractMotion
+from noslip.control.controllers.base import AbstractController, limited
 from noslip.engines.system import Array, System
 from noslip.simulation.input_laws import AbstractInputLaw, Guard, InputGenerator
 
@@ -57,21 +56,32 @@ class Tracking(AbstractInputLaw):
     period: float = 0.0
 
     def generator(self, system: System) -> InputGenerator:
-        """The closed loop in the symbols of this system."""
-        reference = carried(system, trace_reference(system, self.motion))
-        forces = self._limited(system.model.inputs, self.controller.forces(system, reference))
+        """The closed loop in the symbols of this system; traced once for equal settings."""
+        program = reference_program(system, self.motion)
+        if self.controller.key is None:
+            return self._traced(system, program.reference)
+        settings = self.controller.key, tuple(self.limits.items()), self.period
+        key = ("track", program_key(self.motion, ()), settings)
+        found = system.cached(("traced loop", key), lambda: self._traced(system, program.reference))
+        motion, start = program.reference.motion, found.start.copy()
+        own = len(motion.start)
+        start[own : own + len(self.reference_start)] = self.reference_start
+        return dataclasses.replace(
+            found, start=start, parameter_values=motion.parameter_values, key=key
+        )
+
+    def _traced(self, system: System, given: Reference) -> InputGenerator:
+        reference = carried(system, given)
+        wanted = self.controller.forces(system, reference)
+        forces = limited(system.model.inputs, wanted, self.limits)
         forces = self._guarded(forces, self.controller.guards(system, reference))
         if self.period:
             return self._sampled(system, reference, forces)
-        continuous = self._continuous(system, reference, forces)
-        if isinstance(self.controller, AbstractServo):
-            return self._servo(system, reference, self.controller, continuous)
-        if isinstance(self.controller, AbstractSteeringController):
-            w = self.controller.speed_inputs(system, reference)
-            steered = self._limited(system.model.speed_inputs, w)
-            rates = speed_input_rates(system, reference, steered)
-            return _with_inputs(continuous, steered | rates)
-        return _with_inputs(continuous, {})
+        loop = self._continuous(system, reference, forces)
+        loop = self.controller.with_speed_inputs(system, reference, loop, self.limits)
+        return dataclasses.replace(
+            loop, inputs={name: ca.densify(e) for name, e in loop.inputs.items()}
+        )
 
     def _continuous(
         self, system: System, reference: Reference, forces: dict[str, ca.SX]
@@ -80,41 +90,6 @@ class Tracking(AbstractInputLaw):
         plain = reference_generator(system, reference, forces, self.reference_start)
         more = self.controller.guards(system, reference)
         return dataclasses.replace(plain, guards=(*plain.guards, *more))
-
-    def _servo(
-        self,
-        system: System,
-        reference: Reference,
-        controller: AbstractServo,
-        continuous: InputGenerator,
-    ) -> InputGenerator:
-        """Speed inputs as states: what each leads its reference by, w = w_r + lead."""
-        names = [i.name for i in system.model.speed_inputs]
-        lead = ca.SX.sym("lead", len(names))
-        w = reference.speed_inputs + lead
-        rates = _given(controller.speed_input_rates(system, reference), system, w)
-        inputs: dict[str, ca.SX] = {}
-        leads = []
-        for k, name in enumerate(names):
-            bound = self.limits.get(name, math.inf)
-            rate, speed = rates[k], w[k]
-            if math.isfinite(bound):
-                # at its limit it stays, unless the rate leads back
-                is_free = ca.logic_or(ca.fabs(speed) < bound, speed * rate < 0)
-                rate = ca.if_else(is_free, rate, 0)
-                speed = ca.fmin(ca.fmax(speed, -bound), bound)
-            inputs |= {name: speed, f"{name}_rate": rate}
-            leads.append(rate - reference.speed_input_rates[k])
-        units = [i.unit for i in system.inputs[len(system.model.inputs) :]][: len(names)]
-        grown = dataclasses.replace(
-            continuous,
-            states=ca.vertcat(continuous.states, lead),
-            rates=ca.vertcat(continuous.rates, *leads),
-            start=np.concatenate([continuous.start, np.zeros(len(names))]),
-            names=(*continuous.names, *(f"lead.{name}" for name in names)),
-            units=(*continuous.units, *units),
-        )
-        return _with_inputs(grown, inputs)
 
     def _sampled(
         self, system: System, reference: Reference, forces: dict[str, ca.SX]
@@ -128,12 +103,17 @@ class Tracking(AbstractInputLaw):
         held = ca.SX.sym("held", len(names))
         given = {name: held[k] for k, name in enumerate(names)}
         continuous = self._continuous(system, reference, given)
-        is_steered = isinstance(self.controller, AbstractServo | AbstractSteeringController)
-        steered = [i.name for i in system.model.speed_inputs] if is_steered else []
-        speed, slope = ca.SX.sym("speed", len(steered)), ca.SX.sym("slope", len(steered))
+        speed = ca.SX.sym("speed", len(system.model.speed_inputs))
+        wanted = self.controller.next_speed_inputs(system, reference, speed, self.period)
+        steered: dict[str, ca.SX] = {}
+        if wanted is None:
+            speed = ca.SX(0, 1)
+        else:
+            steered = limited(system.model.speed_inputs, wanted, self.limits)
+        slope = ca.SX.sym("slope", len(steered))
         ramps = {name: speed[k] for k, name in enumerate(steered)}
         ramps |= {f"{name}_rate": slope[k] for k, name in enumerate(steered)}
-        following = (self._wanted(system, reference, speed) - speed) / self.period
+        following = (ca.vertcat(ca.SX(0, 1), *steered.values()) - speed) / self.period
         update = ca.vertcat(continuous.states, *forces.values(), speed, following)
         # the forces see the speed inputs that are given
         speeds = [i.name for i in system.inputs[len(names) :]]
@@ -153,18 +133,6 @@ class Tracking(AbstractInputLaw):
             period=self.period,
         )
 
-    def _wanted(self, system: System, reference: Reference, speed: ca.SX) -> ca.SX:
-        """Speed inputs at the end of a period, from where they are."""
-        if isinstance(self.controller, AbstractSteeringController):
-            wanted = self.controller.speed_inputs(system, reference)
-        elif isinstance(self.controller, AbstractServo):
-            rates = self.controller.speed_input_rates(system, reference)
-            wanted = speed + self.period * _given(rates, system, speed)
-        else:
-            return speed
-        limited = self._limited(system.model.speed_inputs, wanted)
-        return ca.vertcat(*limited.values()) if limited else ca.SX(0, 1)
-
     def _guarded(self, forces: dict[str, ca.SX], guards: tuple[Guard, ...]) -> dict[str, ca.SX]:
         """Forces that end the run where a guard breaks, unless a limit bounds them."""
         result = dict(forces)
@@ -173,15 +141,6 @@ class Tracking(AbstractInputLaw):
                 if not math.isfinite(self.limits.get(name, math.inf)):
                     is_met = guard.conditioning > FLOOR
                     result[name] = ca.if_else(is_met, result[name], math.nan)
-        return result
-
-    def _limited(self, inputs: tuple[Any, ...], values: ca.SX) -> dict[str, ca.SX]:
-        """Inputs by name, held within their limits."""
-        result = {}
-        for k, i in enumerate(inputs):
-            bound = self.limits.get(i.name, math.inf)
-            bounded = ca.fmin(ca.fmax(values[k], -bound), bound)
-            result[i.name] = bounded if math.isfinite(bound) else values[k]
         return result
 
 
@@ -195,15 +154,3 @@ def carried(system: System, reference: Reference) -> Reference:
     for k, at in enumerate(motion.at):
         rates[at] = rates[at] + FADE * (motion.outputs[k] - q[at])
     return dataclasses.replace(reference, q=q, rates=ca.vertcat(before, *rates))
-
-
-def _given(expression: ca.SX, system: System, w: ca.SX) -> ca.SX:
-    """An expression of the speed inputs with what they are put in."""
-    return ca.substitute([expression], [system.kinematics.symbols.w], [ca.densify(w)])[0]
-
-
-def _with_inputs(generator: InputGenerator, inputs: dict[str, ca.SX]) -> InputGenerator:
-    every = generator.inputs | inputs
-    return dataclasses.replace(
-        generator, inputs={name: ca.densify(expression) for name, expression in every.items()}
-    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -30,13 +30,14 @@ from noslip.control.controllers.steered import (
     speed_rows,
     steering_coordinate,
 )
+from noslip.control.forms import Angle, Distance, PerMeter, PerSecond
 from noslip.control.lqr import solve_lqr
 from noslip.control.motions.path import planar_base
 from noslip.control.paths.selection import clamp, polynomial
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.expressions import nominal
-from noslip.model.quantities import Scalar
+from noslip.model.quantities import Meaning
 
 DEGREE = 10  # of the gains as polynomials of the bend
 WIDEST = 1.2  # rad, of the bend and of the articulation up to which gains follow the curvature
@@ -79,18 +80,17 @@ class TrailerTracking(AbstractSteeringLaw):
     """
 
     word = "trailer"
-    units = {"hitch": "m", "trailer": "m", "kx": "1/m", "kv": "1/s", "kdelta": "1/s"}
 
     steering: str
     hinge: str
-    hitch: Scalar
-    trailer: Scalar
+    hitch: Distance
+    trailer: Distance
     weights: tuple[float, float, float, float] = (0.01, 0.3, 1.0, 0.2)
-    effort: float = 1.0
-    kx: float = 0.5
-    kv: float = 5.0
-    kdelta: float = 5.0
-    largest: float = 1.0
+    effort: Annotated[float, Meaning(unit="m^2/rad^2")] = 1.0
+    kx: PerMeter = 0.5
+    kv: PerSecond = 5.0
+    kdelta: PerSecond = 5.0
+    largest: Angle = 1.0
 
     def __post_init__(self) -> None:
         check_gains(self, "weights", "kx", "kv", "kdelta", "largest", "effort")

@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.control.driving.balancing import Balance, find_balance
-from noslip.control.motions.follower import find_follower
+from noslip.control.motions.follower_search import find_follower
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError

@@ -9,7 +9,7 @@ so that the joints follow from the rates, and what integration leaves over decay
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -47,6 +47,11 @@ class FrameMotion(AbstractMotion):
     position: Mapping[str, Scalar]
     point: Vector3 = ZERO
     near: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """All fields."""
+        return self.body, self.point, tuple(self.position.items()), tuple(self.near.items())
 
     def trace(self, system: System) -> MotionTrace:
         """All coordinates, as states that follow the point."""

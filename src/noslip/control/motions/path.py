@@ -13,18 +13,21 @@ next, and a kink would be seen twice if p, which is integrated, decided it.
 
 from __future__ import annotations
 
+import abc
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import casadi as ca
 import numpy as np
 
-from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
+from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
 from noslip.control.paths.arc_length import arc_table, length, sample
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.selection import inside, look_up
 from noslip.control.timing.laws import AbstractTiming
+from noslip.engines.cache import value_key
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
@@ -36,23 +39,43 @@ from noslip.simulation.trajectory import Trajectory
 
 #: Jump of the curvature, 1/m, that is taken for rounding.
 CONTINUOUS = 1e-5
+#: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
+STANDSTILL = 1e-4
+
+
+class AbstractPathMotion(AbstractMotion):
+    """A motion of a vehicle of which something follows a path."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> Hashable:
+        """Path, timing and what follows."""
+        return value_key(self)
+
+    @abc.abstractmethod
+    def errors(self, system: System, run: Trajectory) -> PathErrors:
+        """Errors along a run of what follows.
+
+        Parameters
+        ----------
+        system : compiled system.
+        run : with the columns of this motion's states.
+        """
+
+    def check_feed_forward(self, system: System) -> None:
+        """Refuse, without feedback, what no finite forces can do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathMotion(AbstractMotion):
+class PathMotion(AbstractPathMotion):
     """The pose of a planar base along a path, and a steering angle if the vehicle has one.
 
     Parameters
     ----------
-    path : where to go.
-    timing : how fast.
-    point : of the base that follows the path, in its body frame, m.
-    direction : of the base that points along the path, in its body frame.
-    reverse : drive backwards: `direction` points against the path.
-    steering : name of a steering coordinate; it is kept at atan(wheelbase · κ), the angle at which
-        the point's path has the curvature asked for.
-    wheelbase : from the point to the steered wheel, m.
-    largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
+    path, timing : where to go and how fast.
+    point, direction, reverse, steering, wheelbase, largest_steering : what follows the path, as in
+        :class:`Follower`; the steering is kept at atan(wheelbase · κ).
     """
 
     path: AbstractPath
@@ -103,14 +126,13 @@ class PathMotion(AbstractMotion):
             knots=(*self.timing.knots(self.path), *self.timing.break_times(self.path)),
         )
 
-    def errors(self, system: System, run: Trajectory) -> PathErrors:
-        """Errors of the frame along a run.
+    @property
+    def frame(self) -> Frame:
+        """The frame that goes along the path."""
+        return self.point, self.direction
 
-        Parameters
-        ----------
-        system : compiled system.
-        run : with the columns of this motion's states.
-        """
+    def errors(self, system: System, run: Trajectory) -> PathErrors:
+        """Errors of the frame along a run."""
         x, y = (nominal(e, run.parameters) for e in self.point[:2])
         ahead, across = (nominal(e, run.parameters) for e in self.direction[:2])
         q = run.q[:, planar_base(system).coordinates.start :]
@@ -177,6 +199,25 @@ class PathMotion(AbstractMotion):
         jumps = table.curvature(after) - table.curvature(before)
         places = zip(table.arc_length(inner).tolist(), jumps.tolist(), strict=True)
         return [(s, jump) for s, jump in places if abs(jump) > CONTINUOUS]
+
+    def check_feed_forward(self, system: System) -> None:
+        """Refuse a path on which the rate of turning jumps."""
+        if self.steering:
+            return  # it turns by its steering, which is checked when the motion is traced
+        path, timing = self.path, self.timing
+        places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
+        passed = dict(zip(places, timing.break_times(path), strict=False))
+        t, s = ca.SX.sym("t"), ca.SX.sym("s")
+        speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
+        for place, jump in self.curvature_jumps():
+            if place in passed and abs(jump * float(speed(passed[place], place))) > STANDSTILL:
+                raise SimulationError(
+                    f"the curvature of the path jumps by {jump:.4g} 1/m {place:.4g} m along it, "
+                    "where the rate of turning would have to jump: no finite forces do that",
+                    f"path for model '{system.model.name}'",
+                    "put a Clothoid between, or blend corners by clothoids, stop there, or give a "
+                    "controller that leads back",
+                )
 
     def _check_curvature(self, system: System) -> None:
         """Refuse a path that turns more sharply, or at once, than the steering can."""

@@ -23,8 +23,8 @@ import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from noslip.analysis.motion import AbstractMotion, MotionTrace, coordinate_indices
-from noslip.control.motions.path import PathMotion, planar_base
+from noslip.analysis.motion import MotionTrace, coordinate_indices
+from noslip.control.motions.path import AbstractPathMotion, PathMotion, planar_base
 from noslip.control.paths.arc_length import arc_table
 from noslip.control.paths.base import AbstractPath, Array
 from noslip.control.timing.laws import AbstractTiming
@@ -37,18 +37,14 @@ from noslip.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrailerMotion(AbstractMotion):
+class TrailerMotion(AbstractPathMotion):
     """The trailer's axle along a path, the base and the steering as they must be.
 
     Parameters
     ----------
     path, timing : where the trailer's axle goes and how fast.
-    steering, hinge : names of the steering coordinate and of the trailer's angle on the base.
-    wheelbase : from the base's origin, on its axle, ahead to the steered wheel, m.
-    hitch : from the base's origin back to the hinge, m.
-    trailer : from the hinge back to the trailer's axle, m.
-    reverse : back up: the trailer goes first.
-    largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
+    steering, hinge, wheelbase, hitch, trailer, reverse, largest_steering : of the base, whose
+        origin is on its axle, and of the trailer, as in :class:`Follower`.
     """
 
     path: AbstractPath
@@ -100,13 +96,7 @@ class TrailerMotion(AbstractMotion):
         )
 
     def errors(self, system: System, run: Trajectory) -> PathErrors:
-        """Errors of the trailer's axle along a run.
-
-        Parameters
-        ----------
-        system : compiled system.
-        run : with the columns of this motion's states.
-        """
+        """Errors of the trailer's axle along a run."""
         at = planar_base(system).coordinates.start
         hitch, length = (nominal(e, run.parameters) for e in (self.hitch, self.trailer))
         angle = run.q[:, at + 2]
@@ -128,6 +118,12 @@ class TrailerMotion(AbstractMotion):
         return float(np.arcsin(b / np.hypot(1.0, a)) - np.arctan(a))
 
     def _check(self, system: System) -> None:
+        if not self.steering:
+            raise SimulationError(
+                "the axle of a trailer is to follow the path, but nothing steers",
+                f"motion of model '{system.model.name}'",
+                "name the steering of the base, with its wheelbase",
+            )
         known = system.model.parameter_values()
         hitch = nominal(self.hitch, known)
         if hitch * (1 if self.reverse else -1) <= 0:

@@ -14,7 +14,7 @@ To add a path:
    `position_near` if it has inner breaks. The fields must be hashable; check them in
    ``__post_init__``.
 2. Give it a `word`, its name in text. What text, forms and messages need beyond that follows from
-   its arguments; `units`, `typical` and `ranges` say it better (`AbstractForm`).
+   its arguments and their types; `typical` and `ranges` say it better (`AbstractForm`).
 3. Add one to the list at the top of ``tests/unit/control/test_paths.py``.
 """
 

@@ -26,6 +26,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from noslip.control.forms import Angle, PerMeter
 from noslip.control.paths.base import (
     AbstractPath,
     Array,
@@ -57,14 +58,13 @@ class Clothoid(AbstractPath):
 
     word = "clothoid"
     typical = {"start_curvature": 0.0, "end_curvature": 0.25, "length": 20.0}
-    units = {"start_curvature": "1/m", "end_curvature": "1/m", "start_heading": "rad"}
     ranges = {"start_curvature": (-0.5, 0.5), "end_curvature": (-0.5, 0.5)}
 
-    start_curvature: float
-    end_curvature: float
+    start_curvature: PerMeter
+    end_curvature: PerMeter
     length: float
     start: Point = (0.0, 0.0)
-    start_heading: float = 0.0
+    start_heading: Angle = 0.0
 
     def __post_init__(self) -> None:
         check_fields(

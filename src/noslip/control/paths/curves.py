@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.control.forms import Angle, Pure, WaveNumber
 from noslip.control.paths.base import (
     AbstractPath,
     Point,
@@ -66,12 +67,11 @@ class Circle(AbstractPath):
 
     word = "circle"
     typical = {"radius": 4.0}
-    units = {"turns": "1", "start_angle": "rad"}
 
     radius: float
     center: Point = (0.0, 0.0)
-    start_angle: float = 0.0
-    turns: float = 1.0
+    start_angle: Angle = 0.0
+    turns: Pure = 1.0
     clockwise: bool = False
 
     def __post_init__(self) -> None:
@@ -93,12 +93,11 @@ class Arc(AbstractPath):
     """An arc about `center` over `angle` rad, positive to the left; the parameter is arc length."""
 
     word = "arc"
-    units = {"start_angle": "rad", "angle": "rad"}
 
     center: Point
     radius: float
-    start_angle: float
-    angle: float
+    start_angle: Angle
+    angle: Angle
 
     def __post_init__(self) -> None:
         check_fields(self, center=point, radius=positive, start_angle=number, angle=number)
@@ -128,13 +127,12 @@ class Ellipse(AbstractPath):
 
     word = "ellipse"
     typical = {"half_width": 6.0, "half_height": 3.0}
-    units = {"turns": "1", "start_angle": "rad"}
 
     half_width: float
     half_height: float
     center: Point = (0.0, 0.0)
-    start_angle: float = 0.0
-    turns: float = 1.0
+    start_angle: Angle = 0.0
+    turns: Pure = 1.0
     clockwise: bool = False
 
     def __post_init__(self) -> None:
@@ -168,12 +166,11 @@ class FigureEight(AbstractPath):
 
     word = "figure-eight"
     typical = {"half_width": 6.0, "half_height": 3.0}
-    units = {"turns": "1"}
 
     half_width: float
     half_height: float
     center: Point = (0.0, 0.0)
-    turns: float = 1.0
+    turns: Pure = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, half_width=positive, half_height=number, center=point, turns=positive)
@@ -227,10 +224,9 @@ class Sine(AbstractPath):
 
     word = "sine"
     typical = {"amplitude": 2.0, "wave_number": 0.5, "extent": 24.0}
-    units = {"wave_number": "rad/m"}
 
     amplitude: float
-    wave_number: float
+    wave_number: WaveNumber
     extent: float
 
     def __post_init__(self) -> None:
@@ -287,12 +283,11 @@ class Parametric(AbstractPath):
     """x and y given as expressions of the parameter ``p`` from p = `start` to p = `end`."""
 
     word = "parametric"
-    units = {"start": "1", "end": "1"}
 
     x: str
     y: str
-    start: float
-    end: float
+    start: Pure
+    end: Pure
 
     def __post_init__(self) -> None:
         _check(self.x, "p", "Parametric(x=…)")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
@@ -29,6 +31,7 @@ from noslip.control.paths.base import (
 )
 from noslip.control.paths.selection import look_up, polynomial
 from noslip.errors import SimulationError
+from noslip.model.quantities import Meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +88,11 @@ class Nurbs(AbstractPath):
     """
 
     word = "nurbs"
-    units = {"degree": "1", "weights": "1", "knots": "1"}
 
     points: tuple[Point, ...]
-    degree: int
-    weights: tuple[float, ...] = ()
-    knots: tuple[float, ...] = ()
+    degree: Annotated[int, Meaning(unit="1")]
+    weights: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
+    knots: Annotated[tuple[float, ...], Meaning(unit="1")] = ()
 
     def __post_init__(self) -> None:
         given = points(self.points, "points", "Nurbs")
@@ -239,6 +241,23 @@ def path_from_csv(file: str | Path) -> Spline:
             f"the file has {len(points)} way-points, at least 2 are needed", str(file), _EXAMPLE
         )
     return Spline(points=tuple(points))
+
+
+class PathFile(AbstractPath):
+    """The word of paths in files: ``csv:points.csv`` is the `Spline` through the points there."""
+
+    __slots__ = ()
+
+    word = "csv"
+
+    @classmethod
+    def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Spline:
+        """What :func:`path_from_csv` reads from the file named."""
+        return path_from_csv(text.partition(":")[2].strip())
+
+    @classmethod
+    def numbers(cls, length: float) -> None:
+        """None: it is not made of numbers."""
 
 
 def _point(row: list[str], where: str) -> Point:

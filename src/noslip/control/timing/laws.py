@@ -19,17 +19,18 @@ To add a law:
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from noslip.control.forms import AbstractForm
+from noslip.control.follower import Follower
+from noslip.control.forms import AbstractForm, Duration, Length
 from noslip.control.paths.arc_length import arc_table, integrate, length
 from noslip.control.paths.base import (
     AbstractPath,
@@ -53,13 +54,24 @@ class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
     usual_unit = "m/s"
 
     @abc.abstractmethod
-    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
-        """The timing law of a vehicle on a path; further arguments as in :func:`track`.
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractTiming:
+        """The timing law of a vehicle on a path.
 
         Parameters
         ----------
         system : compiled system.
         path : what is driven along.
+        follower : what of the vehicle follows it; the origin and the x axis of its base by default.
+        inputs, reference, parameters : as in :func:`track`.
         """
 
 
@@ -68,7 +80,16 @@ class AbstractTiming(AbstractTimingPlan):
 
     __slots__ = ()
 
-    def on(self, system: System, path: AbstractPath, *args: Any, **kwargs: Any) -> AbstractTiming:
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractTiming:
         """Itself: it is the same for all vehicles."""
         return self
 
@@ -140,12 +161,11 @@ class Quintic(AbstractTiming):
 
     word = "quintic"
     typical = {"duration": 20.0}
-    units = {"duration": "s"}
     kept_as = {"duration": "total_time"}
 
     total_time: float
 
-    def __init__(self, duration: float) -> None:
+    def __init__(self, duration: Duration) -> None:
         assign(self, total_time=positive(duration, "duration", "Quintic"))
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
@@ -203,10 +223,9 @@ class ConstantEnergy(AbstractTiming):
 
     word = "constant-energy"
     typical = {"radius_of_gyration": 0.5}
-    units = {"radius_of_gyration": "m"}
 
     total_speed: float
-    radius_of_gyration: float
+    radius_of_gyration: Length
 
     def __post_init__(self) -> None:
         radius = number(self.radius_of_gyration, "radius_of_gyration", "ConstantEnergy")

@@ -21,13 +21,15 @@ vehicle: :class:`LeastTime` names them, and `track` finds the timing for its veh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from noslip.control.forms import read_entries, read_number
+from noslip.control.follower import Follower
+from noslip.control.forms import Acceleration, Pure, read_entries, read_number
 from noslip.control.paths.arc_length import arc_table, length, where
 from noslip.control.paths.base import AbstractPath, Array, number, positive
 from noslip.control.timing.laws import AbstractTimingPlan
@@ -38,11 +40,11 @@ from noslip.control.timing.limits import (
     friction_limits,
     join_limits,
 )
+from noslip.control.timing.motor_limits import motor_limits
 from noslip.control.timing.piecewise import SpeedSchedule
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.model.expressions import nominal
-from noslip.model.quantities import ZERO, Scalar, Vector3
 
 CUTTING_ROUNDS = 20
 MOST_CUTS = 50  # for each of the first segments
@@ -377,14 +379,13 @@ class LeastTime(AbstractTimingPlan):
     word = "least-time"
     also_called = ("fastest",)
     typical = {"acceleration": 0.5, "lateral_acceleration": 0.5}
-    units = {"acceleration": "m/s^2", "lateral_acceleration": "m/s^2", "friction": "1"}
     ranges = {"start_speed": (0.0, 1.0), "end_speed": (0.0, 1.0)}
     offered = ("speed", "acceleration", "lateral_acceleration")
 
     speed: float | None = None
-    acceleration: float | None = None
-    lateral_acceleration: float | None = None
-    friction: float | None = None
+    acceleration: Acceleration | None = None
+    lateral_acceleration: Acceleration | None = None
+    friction: Pure | None = None
     start_speed: float = 0.0
     end_speed: float = 0.0
     inputs: Mapping[str, float] = field(default_factory=dict)
@@ -408,49 +409,31 @@ class LeastTime(AbstractTimingPlan):
         self,
         system: System,
         path: AbstractPath,
+        follower: Follower | None = None,
         *,
-        point: Vector3 = ZERO,
-        direction: Vector3 = (1.0, 0.0, 0.0),
-        reverse: bool = False,
-        steering: str = "",
-        wheelbase: Scalar = 0.0,
-        hinge: str = "",
-        hitch: Scalar = 0.0,
-        trailer: Scalar = 0.0,
         inputs: tuple[str, ...] = (),
         reference: Mapping[str, float] | None = None,
         parameters: Mapping[str, float] | None = None,
     ) -> SpeedSchedule:
         """The timing of this vehicle on this path.
 
-        Parameters
-        ----------
-        system : compiled system.
-        path : what is driven along.
-        point, direction, reverse, steering, wheelbase, hinge, hitch, trailer, inputs, reference,
-        parameters : as in :func:`track`.
-
         Raises
         ------
         SimulationError : no motion satisfies the limits, nothing limits the acceleration, or what
             motors must do depends on more than place and speed.
         """
-        frame: dict[str, Any] = {
-            "point": point,
-            "direction": direction,
-            "reverse": reverse,
-            "steering": steering,
-            "wheelbase": wheelbase,
-            "hinge": hinge,
-            "hitch": hitch,
-            "trailer": trailer,
-            "inputs": inputs,
-            "reference": reference,
-            "parameters": parameters,
-        }
+        vehicle = partial(
+            motor_limits,
+            system,
+            path,
+            follower=follower,
+            inputs=inputs,
+            reference=reference,
+            parameters=parameters,
+        )
         for finer in FINER:
             count = finer * (PLACES - 1) + 1
-            motors = self._motors(system, path, frame, count)
+            motors = self._motors(vehicle, count)
             rows = self._ground(system, path, parameters, count)
             rows = motors if rows is None else rows if motors is None else join_limits(rows, motors)
             timing = self._within(system, path, rows, finer)
@@ -507,16 +490,12 @@ class LeastTime(AbstractTimingPlan):
         friction = positive(self.friction, "friction", "LeastTime")
         return friction_limits(path, friction * _gravity(system, parameters), count)
 
-    def _motors(
-        self, system: System, path: AbstractPath, frame: dict[str, Any], count: int
-    ) -> LimitRows | None:
+    def _motors(self, vehicle: Callable[..., LimitRows], count: int) -> LimitRows | None:
         """Limits of motors."""
         if not self.inputs:
             return None
-        from noslip.control.timing.motor_limits import motor_limits
-
         bounds = {n: positive(x, n, "LeastTime(inputs=…)") for n, x in self.inputs.items()}
-        return motor_limits(system, path, bounds, **frame, count=count)
+        return vehicle(limits=bounds, count=count)
 
 
 def _excess(timing: SpeedSchedule, rows: LimitRows) -> Array:

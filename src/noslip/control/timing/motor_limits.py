@@ -17,13 +17,14 @@ A force that changes with time, or an input whose effect depends on speeds, has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.inverse import Reference, solve_inputs, trace_reference
+from noslip.control.follower import Follower
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
@@ -32,7 +33,6 @@ from noslip.control.track import motion_along, track
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
-from noslip.model.quantities import ZERO, Scalar, Vector3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,14 +60,7 @@ def motor_limits(
     path: AbstractPath,
     limits: Mapping[str, float],
     *,
-    point: Vector3 = ZERO,
-    direction: Vector3 = (1.0, 0.0, 0.0),
-    reverse: bool = False,
-    steering: str = "",
-    wheelbase: Scalar = 0.0,
-    hinge: str = "",
-    hitch: Scalar = 0.0,
-    trailer: Scalar = 0.0,
+    follower: Follower | None = None,
     inputs: tuple[str, ...] = (),
     reference: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
@@ -81,8 +74,7 @@ def motor_limits(
         freedom; of more inputs the least ones are taken.
     path : where to go.
     limits : input name → largest magnitude, N or N·m.
-    point, direction, reverse, steering, wheelbase, hinge, hitch, trailer : what follows the path,
-        as in :func:`track`.
+    follower : what of the vehicle follows it; the origin and the x axis of its base by default.
     inputs, reference : force inputs to use and coordinates that the path leaves open, as in
         :func:`track`.
     parameters : values that differ from the nominal ones.
@@ -101,31 +93,21 @@ def motor_limits(
                 f"there is no force input '{name}' to limit", where, nearest(name, used)
             )
     _check_form(system, where)
-    frame = {
-        "point": point,
-        "direction": direction,
-        "reverse": reverse,
-        "steering": steering,
-        "wheelbase": wheelbase,
-        "hinge": hinge,
-        "hitch": hitch,
-        "trailer": trailer,
-    }
+    followed = follower or Follower()
     slow = track(
         system,
         path,
         timing=ConstantSpeed(1.0),
+        **asdict(followed),
         inputs=inputs,
         reference=reference,
         parameters=parameters,
         samples=count,
         rtol=1e-11,
         atol=1e-11,
-        **frame,  # type: ignore[arg-type]
     )
     pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
-    timing = _Pace(pace=pace, change=change)
-    motion = motion_along(system, path, timing, **frame)  # type: ignore[arg-type]
+    motion = motion_along(path, _Pace(pace=pace, change=change), followed)
     traced = trace_reference(system, motion, inputs)
     symbols = system.kinematics.symbols
     forces = ca.Function(
@@ -137,8 +119,8 @@ def motor_limits(
     columns = [used.index(name) for name in limits]
 
     def at(rate: float, acceleration: float) -> Array:
-        rows = [np.array(forces(0.0, z, values, rate, acceleration)).ravel() for z in along]
-        return np.array(rows)[:, columns]
+        # a column for each place
+        return forces(0.0, along.T, values, rate, acceleration).full().T[:, columns]
 
     # (1), read at ṡ = s̈ = 0, at ṡ = 1 and at s̈ = 1
     c = at(0.0, 0.0)

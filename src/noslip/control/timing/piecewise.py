@@ -19,17 +19,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from noslip.control.forms import Acceleration, Jerk
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array, assign, numbers, positive
 from noslip.control.paths.selection import clamp, look_up, polynomial
 from noslip.control.timing.laws import AbstractTiming
 from noslip.errors import SimulationError
+from noslip.model.quantities import Meaning
 
 #: Time that a piece takes, s, its acceleration at the start and its jerk.
 Piece = tuple[float, float, float]
@@ -49,13 +52,12 @@ class Trapezoidal(AbstractTiming):
 
     word = "trapezoidal"
     typical = {"acceleration": 0.5}
-    units = {"acceleration": "m/s^2"}
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: float
+    acceleration: Acceleration
 
-    def __init__(self, *, speed: float, acceleration: float) -> None:
+    def __init__(self, *, speed: float, acceleration: Acceleration) -> None:
         assign(
             self,
             top_speed=positive(speed, "speed", "Trapezoidal"),
@@ -99,14 +101,13 @@ class SCurve(AbstractTiming):
 
     word = "s-curve"
     typical = {"acceleration": 0.5, "jerk": 0.5}
-    units = {"acceleration": "m/s^2", "jerk": "m/s^3"}
     kept_as = {"speed": "top_speed"}
 
     top_speed: float
-    acceleration: float
-    jerk: float
+    acceleration: Acceleration
+    jerk: Jerk
 
-    def __init__(self, *, speed: float, acceleration: float, jerk: float) -> None:
+    def __init__(self, *, speed: float, acceleration: Acceleration, jerk: Jerk) -> None:
         assign(
             self,
             top_speed=positive(speed, "speed", "SCurve"),
@@ -168,31 +169,17 @@ class SpeedSchedule(AbstractTiming):
 
     word = "schedule"
 
-    times: tuple[float, ...]
+    times: Annotated[tuple[float, ...], Meaning(unit="s")]
     speeds: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        where = "SpeedSchedule"
-        times, speeds = numbers(self.times, "times", where), numbers(self.speeds, "speeds", where)
-        if len(times) != len(speeds) or len(times) < 2:
-            raise SimulationError(
-                f"{len(speeds)} speeds are given for {len(times)} times",
-                where,
-                "give as many speeds as times, at least 2",
-            )
-        if times[0] != 0 or np.any(np.diff(times) <= 0):
-            raise SimulationError(
-                "the times do not rise from 0",
-                f"{where}(times=…)",
-                "sort the times, start with 0 and give none twice",
-            )
+        _, speeds = _rising(self, "times")
         if min(speeds) < 0:
             raise SimulationError(
                 f"speeds[{int(np.argmin(speeds))}] is {min(speeds):g}, expected 0 or more",
-                f"{where}(speeds=…)",
+                "SpeedSchedule(speeds=…)",
                 "give speeds along the path, and reversed_path to drive it from its end",
             )
-        assign(self, times=times, speeds=speeds)
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
         """Linear in t between the times."""
@@ -218,6 +205,29 @@ class SpeedSchedule(AbstractTiming):
         steps = np.diff(self.times)
         slopes = np.diff(self.speeds) / steps
         return [(float(h), float(a), 0.0) for h, a in zip(steps, slopes, strict=True)]
+
+
+def _rising(
+    law: SpeedSchedule | SpeedProfile, name: str
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Check and convert the speeds of a law and what they are given at, which rises from 0."""
+    where, words = type(law).__name__, name.replace("_", " ")
+    places = numbers(getattr(law, name), name, where)
+    speeds = numbers(law.speeds, "speeds", where)
+    if len(places) != len(speeds) or len(places) < 2:
+        raise SimulationError(
+            f"{len(speeds)} speeds are given for {len(places)} {words}",
+            where,
+            f"give as many speeds as {words}, at least 2",
+        )
+    if places[0] != 0 or np.any(np.diff(places) <= 0):
+        raise SimulationError(
+            f"the {words} do not rise from 0",
+            f"{where}({name}=…)",
+            f"sort the {words}, start with 0 and give none twice",
+        )
+    assign(law, **{name: places}, speeds=speeds)
+    return places, speeds
 
 
 def _ends(pieces: Sequence[Piece]) -> tuple[float, ...]:
@@ -252,25 +262,11 @@ class SpeedProfile(AbstractTiming):
 
     word = "profile"
 
-    arc_lengths: tuple[float, ...]
+    arc_lengths: Annotated[tuple[float, ...], Meaning(unit="m")]
     speeds: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        where = "SpeedProfile"
-        places = numbers(self.arc_lengths, "arc_lengths", where)
-        speeds = numbers(self.speeds, "speeds", where)
-        if len(places) != len(speeds) or len(places) < 2:
-            raise SimulationError(
-                f"{len(speeds)} speeds are given for {len(places)} arc lengths",
-                where,
-                "give as many speeds as arc lengths, at least 2",
-            )
-        if places[0] != 0 or np.any(np.diff(places) <= 0):
-            raise SimulationError(
-                "the arc lengths do not rise from 0",
-                f"{where}(arc_lengths=…)",
-                "sort them, start with 0 and give none twice",
-            )
+        places, speeds = _rising(self, "arc_lengths")
         # only the ends may be at rest, and not both if there is nothing between them
         inner = range(1, len(speeds) - 1) if len(speeds) > 2 or max(speeds) > 0 else (1,)
         stops = [k for k, v in enumerate(speeds) if v < 0 or (v == 0 and k in inner)]
@@ -278,10 +274,9 @@ class SpeedProfile(AbstractTiming):
             k = stops[0]
             raise SimulationError(
                 f"the speed at {places[k]:g} m is {speeds[k]:g} m/s, so the end is not reached",
-                f"{where}(speeds=…)",
+                "SpeedProfile(speeds=…)",
                 "give positive speeds; only the first and the last may be zero",
             )
-        assign(self, arc_lengths=places, speeds=speeds)
 
     def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
         """√z(s), and (1) next to a rest."""

@@ -26,6 +26,8 @@ _LATEX |= {"ℓ": r"\ell", "φ": r"\varphi", "ο": "o", "∂": r"\partial"}
 #: Combining marks for one, two and three dots.
 _DOTS = ("", "\u0307", "\u0308", "\u20db")
 _LATEX_DOTS = ("", r"\dot", r"\ddot", r"\dddot")
+#: Combining mark of C̃.
+TILDE = "\u0303"
 #: The same as accents that stand alone, for MathML.
 ACCENTS = ("", "˙", "¨", "⃛")
 
@@ -75,6 +77,8 @@ def latex_letters(base: str) -> str:
     """A letter in italics, a word upright, a product in brackets such as (C η) as one."""
     if len(base) == 1:
         return _LATEX.get(base, base)
+    if len(base) == 2 and base[1] == TILDE:
+        return rf"\tilde{{{latex_letters(base[0])}}}"
     if base.startswith("("):
         return f"({' '.join(latex_letters(part) for part in base[1:-1].split(' '))})"
     return rf"\mathrm{{{escape_latex(base)}}}"

@@ -14,9 +14,10 @@ from noslip.show.plots import histories
 from noslip.show.plots.curves import Panel
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import check_file, save_figure
-from noslip.show.plots.histories import friction_figure, side_by_side
-from noslip.show.plots.panels import draw
-from noslip.show.plots.paths import ground_joints, path_figure
+from noslip.show.plots.histories import friction_sheet, side_by_side
+from noslip.show.plots.panels import lay_out
+from noslip.show.plots.paths import ground_joints, path_sheet
+from noslip.show.plots.sheets import Sheet
 from noslip.simulation.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def plot(
     -------
     Figure : of matplotlib, to be changed or shown; it is not known to pyplot.
     """
+    from noslip.show.plots.figures import figure_of
+
     target = None if save is None else check_file(save)
     if isinstance(run, EigenvalueSweep):
         return _sweep(run, what, title, size, save)
@@ -105,9 +108,9 @@ def plot(
             f'give a list of columns, such as what=["{what}"], or leave against out',
         )
     if what == "path":
-        figure = path_figure([r for r in runs], names, title=title, size=size)
+        sheet = path_sheet(runs, names, title=title, size=size)
     elif what == "friction":
-        figure = friction_figure(_audit(runs, audit), title=title, size=size)
+        sheet = friction_sheet(_audit(runs, audit), title=title, size=size)
     else:
         sets = [_panels(r, what, against) for r in runs]
         is_grid = what == "phase" or len(runs) > 1
@@ -115,10 +118,17 @@ def plot(
         if len(runs) > 1:
             order = list(runs[0].columns) if isinstance(what, str) else list(what)
             panels = side_by_side(sets, names, order)
-        figure = draw(panels, title=title, size=size, columns=_columns(panels) if is_grid else 1)
+        columns = _columns(panels) if is_grid else 1
+        sheet = lay_out(panels, title=title, size=size, columns=columns)
+    figure = figure_of(sheet)
     if target is not None:
         save_figure(figure, target)
     return figure
+
+
+def named_sheet(run: Trajectory, what: str, *, size: str = "page") -> Sheet:
+    """The sheet of a figure of a run in panels."""
+    return lay_out(_panels(run, what, "time"), size=size)
 
 
 def _sweep(
@@ -248,30 +258,30 @@ TITLES = {
 }
 
 
-def run_figures(
+def run_sheets(
     run: Trajectory,
     audit: Audit | None = None,
     *,
     size: str = "page",
     titled: bool = True,
-) -> dict[str, Figure]:
+) -> dict[str, Sheet]:
     """The figures of a run by file name: path, coordinates, speeds, inputs, energy, errors, …"""
     name = run.model.name
     titles = {what: f"{name}: {words}" if titled else "" for what, words in TITLES.items()}
-    figures: dict[str, Figure] = {}
+    sheets: dict[str, Sheet] = {}
     if ground_joints(run):
-        figures["path"] = path_figure([run], [name], title=titles["path"], size=size)
+        sheets["path"] = path_sheet([run], [name], title=titles["path"], size=size)
     for what in ("coordinates", "speeds", "accelerations", "inputs", "reactions"):
         panels = PANELS[what](run)
         is_drawn = what not in ("inputs", "reactions") or any(
             np.any(curve.y) for panel in panels for curve in panel.curves
         )
         if panels and is_drawn:
-            figures[what] = draw(panels, title=titles[what], size=size)
-    figures["energy"] = draw(histories.energy_panels(run), title=titles["energy"], size=size)
+            sheets[what] = lay_out(panels, title=titles[what], size=size)
+    sheets["energy"] = lay_out(histories.energy_panels(run), title=titles["energy"], size=size)
     if run.errors:
         panels = histories.error_panels(run)
-        figures["errors"] = draw(panels, title=titles["errors"], size=size)
+        sheets["errors"] = lay_out(panels, title=titles["errors"], size=size)
     if audit is not None and audit.loaded:
-        figures["friction"] = friction_figure(audit, title=titles["friction"], size=size)
-    return figures
+        sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
+    return sheets

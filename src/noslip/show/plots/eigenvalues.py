@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from noslip.errors import SimulationError
 from noslip.show.plots.curves import Array, Curve, Panel
 from noslip.show.plots.files import check_file, save_figure
-from noslip.show.plots.panels import draw
-from noslip.show.plots.style import INK, legend
+from noslip.show.plots.panels import lay_out
+from noslip.show.plots.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Complex = NDArray[np.complex128]
 
@@ -57,6 +58,8 @@ def plot_eigenvalues(
     -------
     Figure : of matplotlib, with one panel of real parts and one of imaginary parts.
     """
+    from noslip.show.plots.figures import figure_of
+
     target = None if save is None else check_file(save)
     x, table = _checked(values, eigenvalues)
     branches = followed(x, table)
@@ -77,7 +80,7 @@ def plot_eigenvalues(
     ]
     bound = GROWS * float(np.max(np.abs(table)))
     steady = stable_ranges(x, np.max(table.real, axis=1), bound) if stable is None else stable
-    figure = draw(panels, title=title, size=size, head=0.16 if steady else 0.0)
+    figure = figure_of(lay_out(panels, title=title, size=size, head=0.16 if steady else 0.0))
     _shade(figure, steady)
     if target is not None:
         save_figure(figure, target)
@@ -85,6 +88,10 @@ def plot_eigenvalues(
 
 
 def _shade(figure: Figure, steady: Sequence[tuple[float, float]]) -> None:
+    from matplotlib.patches import Patch
+
+    from noslip.show.plots.figures import legend
+
     shade: dict[str, Any] = {"color": INK, "alpha": 0.09, "linewidth": 0}
     for ax in figure.axes:
         for low, high in steady:

@@ -9,14 +9,16 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
 from noslip.show.plots.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = (".png", ".svg", ".pdf")
 #: Pixels to the inch of files for people.
@@ -70,10 +72,11 @@ def save_figure(figure: Figure, path: str | Path, *, dpi: int = DPI) -> Path:
 
 def png_bytes(figure: Figure, *, dpi: int = DPI) -> bytes:
     """A figure as PNG on white paper; `dpi` are pixels to the inch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
     data = io.BytesIO()
-    with _drawing():
+    with drawing():
         before = figure.dpi
         figure.set_dpi(dpi)
         canvas = FigureCanvasAgg(figure)
@@ -151,7 +154,7 @@ def _svg(figure: Figure, *, fonttype: str) -> str:
 
     text = io.StringIO()
     settings = {"svg.fonttype": fonttype, "svg.hashsalt": "noslip", "svg.image_inline": True}
-    with _drawing(settings):
+    with drawing(settings):
         before = figure.dpi
         figure.set_dpi(72)
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
@@ -163,7 +166,7 @@ def _pdf(figure: Figure) -> bytes:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
     data = io.BytesIO()
-    with _drawing({"pdf.fonttype": 42}):
+    with drawing({"pdf.fonttype": 42}):
         before = figure.dpi
         figure.set_dpi(72)
         FigureCanvasPdf(figure).print_pdf(data, metadata={"CreationDate": None})
@@ -172,7 +175,7 @@ def _pdf(figure: Figure) -> bytes:
 
 
 @contextmanager
-def _drawing(settings: dict[str, object] | None = None) -> Iterator[None]:
+def drawing(settings: dict[str, object] | None = None) -> Iterator[None]:
     """Context that holds the lock on matplotlib and applies some of its settings."""
     with _LOCK, matplotlib.rc_context(settings or {}):  # type: ignore[arg-type]
         yield

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from noslip.analysis.audit import Audit
 from noslip.errors import SimulationError
 from noslip.model.vocabulary import angle_names
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
-from noslip.show.plots.panels import draw
+from noslip.show.plots.panels import lay_out
+from noslip.show.plots.sheets import Sheet
 from noslip.show.plots.style import DASHES, INK
 from noslip.show.units import quantity_of
 from noslip.simulation.path_errors import PathErrors
@@ -280,9 +280,9 @@ def _usual(demand: Array) -> float:
     return float(np.quantile(finite, 0.99)) if finite.size else 0.0
 
 
-def friction_figure(audit: Audit, *, title: str = "", size: str = "page") -> Figure:
+def friction_sheet(audit: Audit, *, title: str = "", size: str = "page") -> Sheet:
     """Friction demand above load; the ranges over all splits of the forces are shaded."""
-    return draw(friction_panels(audit), title=title, size=size)
+    return lay_out(friction_panels(audit), title=title, size=size)
 
 
 def side_by_side(

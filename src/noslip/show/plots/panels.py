@@ -1,6 +1,6 @@
-"""Figures made of panels: curves with names, each panel with one quantity and its unit.
+"""Sheets made of panels: curves with names, each panel with one quantity and its unit.
 
-`draw` places panels by inches: the room that numbers and names take is known before anything is
+`lay_out` places panels by inches: the room that numbers and names take is known before anything is
 drawn, so nothing has to be laid out twice. Stacked panels share their abscissa and have their names
 on the right (above them in a narrow figure); a grid of panels has one row of names for all.
 """
@@ -10,36 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
 from noslip.show.plots.curves import Panel
+from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks, band_polygons
 from noslip.show.plots.style import (
+    EDGE,
     LEADING,
     LINE,
     TICKS,
-    TITLE,
     color,
     dashes,
-    dress,
     exponent_of,
-    label_axes,
-    legend,
     legend_width,
-    linear_ticks,
-    log_ticks,
-    new_figure,
     text_width,
     tick_texts,
     width_of,
-    write,
 )
 from noslip.show.units import axis_label
 
-#: Inches: around everything, below an abscissa with numbers and name, between panels.
-EDGE, BELOW, BETWEEN = 0.08, 0.40, 0.16
+#: Inches below an abscissa with numbers and name, and between panels.
+BELOW, BETWEEN = 0.40, 0.16
 #: Height of a panel, inches, with few names beside it.
 HEIGHT = 1.32
 #: A figure narrower than this has its names above the panels, inches.
@@ -50,15 +39,15 @@ Y_TICKS = 5
 DIGIT = 0.64
 
 
-def draw(
+def lay_out(
     panels: Sequence[Panel],
     *,
     title: str = "",
     size: str = "page",
     columns: int = 1,
     head: float = 0.0,
-) -> Figure:
-    """A figure of panels.
+) -> Sheet:
+    """A sheet of panels.
 
     Parameters
     ----------
@@ -74,7 +63,7 @@ def draw(
     return _grid(panels, title, width, columns if width >= NARROW else 1)
 
 
-def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Figure:
+def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Sheet:
     """Panels under each other, names on the right or, in a narrow figure, above each."""
     beside = width >= NARROW
     right = max(EDGE + 0.02, *(_overhang(p, width) for p in panels))
@@ -86,31 +75,24 @@ def _stack(panels: Sequence[Panel], title: str, width: float, head: float) -> Fi
     tall = [max(HEIGHT, LEADING * len(p.names)) if beside else HEIGHT for p in panels]
     top = EDGE + (0.2 if title else 0.0) + head
     height = top + sum(tall) + sum(heads) + BETWEEN * (len(panels) - 1) + BELOW
-    figure = new_figure(width, height)
-    first: Axes | None = None
+    frames = []
     at = height - top
     for k, panel in enumerate(panels):
         at -= heads[k] + tall[k]
-        ax = figure.add_axes(
-            (left / width, at / height, inner / width, tall[k] / height), sharex=first
-        )
-        first = first or ax
-        is_last = k == len(panels) - 1
-        handles = fill(ax, panel, (left - EDGE, inner, tall[k]), with_x=is_last)
-        ax.tick_params(labelbottom=is_last)
-        if panel.names and beside:
-            legend(ax, handles, panel.names, at=(1 + 0.1 / inner, 1.0))
-        elif panel.names:
-            legend(
-                ax, handles, panel.names, at=(0.0, 1 + 0.05 / tall[k]), corner="lower left",
-                columns=_columns(panel.names, inner),
-            )  # fmt: skip
+        box = (left, at, inner, tall[k])
+        if beside:
+            names = _named(panel, (1 + 0.1 / inner, 1.0))
+        else:
+            columns = _columns(panel.names, inner)
+            names = _named(panel, (0.0, 1 + 0.05 / tall[k]), columns)
+        frames.append(_frame(panel, box, left - EDGE, names, is_last=k == len(panels) - 1))
         at -= BETWEEN
-    _title(figure, title, left, height)
-    return figure
+    return Sheet(
+        width=width, height=height, frames=tuple(frames), title=title, left=left, shares_x=True
+    )
 
 
-def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Figure:
+def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Sheet:
     """Panels in a grid, each with its own abscissa, and the names of the first for all."""
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
@@ -121,64 +103,81 @@ def _grid(panels: Sequence[Panel], title: str, width: float, columns: int) -> Fi
     head = LEADING * _rows(names, width - 2 * EDGE) + 0.06 if names else 0.0
     top = EDGE + (0.2 if title else 0.0) + head
     height = top + rows * (tall + BELOW) + 0.06 * (rows - 1)
-    figure = new_figure(width, height)
+    frames = []
     for k, panel in enumerate(panels):
         row, column = divmod(k, columns)
         x = sum(lefts[: column + 1]) + (inner + 0.1) * column
         y = height - top - (row + 1) * tall - row * (BELOW + 0.06)
-        ax = figure.add_axes((x / width, y / height, inner / width, tall / height))
-        handles = fill(ax, panel, (lefts[column] - EDGE, inner, tall), with_x=True)
-        if k == 0 and names:
-            legend(
-                ax, handles, names, at=(0.0, 1 + 0.07 / tall), corner="lower left",
-                columns=_columns(names, width - 2 * EDGE),
-            )  # fmt: skip
-    _title(figure, title, lefts[0], height)
-    return figure
+        first = None
+        if k == 0:
+            first = _named(panel, (0.0, 1 + 0.07 / tall), _columns(names, width - 2 * EDGE))
+        frames.append(_frame(panel, (x, y, inner, tall), lefts[column] - EDGE, first))
+    return Sheet(width=width, height=height, frames=tuple(frames), title=title, left=lefts[0])
 
 
-def fill(
-    ax: Axes, panel: Panel, inches: tuple[float, float, float], *, with_x: bool
-) -> list[Line2D]:
-    """Draw a panel into axes; `inches` are its room on the left, its width and its height."""
-    room, wide, tall = inches
-    dress(ax)
-    handles = []
-    for k, curve in enumerate(panel.curves):
-        ink = curve.color or color(k)
-        line = Line2D(curve.x, panel.drawn(curve.y), color=ink, linewidth=LINE, label=curve.label)
-        pattern = dashes(k) if curve.dashes is None else curve.dashes
-        if pattern:
-            line.set_dashes(pattern)
-        ax.add_line(line)
-        handles.append(line)
+def _named(panel: Panel, at: tuple[float, float], columns: int = 0) -> Names | None:
+    """The legend beside a panel, or above it in some columns."""
+    if not panel.names:
+        return None
+    return Names(
+        names=panel.names,
+        samples=tuple(_stroke(panel, k) for k in range(len(panel.curves))),
+        at=at,
+        corner="lower left" if columns else "upper left",
+        columns=columns or 1,
+    )
+
+
+def _frame(
+    panel: Panel,
+    box: tuple[float, float, float, float],
+    room: float,
+    names: Names | None,
+    *,
+    is_last: bool = True,
+) -> Frame:
+    """A panel at its place; `room` inches are on its left, and the last one has the abscissa."""
+    _, _, wide, tall = box
+    (x_low, x_high), (low, high) = panel.x_limits(), panel.limits()
+    x_ticks = Ticks(count=8 if wide > 3 else 5, exponent=exponent_of(x_low, x_high))
+    y_ticks = Ticks(count=5, log=True)
+    if not panel.log:
+        y_ticks = Ticks(count=Y_TICKS, exponent=exponent_of(low, high))
+    strokes = [_stroke(panel, k) for k in range(len(panel.curves))]
+    areas = []
+    for stroke, curve in zip(tuple(strokes), panel.curves, strict=True):
         if panel.marks_start:
             start = slice(0, 1)
-            ax.plot(curve.x[start], curve.y[start], "o", color=ink, markersize=3.5, label="start")
+            strokes.append(Stroke(x=curve.x[start], y=curve.y[start], color=stroke.color, dot=3.5))
         if curve.band is not None:
-            low, high = curve.band.T
-            inside = np.isfinite(low) & np.isfinite(high)
-            ax.fill_between(
-                curve.x, low, high, where=inside.tolist(), color=ink, alpha=0.14, linewidth=0
-            )
-    if panel.log:
-        ax.set_yscale("log")
-    ax.set_xlim(*panel.x_limits())
-    low, high = panel.limits()
-    ax.set_ylim(low, high)
-    x_exponent = linear_ticks(ax.xaxis, *panel.x_limits(), 8 if wide > 3 else 5)
-    if panel.log:
-        log_ticks(ax.yaxis, 5)
-        exponent = 0
-    else:
-        exponent = linear_ticks(ax.yaxis, low, high, Y_TICKS)
-    x_label = axis_label(panel.x_name, panel.x_unit, x_exponent) if with_x else ""
-    label_axes(ax, x_label, _wrapped(panel, exponent, tall))
-    # where the names of the axes go is known: nothing has to be measured while drawing
-    ax.xaxis.set_label_coords(0.5, -0.22 / tall)
-    ax.yaxis.set_label_coords(-(room - 0.01) / wide, 0.5)
-    ax.yaxis.label.set_verticalalignment("top")
-    return handles
+            polygons = band_polygons(curve.x, curve.band)
+            areas.append(Area(polygons=polygons, color=stroke.color, fill=0.14))
+    return Frame(
+        box=box,
+        x_limits=(x_low, x_high),
+        y_limits=(low, high),
+        x_ticks=x_ticks,
+        y_ticks=y_ticks,
+        x_label=axis_label(panel.x_name, panel.x_unit, x_ticks.exponent) if is_last else "",
+        y_label=_wrapped(panel, y_ticks.exponent, tall),
+        room=room,
+        strokes=tuple(strokes),
+        areas=tuple(areas),
+        names=names,
+        has_numbers=is_last,
+    )
+
+
+def _stroke(panel: Panel, k: int) -> Stroke:
+    curve = panel.curves[k]
+    return Stroke(
+        x=curve.x,
+        y=panel.drawn(curve.y),
+        color=curve.color or color(k),
+        width=LINE,
+        dashes=dashes(k) if curve.dashes is None else curve.dashes,
+        label=curve.label,
+    )
 
 
 def _room(panel: Panel) -> float:
@@ -215,11 +214,3 @@ def _columns(names: Sequence[str], width: float) -> int:
 
 def _rows(names: Sequence[str], width: float) -> int:
     return math.ceil(len(names) / _columns(names, width)) if names else 0
-
-
-def _title(figure: Figure, title: str, left: float, height: float) -> None:
-    if title:
-        write(
-            figure, left / figure.get_figwidth(), 1 - EDGE / height, title,
-            fontsize=TITLE, fontweight="bold", va="top",
-        )  # fmt: skip

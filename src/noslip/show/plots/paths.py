@@ -17,12 +17,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from noslip.errors import SimulationError
 from noslip.kinematics.symbols import parameter_reader
@@ -30,27 +24,22 @@ from noslip.kinematics.tree import build_tree
 from noslip.model.bodies import WORLD
 from noslip.model.joints import Joint
 from noslip.show.plots.curves import Array
-from noslip.show.plots.panels import BELOW, EDGE, NARROW
+from noslip.show.plots.panels import BELOW, NARROW
+from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
+    EDGE,
     HAIR,
     INK,
     LEADING,
     LINE,
     THIN,
-    TITLE,
     color,
     dashes,
-    dress,
     exponent_of,
-    label_axes,
-    legend,
     legend_width,
-    linear_ticks,
-    new_figure,
     text_width,
     tick_texts,
     width_of,
-    write,
 )
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.scene import scene
@@ -247,20 +236,20 @@ def ground_paths(run: Trajectory) -> list[Path]:
     return [path for path in paths if np.any(np.isfinite(path.x))]
 
 
-def path_figure(
+def path_sheet(
     runs: Sequence[Trajectory],
     labels: Sequence[str],
     *,
     title: str = "",
     size: str = "page",
     height: float | None = None,
-) -> Figure:
+) -> Sheet:
     """Paths over the ground of one run, or the vehicles' paths of several.
 
     Parameters
     ----------
     runs, labels : motions and, where there are several, what they are called.
-    title, size : as in `draw`.
+    title, size : as in `lay_out`.
     height : of the picture, inches; as the motion wants it by default.
     """
     several = len(runs) > 1
@@ -272,7 +261,7 @@ def path_figure(
             paths = [_renamed(p, label if len(paths) == 1 else f"{label} {p.name}") for p in paths]
         drawn += _without_repeats(paths)
     shown = [] if several else _outlines(runs[0], drawn)
-    names, handles = _entries(runs[0], drawn, shown)
+    names, samples = _entries(runs[0], drawn, shown)
     width = width_of(size)
     beside = width >= NARROW
     low, high = _extent(drawn, shown)
@@ -284,24 +273,19 @@ def path_figure(
     ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), FLATTEST, TALLEST))
     tall = height or max(ratio * min(inner, 5.0), LEADING * len(names) if beside else 0.0)
     top = EDGE + (0.2 if title else 0.0)
-    figure = new_figure(width, tall + top + below)
-    total = figure.get_figheight()
-    ax = figure.add_axes((left / width, below / total, inner / width, tall / total))
-    _fill(ax, drawn, shown)
-    _set_limits(ax, low, high, tall / inner, 8 if beside else 5)
-    ax.xaxis.set_label_coords(0.5, -0.22 / tall)
-    ax.yaxis.set_label_coords(-(left - EDGE - 0.01) / inner, 0.5)
-    ax.yaxis.label.set_verticalalignment("top")
-    if beside:
-        legend(ax, handles, names, at=(1 + 0.1 / inner, 1.0))
-    else:
-        legend(ax, handles, names, at=(0.0, -BELOW / tall))
-    if title:
-        write(
-            figure, left / width, 1 - EDGE / total, title,
-            fontsize=TITLE, fontweight="bold", va="top",
-        )  # fmt: skip
-    return figure
+    frame = _frame(
+        drawn,
+        shown,
+        box=(left, below, inner, tall),
+        corners=(low, high),
+        steps=8 if beside else 5,
+        names=Names(
+            names=tuple(names),
+            samples=tuple(samples),
+            at=(1 + 0.1 / inner, 1.0) if beside else (0.0, -BELOW / tall),
+        ),
+    )
+    return Sheet(width=width, height=tall + top + below, frames=(frame,), title=title, left=left)
 
 
 def _renamed(path: Path, name: str) -> Path:
@@ -356,57 +340,75 @@ def _equal_times(t: Array, count: int) -> list[int]:
 
 def _entries(
     run: Trajectory, paths: Sequence[Path], shown: Sequence[Outline]
-) -> tuple[list[str], list[Artist]]:
-    """Names and handles of the legend."""
+) -> tuple[list[str], list[Stroke | Area]]:
+    """Names and samples of the legend."""
     names = [path.name for path in paths]
-    handles: list[Artist] = [_line(path, k) for k, path in enumerate(paths)]
+    samples: list[Stroke | Area] = [_stroke(path, k) for k, path in enumerate(paths)]
     if paths:
         names.append("start")
-        handles.append(_start(paths[0]))
+        samples.append(_start(paths[0]))
     if shown:
         times = np.diff([run.t[outline.sample] for outline in shown])
         names.append(f"every {times.min():g} s" if len(times) else "at the start")
-        handles.append(Patch(facecolor=_faint(0.07), edgecolor=_faint(0.55), linewidth=HAIR))
-    return names, handles
+        samples.append(_outlined(()))
+    return names, samples
 
 
-def _faint(alpha: float) -> tuple[str, float]:
-    return (INK, alpha)
-
-
-def _line(path: Path, k: int) -> Line2D:
-    line = Line2D(path.x, path.y, color=color(k), linewidth=THIN if path.is_contact else 1.4 * LINE)
-    line.set_label(path.name)
-    line.set_zorder(2.0 if path.is_contact else 3.0)
+def _stroke(path: Path, k: int) -> Stroke:
     if path.is_reference:
-        line.set(color=INK, linewidth=THIN, zorder=3.5)
-        line.set_dashes((4.0, 1.6))
-    elif dashes(k):
-        line.set_dashes(dashes(k))
-    return line
+        style = {"color": INK, "width": THIN, "level": 3.5, "dashes": (4.0, 1.6)}
+    elif path.is_contact:
+        style = {"color": color(k), "width": THIN, "level": 2.0, "dashes": dashes(k)}
+    else:
+        style = {"color": color(k), "width": 1.4 * LINE, "level": 3.0, "dashes": dashes(k)}
+    return Stroke(x=path.x, y=path.y, label=path.name, **style)  # type: ignore[arg-type]
 
 
-def _start(path: Path) -> Line2D:
-    return Line2D(
-        path.x[:1], path.y[:1], color=INK, marker="o", markersize=4, linestyle="none",
-        label="start", zorder=4,
-    )  # fmt: skip
+def _start(path: Path) -> Stroke:
+    return Stroke(x=path.x[:1], y=path.y[:1], color=INK, dot=4.0, level=4.0)
 
 
-def _fill(ax: Axes, paths: Sequence[Path], shown: Sequence[Outline]) -> None:
-    dress(ax)
-    hulls = [hull for outline in shown for hull in outline.hulls if len(hull) > 1]
-    if hulls:
-        ax.add_collection(
-            PolyCollection(
-                hulls, facecolors=_faint(0.07), edgecolors=_faint(0.55), linewidths=HAIR, zorder=2.5
-            ),
-            autolim=False,
-        )
+def _outlined(hulls: Sequence[Array]) -> Area:
+    return Area(polygons=tuple(hulls), fill=0.07, edge=0.55, width=HAIR, level=2.5)
+
+
+def _frame(
+    paths: Sequence[Path],
+    shown: Sequence[Outline],
+    *,
+    box: tuple[float, float, float, float],
+    corners: tuple[Array, Array],
+    steps: int,
+    names: Names,
+) -> Frame:
+    """The map, with the same scale on both axes: its smaller side is widened to the box."""
+    left, _, wide, tall = box
+    low, high = corners
+    ratio = tall / wide
+    middle, half = (low + high) / 2, (high - low) / 2
+    scale = max(half[0], half[1] / ratio)
+    size = float(np.max(np.abs([low, high])))
+    exponent = exponent_of(-size, size)
+    strokes = []
     for k, path in enumerate(paths):
-        ax.add_line(_line(path, k))
+        strokes.append(_stroke(path, k))
         if not (path.is_contact or path.is_reference):
-            ax.add_line(_start(path))
+            strokes.append(_start(path))
+    hulls = [hull for outline in shown for hull in outline.hulls if len(hull) > 1]
+    return Frame(
+        box=box,
+        x_limits=(middle[0] - scale, middle[0] + scale),
+        y_limits=(middle[1] - scale * ratio, middle[1] + scale * ratio),
+        x_ticks=Ticks(count=steps, exponent=exponent),
+        y_ticks=Ticks(count=max(3, round(steps * ratio)), exponent=exponent),
+        x_label=axis_label("x", "m", exponent),
+        y_label=axis_label("y", "m", exponent),
+        room=left - EDGE,
+        strokes=tuple(strokes),
+        areas=(_outlined(hulls),) if hulls else (),
+        names=names,
+        is_map=True,
+    )
 
 
 def _extent(paths: Sequence[Path], shown: Sequence[Outline]) -> tuple[Array, Array]:
@@ -418,18 +420,3 @@ def _extent(paths: Sequence[Path], shown: Sequence[Outline]) -> tuple[Array, Arr
     low, high = every.min(axis=0), every.max(axis=0)
     margin = 0.04 * max(float(np.max(high - low)), 1e-9)
     return low - margin, high + margin
-
-
-def _set_limits(ax: Axes, low: Array, high: Array, ratio: float, count: int) -> None:
-    """The same scale on both axes: the smaller side is widened to the shape of the axes."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    scale = max(half[0], half[1] / ratio)
-    ax.set_xlim(middle[0] - scale, middle[0] + scale)
-    ax.set_ylim(middle[1] - scale * ratio, middle[1] + scale * ratio)
-    size = float(np.max(np.abs([low, high])))
-    exponents = [
-        linear_ticks(axis, -size, size, steps)
-        for axis, steps in ((ax.xaxis, count), (ax.yaxis, max(3, round(count * ratio))))
-    ]
-    label_axes(ax, axis_label("x", "m", exponents[0]), axis_label("y", "m", exponents[1]))
-    ax.set_aspect("equal", adjustable="box")

@@ -12,13 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
-from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
 
 from noslip.errors import SimulationError, nearest
 from noslip.show.units import raised
@@ -38,6 +34,12 @@ LINE, THIN, HAIR = 1.3, 0.9, 0.6
 LEADING = 1.32 * TEXT / 72
 #: Length of the line before a name in a legend, and the gap after it, inches.
 SAMPLE, GAP = 0.24, 0.07
+#: Around everything, and from an abscissa down to its name, inches.
+EDGE, BELOW_AXIS = 0.08, 0.22
+#: Length of a tick, and from it to its number, points.
+TICK = 2.5
+#: Opacity of the grid.
+FAINT = 0.13
 
 
 def color(k: int) -> str:
@@ -55,11 +57,6 @@ def width_of(size: str) -> float:
     if size not in WIDTHS:
         raise SimulationError(f"there is no size '{size}'", "plot", nearest(str(size), WIDTHS))
     return WIDTHS[size]
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure; its size in inches."""
-    return Figure(figsize=(width, height), dpi=150)
 
 
 @lru_cache(maxsize=1024)
@@ -111,73 +108,23 @@ def exponent_of(low: float, high: float) -> int:
     return 0 if -2 <= order < 4 else 3 * (order // 3)
 
 
-def linear_ticks(axis: Axis, low: float, high: float, count: int) -> int:
-    """Ticks at round numbers; the power of ten that their label must name is returned."""
-    exponent = exponent_of(low, high)
-    axis.set_major_locator(_locator(count))
-    axis.set_major_formatter(Decimals(exponent))
-    return exponent
-
-
 def tick_texts(low: float, high: float, exponent: int, count: int) -> list[str]:
     """Labels of those ticks."""
     near = 1e-9 * (high - low)
-    ticks = [x for x in _locator(count).tick_values(low, high) if low - near <= x <= high + near]
+    ticks = [
+        x for x in linear_locator(count).tick_values(low, high) if low - near <= x <= high + near
+    ]
     return Decimals(exponent).format_ticks(ticks) or [""]
 
 
-def _locator(count: int) -> MaxNLocator:
+def linear_locator(count: int) -> MaxNLocator:
+    """Round numbers, at most `count` steps."""
     return MaxNLocator(count, steps=[1, 2, 2.5, 5, 10])
 
 
-def log_ticks(axis: Axis, count: int) -> None:
-    """Ticks at powers of ten, few enough to be read."""
-    axis.set_major_locator(LogLocator(numticks=count))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(Powers())
-
-
-def dress(ax: Axes) -> None:
-    """Axes with two sides, thin lines and a faint grid."""
-    for side, spine in ax.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_linewidth(HAIR)
-        spine.set_edgecolor(INK)
-    ax.tick_params(labelsize=TICKS, width=HAIR, length=2.5, pad=2.5, color=INK, labelcolor=INK)
-    ax.grid(color=INK, alpha=0.13, linewidth=0.5)
-    ax.set_axisbelow(True)
-    ax.patch.set_visible(False)
-
-
-def write(ax: Axes | Figure, x: float, y: float, text: str, **options: object) -> None:
-    """Text in ink, never read as mathematics, since names may have any sign in them."""
-    given: dict[str, object] = {"fontsize": TEXT, "color": INK, "parse_math": False, **options}
-    ax.text(x, y, text, **given)  # type: ignore[arg-type]
-
-
-def label_axes(ax: Axes, x: str, y: str) -> None:
-    """Names of both axes; those that are empty are left out."""
-    if x:
-        ax.set_xlabel(x, fontsize=TEXT, color=INK, parse_math=False)
-    if y:
-        ax.set_ylabel(y, fontsize=TEXT, color=INK, parse_math=False)
-
-
-def legend(
-    ax: Axes, handles: Sequence[Artist], names: Sequence[str], *, at: tuple[float, float],
-    columns: int = 1, corner: Corner = "upper left",
-) -> None:  # fmt: skip
-    """Names beside the data; `at` is where its corner goes, in axes coordinates."""
-    # names may begin with a low line, which a legend would hide: so they are put in afterwards
-    made = ax.legend(
-        handles, ["name"] * len(handles), loc=corner, bbox_to_anchor=at, ncols=columns,
-        fontsize=TEXT, frameon=False, borderaxespad=0.0, borderpad=0.0, labelcolor=INK,
-        handlelength=SAMPLE * 72 / TEXT, handletextpad=GAP * 72 / TEXT, labelspacing=0.32,
-        columnspacing=1.6,
-    )  # fmt: skip
-    for text, name in zip(made.get_texts(), names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
+def log_locator(count: int) -> LogLocator:
+    """Powers of ten, few enough to be read."""
+    return LogLocator(numticks=count)
 
 
 def legend_width(names: Sequence[str]) -> float:

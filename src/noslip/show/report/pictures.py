@@ -116,14 +116,14 @@ def _png(image: Image) -> str:
 
 def _figures(subject: ReportSubject) -> dict[str, Html]:
     """All figures, as narrow as a phone; elsewhere they are side by side."""
-    from noslip.show.plots.catalog import TITLES, run_figures
-    from noslip.show.plots.files import svg_text
+    from noslip.show.plots.catalog import TITLES, run_sheets
+    from noslip.show.plots.painting import sheet_svg
 
-    drawn = run_figures(subject.run, subject.audit, size="column", titled=False)
+    drawn = run_sheets(subject.run, subject.audit, size="column", titled=False)
     shown = {}
     for name, one in drawn.items():
         title = TITLES[name][0].upper() + TITLES[name][1:]
-        svg = svg_text(one, name=name, title=f"{subject.model.name}: {TITLES[name]}")
+        svg = sheet_svg(one, name=name, title=f"{subject.model.name}: {TITLES[name]}")
         # within a page the browser knows the namespace
         shown[name] = figure(Html(svg.replace(NAMESPACE, "", 1)), title)
     return shown

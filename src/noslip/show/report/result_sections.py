@@ -222,7 +222,7 @@ def answers(subject: ReportSubject) -> list[Verdict]:
             mark="good" if run.success else "bad",
             label="How it ended",
             answer=Html(f"at {time}"),
-            comment=text(run.message),
+            comment=text(run.verdict),
             link="simulated",
         ),
         Verdict(

@@ -244,9 +244,8 @@ def _line(pen: ImageDraw, view: CameraView, points: Array, color: Color, width: 
     if len(points) < 2:
         return
     if np.all(ahead):
-        pen.line(
-            [tuple(p) for p in view.pixels(seen)], fill=color, width=round(width), joint="curve"
-        )
+        places = [(x, y) for x, y in view.pixels(seen).tolist()]
+        pen.line(places, fill=color, width=round(width), joint="curve")
         return
     for a, b in pairwise(seen):
         if a[2] < b[2]:

@@ -21,6 +21,7 @@ from noslip.simulation.batches.lanes import LaneResults
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.expressions import angle_names
+from noslip.simulation.failures import singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
 from noslip.simulation.run_files import NetCDF, check_file
 from noslip.simulation.samples import ENDINGS
@@ -256,7 +257,9 @@ def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
     is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
     causes[is_event] = np.array([*request.events, ""], dtype=object)[results.which[is_event]]
     for k, system in enumerate(motions.systems):
-        is_here = is_singular & (motions.last == k)
-        sentences = np.array([*(h.sentence for h in system.health), ""], dtype=object)
-        causes[is_here] = sentences[results.which[is_here]]
+        here = np.flatnonzero(is_singular & (motions.last == k))
+        values = request.parameters[here if len(request.parameters) > 1 else np.zeros_like(here)]
+        for place, own in zip(here.tolist(), values, strict=True):
+            at = results.times[place], results.states[place]
+            causes[place] = singular_sentence(system, results.which[place], *at, own)
     return causes

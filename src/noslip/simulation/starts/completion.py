@@ -61,6 +61,8 @@ from noslip.words import counted
 TOLERANCE = 1e-11
 #: The same of a start that was completed before; a run projects what is left of it.
 COMPLETED = 1e-7
+#: And to this share of the largest coordinate: ten roundings of it.
+ROUNDING = 10 * float(np.finfo(float).eps)
 #: Relative error of coordinate rates up to which independent speeds carry a start.
 CARRIED = 1e-7
 #: Configurations from which other assemblies are looked for, and steps of each.
@@ -595,12 +597,16 @@ def _close(
     moved aside first, by more and more, always in the same way.
     """
     layout, probe = task.layout, task.layout.kinematics.probe
-    tolerance = TOLERANCE * max(1.0, probe.length)
     hold = task.plan.hold
     q, rows = _newton(task, guess, hold)
     if not rows.g.size:
         return q, rows, hold
-    is_closed = largest(rows.g) <= tolerance
+
+    def closes(q: Array, rows: Rows) -> NDArray[np.bool_]:
+        """Whether rows are met, up to the rounding of large coordinates."""
+        return largest(rows.g) <= TOLERANCE * max(1.0, probe.length) + ROUNDING * largest(q)
+
+    is_closed = closes(q, rows)
     if is_closed.all():
         return q, rows, hold
     first, first_g = q.copy(), rows.g.copy()
@@ -608,7 +614,7 @@ def _close(
     def attempt(which: Places, begin: Array, hold: Hold) -> Hold:
         """Take over what closes from another beginning, or with less held."""
         found, there = _newton(task.part(which), begin, hold)
-        is_good = largest(there.g) <= tolerance
+        is_good = closes(found, there)
         good = which[is_good]
         q[good], is_closed[good] = found[is_good], True
         rows.values[good] = there.values[is_good]

@@ -1,9 +1,8 @@
-"""Access to viser internals without a public API: camera messages, origin of a connection."""
+"""Access to viser internals without a public API: camera messages, the share button."""
 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from viser import _messages
 
@@ -34,16 +33,6 @@ def remove_share_link(server: Any) -> None:
     """Remove the share button of viser, which would open a tunnel to the server."""
     for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
         server._websock_server.unregister_handler(message)
-
-
-def is_own_page(server: Any, client: Any, hosts: tuple[str, ...]) -> bool:
-    """Whether a connection comes from the server's own page; any site could try its port."""
-    connection = server._websock_server._live_connections.get(client.client_id)
-    origin = connection.request.headers.get("Origin") if connection is not None else None
-    if origin is None:
-        return True
-    parts = urlsplit(origin)
-    return parts.hostname in hosts and parts.port == server.get_port()
 
 
 def _triple(vector: Array) -> tuple[float, float, float]:

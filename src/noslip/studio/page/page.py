@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from noslip.analysis.audit import Audit
@@ -42,7 +43,7 @@ class Page:
     Parameters
     ----------
     client : of the viser server.
-    shelf : models to choose from.
+    catalog : models to choose from.
     name : of the first one.
     """
 
@@ -62,22 +63,28 @@ class Page:
         self._file_faults: tuple[Fault, ...] = ()
         self.disposal = Disposal()
         self.scene_panel = ScenePanel(client)
-        self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
-        self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
-        self.session = Session(catalog, name, self)
-        self.drive_panel = DrivePanel(self)
-        self.panels = Panels(self)
-        self.plots = PlotsPanel(client, self.panels.plots_tab, self.guard, self.disposal)
-        client.camera.on_update(self._camera_moved)
-        self.session.start()
-        threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
+        self._threads = ExitStack()
+        try:
+            self._reader: Worker[Shown] = Worker(self._read, self._not_read, "noslip studio reader")
+            self._threads.callback(self._reader.close)
+            self._writer: Worker[str] = Worker(self._write, self._failed, "noslip studio writer")
+            self._threads.callback(self._writer.close)
+            self.session = Session(catalog, name, self)
+            self._threads.callback(self.session.close)
+            self.drive_panel = DrivePanel(self)
+            self.panels = Panels(self)
+            self.plots = PlotsPanel(client, self.panels.plots_tab, self.guard, self.disposal)
+            client.camera.on_update(self._camera_moved)
+            self.session.start()
+            threading.Thread(target=self._tick, name="noslip studio page", daemon=True).start()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """End the threads of a page whose browser has disconnected."""
+        """End the threads of a page whose browser has disconnected, or that cannot be shown."""
         self._closed.set()
-        self.session.close()
-        self._reader.close()
-        self._writer.close()
+        self._threads.close()
 
     def guard(self, work: Callable[[Any], None]) -> Callable[[Any], None]:
         """A callback of the page that shows what goes wrong instead of raising it."""

@@ -118,7 +118,7 @@ def _of_run(shown: Shown) -> list[Verdict]:
             label="Ended",
             answer=text(end),
             comment=text(
-                f"{run.message} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}"
+                f"{run.verdict} {counted(run.steps, 'step')}, {counted(run.nfev, 'evaluation')}"
             ),
             link="",
         ),

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import noslip.control.text  # noqa: F401  (all controllers of the package)
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
-from noslip.control.motions.follower import find_follower
+from noslip.control.motions.follower_search import find_follower
 from noslip.engines.system import System
 from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest

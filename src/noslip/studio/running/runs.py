@@ -14,7 +14,8 @@ from noslip.analysis.reference_motion import start_on_motion
 from noslip.analysis.scenario import run_scenario
 from noslip.control.controllers.base import AbstractControllerPlan
 from noslip.control.controllers.tracking import Tracking
-from noslip.control.motions.follower import Follower, find_follower
+from noslip.control.follower import Follower
+from noslip.control.motions.follower_search import find_follower
 from noslip.control.text import parse_timing
 from noslip.control.track import track
 from noslip.engines.system import System

@@ -5,8 +5,8 @@ from __future__ import annotations
 import casadi as ca
 import sympy
 
-from noslip.formulations.complement import unit_speed_twists
 from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spin_matrix
+from noslip.formulations.tree import unit_speed_twists
 from noslip.kinematics.linear import symmetric_solve
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.show.equations.confirming import Item

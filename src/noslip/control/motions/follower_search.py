@@ -14,43 +14,20 @@ single curvature only, the vehicle steers: a coordinate δ with κ = tan δ / wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
+from noslip.control.follower import Follower
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Vector3
 
 #: Relative size below which a singular value counts as zero.
-ZERO = 1e-9
+NEGLIGIBLE = 1e-9
 
 Twists = Callable[[Array], Array]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Follower:
-    """The frame of a base that follows a path, and how the vehicle steers.
-
-    Parameters
-    ----------
-    point, direction : in the axes of the base.
-    steering : name of the steering coordinate; empty for a base that turns by its wheels.
-    wheelbase : m, of a vehicle that steers.
-    """
-
-    point: Vector3
-    direction: Vector3
-    steering: str = ""
-    wheelbase: float = 0.0
-
-    def arguments(self) -> dict[str, Any]:
-        """What a controller may want to know of it, by the names of arguments."""
-        steers = {"steering": self.steering, "wheelbase": self.wheelbase} if self.steering else {}
-        return {"point": self.point, "direction": self.direction, **steers}
 
 
 def find_follower(system: System, values: Array) -> Follower:
@@ -71,7 +48,7 @@ def find_follower(system: System, values: Array) -> Follower:
     null = across[:, 2]
     n, m = null[:2], null[2] * length
     size = float(np.linalg.norm(n))
-    if sizes[2] > ZERO * max(sizes[0], 1e-300) or size < 1e-6:
+    if sizes[2] > NEGLIGIBLE * max(sizes[0], 1e-300) or size < 1e-6:
         raise SimulationError(
             "every point of the base can move sideways, so none can be kept on a path",
             f"path for model '{system.model.name}'",

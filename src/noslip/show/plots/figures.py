@@ -1,0 +1,154 @@
+"""Figures of matplotlib's, with real axes, from sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
+
+from noslip.show.plots.sheets import Area, Frame, Sheet, Stroke, Ticks
+from noslip.show.plots.style import (
+    BELOW_AXIS,
+    EDGE,
+    FAINT,
+    GAP,
+    HAIR,
+    INK,
+    SAMPLE,
+    TEXT,
+    TICK,
+    TICKS,
+    TITLE,
+    Corner,
+    Decimals,
+    Powers,
+    linear_locator,
+    log_locator,
+)
+
+
+def figure_of(sheet: Sheet) -> Figure:
+    """The figure of a sheet, to be changed or shown."""
+    figure = Figure(figsize=(sheet.width, sheet.height), dpi=150)
+    first: Axes | None = None
+    for frame in sheet.frames:
+        left, bottom, wide, tall = frame.box
+        place = (left / sheet.width, bottom / sheet.height, wide / sheet.width, tall / sheet.height)
+        ax = figure.add_axes(place, sharex=first)
+        first = first or (ax if sheet.shares_x else None)
+        _fill(ax, frame)
+        ax.tick_params(labelbottom=frame.has_numbers)
+        names = frame.names
+        if names is not None:
+            handles = [_handle(sample) for sample in names.samples]
+            legend(
+                ax, handles, names.names, at=names.at, corner=names.corner, columns=names.columns
+            )
+    if sheet.title:
+        at = (sheet.left / sheet.width, 1 - EDGE / sheet.height)
+        write(figure, *at, sheet.title, fontsize=TITLE, fontweight="bold", va="top")
+    return figure
+
+
+def _fill(ax: Axes, frame: Frame) -> None:
+    """Everything in a frame but its legend."""
+    _, _, wide, tall = frame.box
+    dress(ax)
+    for area in frame.areas:
+        ax.add_collection(
+            PolyCollection(area.polygons, zorder=area.level, **_faces(area)), autolim=False
+        )
+    for stroke in frame.strokes:
+        ax.add_line(_line(stroke))
+    if frame.y_ticks.log:
+        ax.set_yscale("log")
+    ax.set_xlim(*frame.x_limits)
+    ax.set_ylim(*frame.y_limits)
+    _set_ticks(ax.xaxis, frame.x_ticks)
+    _set_ticks(ax.yaxis, frame.y_ticks)
+    for axis, label in ((ax.xaxis, frame.x_label), (ax.yaxis, frame.y_label)):
+        if label:
+            axis.set_label_text(label, fontsize=TEXT, color=INK, parse_math=False)
+    # where the names of the axes go is known: nothing has to be measured while drawing
+    ax.xaxis.set_label_coords(0.5, -BELOW_AXIS / tall)
+    ax.yaxis.set_label_coords(-(frame.room - 0.01) / wide, 0.5)
+    ax.yaxis.label.set_verticalalignment("top")
+    if frame.is_map:
+        ax.set_aspect("equal", adjustable="box")
+
+
+def _line(stroke: Stroke) -> Line2D:
+    line = Line2D(
+        stroke.x, stroke.y, color=stroke.color, linewidth=stroke.width, zorder=stroke.level,
+        label=stroke.label,
+    )  # fmt: skip
+    if stroke.dashes:
+        line.set_dashes(stroke.dashes)
+    if stroke.dot:
+        line.set(linestyle="none", marker="o", markersize=stroke.dot, label="start")
+    return line
+
+
+def _handle(sample: Stroke | Area) -> Artist:
+    return _line(sample) if isinstance(sample, Stroke) else Patch(**_faces(sample))
+
+
+def _faces(area: Area) -> dict[str, Any]:
+    return {
+        "facecolor": (area.color, area.fill),
+        "edgecolor": (area.color, area.edge),
+        "linewidth": area.width,
+    }
+
+
+def _set_ticks(axis: Axis, ticks: Ticks) -> None:
+    if ticks.log:
+        axis.set_major_locator(log_locator(ticks.count))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(Powers())
+    else:
+        axis.set_major_locator(linear_locator(ticks.count))
+        axis.set_major_formatter(Decimals(ticks.exponent))
+
+
+def dress(ax: Axes) -> None:
+    """Axes with two sides, thin lines and a faint grid."""
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_linewidth(HAIR)
+        spine.set_edgecolor(INK)
+    ax.tick_params(labelsize=TICKS, width=HAIR, length=TICK, pad=TICK, color=INK, labelcolor=INK)
+    ax.grid(color=INK, alpha=FAINT, linewidth=0.5)
+    ax.set_axisbelow(True)
+    ax.patch.set_visible(False)
+
+
+def write(ax: Axes | Figure, x: float, y: float, text: str, **options: object) -> None:
+    """Text in ink, never read as mathematics, since names may have any sign in them."""
+    given: dict[str, object] = {"fontsize": TEXT, "color": INK, "parse_math": False, **options}
+    ax.text(x, y, text, **given)  # type: ignore[arg-type]
+
+
+def legend(
+    ax: Axes, handles: Sequence[Artist], names: Sequence[str], *, at: tuple[float, float],
+    columns: int = 1, corner: Corner = "upper left",
+) -> None:  # fmt: skip
+    """Names beside the data; `at` is where its corner goes, in axes coordinates."""
+    # names may begin with a low line, which a legend would hide: so they are put in afterwards
+    made = ax.legend(
+        handles, ["name"] * len(handles), loc=corner, bbox_to_anchor=at, ncols=columns,
+        fontsize=TEXT, frameon=False, borderaxespad=0.0, borderpad=0.0, labelcolor=INK,
+        handlelength=SAMPLE * 72 / TEXT, handletextpad=GAP * 72 / TEXT, labelspacing=0.32,
+        columnspacing=1.6,
+    )  # fmt: skip
+    for text, name in zip(made.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)

@@ -1,0 +1,367 @@
+"""Access control of the studio's server: who may load the page, connect to it, and say what.
+
+viser serves the page and its socket on one port by `websockets`, and has no hook of its own for any
+of this. `guarded_serve` puts one in: while viser starts, the `serve` that it calls is ours, which
+adds these rules to every request and every connection.
+
+| against | rule |
+|---|---|
+| DNS rebinding | `Host` is this machine and the port, by number or as localhost |
+| pages of other sites | `Origin`, where it is given, is that of the page; a socket must give it |
+| other users of this computer | the path begins with a secret token |
+| framing, sniffing, injected scripts | headers; scripts are allowed by their hash alone |
+| floods and half requests | limits on connections, pages, time and size of a message |
+| malformed messages | a strict decoder closes the connection; nothing of it reaches viser |
+
+The token is in the path and not in a cookie, since browsers send cookies to every port of a host,
+another user's server included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import enum
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+import websockets.asyncio.server
+import websockets.datastructures
+import websockets.exceptions
+import zstandard
+from viser.infra import _infra
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+
+from noslip.errors import SimulationError
+
+#: Pages that may be open at once; each has a session with threads of its own.
+MAX_PAGES = 16
+#: Connections that may be open without a page; beyond that the oldest is closed.
+MAX_PENDING = 64
+#: Bytes of one message from a page; real ones have some hundred.
+MAX_MESSAGE = 64 * 1024
+#: s to send a whole request, and s to answer that a connection is closed.
+OPEN_TIMEOUT, CLOSE_TIMEOUT = 5.0, 1.0
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+_REFUSED = "Open the address that noslip studio has printed, as a whole.\n"
+_log = logging.getLogger("noslip.studio")
+_starting = threading.Lock()
+
+
+class AccessRules:
+    """Rules of one server.
+
+    Parameters
+    ----------
+    names : by which browsers on this machine call it.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.token = secrets.token_urlsafe(24)
+        self.pending: dict[GuardedConnection, None] = {}
+        self.is_installed = False
+
+    def refusal(self, connection: ServerConnection, request: Request) -> str:
+        """Why a request is refused; empty if it is not."""
+        port = connection.local_address[1]
+        hosts = request.headers.get_all("Host")
+        if len(hosts) != 1 or hosts[0] not in {f"{name}:{port}" for name in self.names}:
+            return "This is not a name of the studio.\n"
+        origins = request.headers.get_all("Origin")
+        if _is_socket(request) and not origins:
+            return "A socket needs an origin.\n"
+        if origins and origins != [f"http://{hosts[0]}"]:
+            return "Pages of other origins have no access.\n"
+        if len(request.headers.get_all("Upgrade")) > 1:
+            return "A request has one upgrade at most.\n"
+        first, _, rest = request.path.partition("?")[0].partition("/")
+        given = rest.partition("/")[0].encode("utf-8", "surrogateescape")
+        if first or not hmac.compare_digest(given, self.token.encode()):
+            return _REFUSED
+        return ""
+
+    def inside(self, request: Request) -> Request:
+        """The request as viser knows it, without the token."""
+        return dataclasses.replace(request, path=request.path[1 + len(self.token) :] or "/")
+
+
+class GuardedConnection(ServerConnection):
+    """Connection that is counted and takes well-formed messages only."""
+
+    rules: AccessRules
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count it, and close the oldest one without a page where there are too many."""
+        super().connection_made(transport)
+        pending = self.rules.pending
+        pending[self] = None
+        if len(pending) > MAX_PENDING:
+            next(iter(pending)).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop counting it."""
+        self.rules.pending.pop(self, None)
+        super().connection_lost(exc)
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        """The next message; one that no page sends closes the connection."""
+        while True:
+            raw = await super().recv(decode)
+            found = verdict(raw)
+            if found is MessageVerdict.TAKE:
+                return raw
+            if found is MessageVerdict.CLOSE:
+                await self.close(1007, "malformed message")
+
+
+# What a page of the studio sends. Fields as viser has them; anything else is malformed.
+
+
+class _FromPage(msgspec.Struct, tag_field="type", forbid_unknown_fields=True):
+    pass
+
+
+class _Camera(_FromPage, tag="ViewerCameraMessage"):
+    wxyz: tuple[float, float, float, float]
+    position: tuple[float, float, float]
+    fov: float
+    near: float
+    far: float
+    image_height: int
+    image_width: int
+    look_at: tuple[float, float, float]
+    up_direction: tuple[float, float, float]
+
+
+class _Value(msgspec.Struct, forbid_unknown_fields=True):
+    value: bool | int | float | str | None
+
+
+class _Update(_FromPage, tag="GuiUpdateMessage"):
+    uuid: str
+    updates: _Value
+
+
+class _Command(_FromPage, tag="CommandTriggerMessage"):
+    uuid: str
+
+
+class _Submit(_FromPage, tag="GuiFormSubmitMessage"):
+    uuid: str
+
+
+class _Dirty(_FromPage, tag="GuiFormDirtyMessage"):
+    uuid: str
+
+
+class _Hold(_FromPage, tag="GuiButtonHoldMessage"):
+    uuid: str
+    frequency: float
+
+
+_TAKEN = (_Camera, _Update, _Command, _Submit, _Dirty, _Hold)
+_decoder = msgspec.msgpack.Decoder(_Camera | _Update | _Command | _Submit | _Dirty | _Hold)
+_tag_decoder = msgspec.msgpack.Decoder(dict[str, Any])
+
+
+class MessageVerdict(enum.Enum):
+    """What is done with a message."""
+
+    TAKE = "it goes to viser"
+    DROP = "the studio has no use for it"
+    CLOSE = "it is malformed, and the connection is closed"
+
+
+def verdict(raw: object) -> MessageVerdict:
+    """What is done with a message of a page."""
+    if not isinstance(raw, bytes):
+        return MessageVerdict.CLOSE
+    try:
+        _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return MessageVerdict.DROP if _is_other(raw) else MessageVerdict.CLOSE
+    return MessageVerdict.TAKE
+
+
+def _is_other(raw: bytes) -> bool:
+    """Whether a message is of a kind that is none of ours."""
+    try:
+        kind = _tag_decoder.decode(raw).get("type")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(kind, str) and kind not in {c.__struct_config__.tag for c in _TAKEN}
+
+
+@contextmanager
+def guarded_serve(rules: AccessRules) -> Iterator[None]:
+    """A viser server that is made here keeps to the rules.
+
+    Raises
+    ------
+    SimulationError : this version of viser is served in another way.
+    """
+    websocket_serve = websockets.asyncio.server.serve
+
+    def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
+        asyncio.get_running_loop().set_exception_handler(_log_failure)
+        own = {
+            "process_request": _checked(rules, options["process_request"]),
+            "process_response": _with_headers(rules),
+            "create_connection": type("Connection", (GuardedConnection,), {"rules": rules}),
+            "server_header": None,
+            "max_size": MAX_MESSAGE,
+            "open_timeout": OPEN_TIMEOUT,
+            "close_timeout": CLOSE_TIMEOUT,
+            "logger": _quiet_logger(),
+        }
+        rules.is_installed = True
+        return websocket_serve(handler, host, port, **(options | own))
+
+    # only viser's module sees it, and only while the server starts
+    ours = SimpleNamespace(
+        asyncio=SimpleNamespace(server=SimpleNamespace(serve=serve)),
+        datastructures=websockets.datastructures,
+        exceptions=websockets.exceptions,
+    )
+    with _starting:
+        module: Any = _infra
+        usual = module.websockets
+        module.websockets = ours
+        try:
+            yield
+        finally:
+            module.websockets = usual
+
+
+def check_installed(rules: AccessRules) -> None:
+    """Raise SimulationError where viser did not call our `serve`."""
+    if not rules.is_installed:
+        raise SimulationError(
+            "access to the studio cannot be guarded with this version of viser",
+            "the server of the studio",
+            "install the version of viser that requirements.lock names",
+        )
+
+
+def _checked(rules: AccessRules, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """`process_request` that refuses, or asks viser's own."""
+
+    def process(connection: GuardedConnection, request: Request) -> Response | None:
+        reason = rules.refusal(connection, request)
+        if reason:
+            return connection.respond(HTTPStatus.FORBIDDEN, reason)
+        if not _is_socket(request):
+            response: Response | None = answer(connection, rules.inside(request))
+            return response
+        if len(connection.server.connections) >= MAX_PAGES:
+            return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open.\n")
+        rules.pending.pop(connection, None)
+        return None
+
+    return process
+
+
+def _with_headers(rules: AccessRules) -> Callable[..., None]:
+    """`process_response` that adds the headers."""
+    scripts = script_hashes(Path(_infra.__file__).parents[1] / "client" / "build" / "index.html")
+
+    def process(connection: ServerConnection, request: Request, response: Response) -> None:
+        port = connection.local_address[1]
+        sockets = [f"ws://{name}:{port}" for name in rules.names]
+        for name, value in _HEADERS.items():
+            response.headers[name] = value
+        response.headers["Content-Security-Policy"] = content_policy(scripts, sockets)
+
+    return process
+
+
+def content_policy(scripts: list[str], sockets: list[str]) -> str:
+    """Content security policy of the page: itself, its own scripts, and its own socket."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join((*scripts, "'wasm-unsafe-eval'")),
+        "worker-src": "blob:",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data: blob:",
+        "font-src": "data:",
+        "connect-src": " ".join(("'self'", "data:", "blob:", *sockets)),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+_ALPHABET = (
+    "!#$%()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_abcdefghijklmnopqrstuvwxyz{|}~"
+)
+_SCRIPT = re.compile(
+    r'<script data-p="([^"]*)" data-ss="(\d+)" data-cs="(\d+)">(.*?)</script>', re.S
+)
+
+
+def script_hashes(page: Path) -> list[str]:
+    """Hashes of viser's two scripts: the one that unpacks its data, and what it unpacks.
+
+    A page of another make has its inline scripts allowed as a whole.
+    """
+    found = _SCRIPT.search(page.read_text("utf-8"))
+    if found is None:
+        return ["'unsafe-inline'"]
+    data, style, script = found.group(1), int(found.group(2)), int(found.group(3))
+    # digits of base 88, five for four bytes
+    place = np.zeros(128, np.uint64)
+    place[[ord(letter) for letter in _ALPHABET]] = np.arange(len(_ALPHABET), dtype=np.uint64)
+    digits = place[np.frombuffer(data.encode("ascii"), np.uint8)]
+    whole = len(digits) // 5 * 5
+    powers = np.array([88**4, 88**3, 88**2, 88, 1], np.uint64)
+    packed = (digits[:whole].reshape(-1, 5) @ powers).astype(">u4").tobytes()
+    rest = [int(digit) for digit in digits[whole:]]
+    if rest:
+        value = sum(digit * 88**k for k, digit in enumerate(reversed(rest)))
+        packed += value.to_bytes(len(rest) - 1, "big")
+    unpacked = zstandard.ZstdDecompressor().decompress(packed, max_output_size=style + script)
+    return [_hash(found.group(4).encode("utf-8")), _hash(unpacked[style:])]
+
+
+def _hash(script: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+
+
+def _is_socket(request: Request) -> bool:
+    return bool(request.headers.get_all("Upgrade"))
+
+
+def _quiet_logger() -> logging.Logger:
+    """Logger that keeps what strangers send off the terminal."""
+    quiet = logging.Logger("noslip.studio.connections", logging.DEBUG)
+    quiet.addHandler(logging.NullHandler())
+    return quiet
+
+
+def _log_failure(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    _log.debug("%s", context.get("message"), exc_info=context.get("exception"))
