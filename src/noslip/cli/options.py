@@ -238,8 +238,8 @@ def read_constants(
     for name, value in read_changes(model, changes, option).items():
         if isinstance(value, str):
             raise click.UsageError(
-                f"{option} {name}={value}: this is constant; give a number or an expression of "
-                "parameters"
+                f"{option} {name}={value}: this takes constant inputs and values; give a number or "
+                "an expression of parameters"
             )
         values[name] = float(value)
     return values

@@ -38,7 +38,15 @@ from noslip.simulation.segments import (
     carried,
     drive,
     end_of_one,
+    next_bases,
     tree_speeds,
+)
+from noslip.simulation.singular_passing import (
+    FIT_TOLERANCE,
+    Passage,
+    PassageRefused,
+    SingularPlace,
+    passage,
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
@@ -132,12 +140,16 @@ def simulate(
     notes = (
         *motion.start.notes,
         *motion.watched.notes,
+        *_passages(motion, request, reactions=reactions),
         *_small_motion(request, trajectory),
     )
     if notes:
         trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
+    if trajectory.ending is Ending.SINGULAR and motion.why_not:
+        message = f"{trajectory.message} It was not passed: {motion.why_not}."
+        trajectory = dataclasses.replace(trajectory, message=message)
     last, t = motion.plan, result.time
     fault = broken_guard(here, last.generator, t, result.state, last.parameters)
     if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
@@ -166,6 +178,8 @@ class _SingleRun:
     segments : samples of the segments that were run.
     result : of the last one.
     counts : steps, rejections and evaluations of all.
+    passed : singular configurations that the run went through.
+    why_not : why it did not go through the last one.
     """
 
     def __init__(self, request: RunRequest) -> None:
@@ -181,6 +195,9 @@ class _SingleRun:
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
+        self.passed: list[Passage] = []
+        self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
+        self.why_not = ""
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
@@ -191,8 +208,132 @@ class _SingleRun:
         )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
+        """Run a segment, and on through singular configurations that can be passed."""
+        while True:
+            ends = self._segment(basis)
+            if ends is None or next_bases(basis, ends)[0] is not None:
+                return ends
+            if not self._pass(basis.system):
+                return ends
+            if self._time >= self._request.end_time:
+                return None
+
+    def _pass(self, system: System) -> bool:
+        """Go on beyond a singular configuration, if that can be done; else note why not."""
+        request, result = self._request, self.result
+        if system.health[result.index].kind != "basis" or system.costates:
+            return False
+        values = request.values
+
+        def integrate(t: float, state: Array, times: Array) -> tuple[Array, Array]:
+            found = self._fitted(system, t, state, times)
+            return found.times, found.states
+
+        marks = [mark for mark in self._marks() if mark[0] < result.time]
+
+        def state_of(k: int) -> Array:
+            t, state, there, theirs = marks[k]
+            if there is system:
+                return state
+            v = tree_speeds(there, t, state, current_inputs(theirs, t, state), values)
+            return carried(there, system, state, v)
+
+        try:
+            found = passage(
+                SingularPlace(system, values, self.inputs_at),
+                integrate,
+                (np.array([mark[0] for mark in marks]), state_of),
+                (result.time, result.state),
+                request.rtol,
+            )
+            self._check_no_event(result.time, result.state, found)
+        except PassageRefused as reason:
+            self.why_not = str(reason)
+            return False
+        self._resume(system, found)
+        return True
+
+    def _marks(self) -> list[tuple[float, Array, System, InputPlan]]:
+        """Times and states since the last passage, in the order of time, with their systems."""
+        found = list(self._begun)
+        for segment in self.segments:
+            rows = zip(segment.t, segment.states, strict=True)
+            found += [(float(t), x, segment.system, segment.plan) for t, x in rows]
+        since = self._begun[0][0]
+        return sorted((m for m in found if m[0] >= since), key=lambda mark: mark[0])
+
+    def inputs_at(self, t: float, state: Array) -> Array:
+        """[u; w; ẇ] at a time and a state."""
+        return current_inputs(self.plan, t, state)
+
+    def _check_no_event(self, time: float, state: Array, found: Passage) -> None:
+        """Refuse a passage within which an event's value changes its sign."""
+        watched = self.watched
+        if watched.function is None:
+            return
+        numbers = np.concatenate([self._angles, self._request.values])
+        num = watched.num_endings + watched.num_events
+        signs = []
+        for t, y in ((time, state), (found.after, found.state)):
+            u = self.inputs_at(t, y)
+            signs.append(np.sign(watched.function(t, y, u, numbers)[:num]))
+        if (signs[0] != signs[1]).any():
+            raise PassageRefused("an event lies so near to it that it cannot be located")
+
+    def _resume(self, system: System, found: Passage) -> None:
+        """Take over a passage: its samples, and the state from which the run goes on."""
+        request, last = self._request, self.segments[-1]
+        good = last.t < found.before
+        self._done -= len(last.t) - int(good.sum())
+        states = last.states[good]
+        for k in np.flatnonzero(last.t[good] > found.reliable):
+            states[k] = found.state_at(float(last.t[k]))
+        self.segments[-1] = last._replace(t=last.t[good], states=states, inputs=last.inputs[good])
+        times = request.times[self._done :]
+        times = times[times <= found.after]
+        self._time, self._state, self._step = found.after, found.state, 0.0
+        self.passed.append(found)
+        self._begun.clear()
+        if not len(times):
+            return
+        sampled = found.samples(times)
+        u = [current_inputs(self.plan, *at) for at in zip(times, sampled.states, strict=True)]
+        inputs = np.array(u).reshape(len(times), last.inputs.shape[1])
+        self.segments.append(
+            Segment(system, self.plan, times, sampled.states, inputs, last.crossings[:0], sampled)
+        )
+        self._done += len(times)
+
+    def _fitted(self, system: System, t: float, state: Array, times: Array) -> NativeResult:
+        """The motion from a state to some times, beside a singular configuration."""
+        request, plan, end = self._request, self.plan, float(times[-1])
+        sizes = request.absolute(system.num_states + plan.num_states, FIT_TOLERANCE)
+        numbers = Numbers(
+            start_time=t,
+            end_time=end,
+            start_state=state,
+            sample_times=times,
+            parameters=request.values,
+            generator_parameters=plan.parameters,
+            event_parameters=request.values,
+            base_inputs=plan.base,
+            absolute_tolerance=sizes,
+            relative_tolerance=FIT_TOLERANCE,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            step=0.0,
+            max_step=np.inf,
+            max_steps=request.max_steps,
+        )
+        watched = compile_events(system, {}, {}, {})
+        template = template_of(system, plan, watched, "dop853", True, numbers, t)
+        found = run_memory(template.instantiate(numbers), t, end)
+        self.counts[2] += found.evaluations
+        return found
+
+    def _segment(self, basis: SegmentBasis) -> Ends | None:
         """Run a segment."""
         request, values, here, plan = self._request, self._request.values, basis.system, self.plan
+        self._begun.append((self._time, self._state, here, plan))
         self.watched = watched = compile_events(
             here, request.stop, request.events, request.definitions
         )
@@ -264,6 +405,38 @@ class _SingleRun:
             v = tree_speeds(here.system, result.time, result.state, u, request.values)
         self.plan = self._inputs(there.system)
         self._state = carried(here.system, there.system, result.state, v)
+
+
+#: Growth of reactions, where σ falls to a quarter, above which they are without bound.
+UNBOUNDED = 2.0
+
+
+def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tuple[str, ...]:
+    """A note on the singular configurations that a run went through."""
+    if not motion.passed:
+        return ()
+    first = motion.passed[0]
+    more = f", and {len(motion.passed) - 1} more" if len(motion.passed) > 1 else ""
+    worst = max(found.error for found in motion.passed)
+    notes = [
+        f"went through a singular configuration at t = {first.singular:.9g} s{more}, on the branch "
+        f"it came on; the way back is off by {worst:.1e} at most"
+    ]
+    if reactions:
+        system = request.system
+        # where σ falls to a quarter
+        t = np.array([first.singular - 4 * (first.singular - first.before), first.before])
+        states = np.array([first.state_at(s) for s in t.tolist()])
+        x = np.ascontiguousarray(states[:, : system.num_states])
+        u = np.array([motion.inputs_at(*at) for at in zip(t, states, strict=True)])
+        lam = np.abs(system.multipliers.map(t, x, u, request.values)).max(axis=1)
+        grow = lam[1] > UNBOUNDED * lam[0] > 0.0
+        how = "grow without bound towards it" if grow else "are not determined there"
+        notes.append(
+            f"reactions {how}: they are NaN between t = {first.before:.9g} and {first.after:.9g} s"
+            f"{', and so on' if more else ''}"
+        )
+    return tuple(notes)
 
 
 def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:
