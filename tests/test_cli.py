@@ -72,7 +72,7 @@ def test_derive_prints_text_and_latex(invoke):
     text = invoke("derive", "agv")
     assert text.exit_code == 0 and "Equations of motion" in text.output
     sled = invoke("derive", "sled-with-rotor", "--method", "boltzmann-hamel").output
-    assert "(m1 + m2) v̇_x + m1 ℓ φ̇² = F_v1" in sled
+    assert "(m1 + m2) v̇1 + m1 ℓ θ̇1² = F_v1   [sled.vx, CameronBook1993 (87)]" in sled
     latex = invoke("derive", "rolling-disk", "--format", "latex")
     assert latex.exit_code == 0 and r"\section*" in latex.output
 

@@ -16,9 +16,12 @@ SOURCE = Path(__file__).parent.parent / "src" / "noslip"
 
 #: Lower ranks never import higher ones. What shares a rank imports nothing of each other.
 RANKS = {
-    "errors": -2,
+    "errors": -3,
+    "reading": -2,
+    "memory_limits": -2,
+    "atomic": -2,
     "families": -1,
-    "atomic": -1,
+    "interrupts": -1,
     "formats": 0,
     "spatial": 0,
     "words": 0,

@@ -251,7 +251,7 @@ def test_control_c_ends_a_run_which_is_kept_whole_or_not_at_all(tmp_path):
     (tmp_path / "sled.toml").write_text(endless)
     words = ["run", "sled.toml", "-o", "out", "--no-plots"]
     code, errors = interrupted(words, tmp_path, after=3.0)
-    assert code == 1
+    assert code == 130
     there = {path.name for path in tmp_path.iterdir()} - {"sled.toml"}
     if there:
         # while it simulates: what was computed is kept
@@ -260,15 +260,15 @@ def test_control_c_ends_a_run_which_is_kept_whole_or_not_at_all(tmp_path):
         assert summary["ending"] == "cancelled"
         assert (tmp_path / "out" / "trajectory.nc").exists()
     else:
-        # while it prepares or writes
+        # while it prepares or writes, or where writing takes longer than a command may
         assert errors == "Aborted!"
 
 
 def test_control_c_is_not_lost_within_casadi(tmp_path):
     """Verifying is one CasADi call after another; their bindings drop what is raised in them."""
     for after in (2.0, 2.4):
-        words = ["verify", "rolling-disk", "--states", "100000"]
-        assert interrupted(words, tmp_path, after=after) == (1, "Aborted!")
+        words = ["verify", "whipple-bicycle", "--states", "10000"]
+        assert interrupted(words, tmp_path, after=after) == (130, "Aborted!")
 
 
 def interrupted(words, folder, *, after):

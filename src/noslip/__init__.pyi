@@ -7,6 +7,7 @@ from .errors import (
     FormulationError as FormulationError,
     CompileError as CompileError,
     SimulationError as SimulationError,
+    StorageError as StorageError,
     Fault as Fault,
 )
 
@@ -35,6 +36,8 @@ from .model.joints import (
     Fixed as Fixed,
     Revolute as Revolute,
     Prismatic as Prismatic,
+    Screw as Screw,
+    Translation as Translation,
     Planar as Planar,
     Spherical as Spherical,
     Free as Free,
@@ -55,6 +58,14 @@ from .model.definitions import (
 from .model.rows import (
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
+)
+from .model.couplings import (
+    AbstractCoupling as AbstractCoupling,
+    Gear as Gear,
+    Rack as Rack,
+    Belt as Belt,
+    Planetary as Planetary,
+    Differential as Differential,
 )
 from .model.forces import (
     ForceInput as ForceInput,

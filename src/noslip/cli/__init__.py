@@ -1,3 +1,6 @@
 """The command line: the same words as the Python functions."""
 
-from noslip.cli.main import main as main
+try:
+    from noslip.cli.main import main as main
+except KeyboardInterrupt:  # Ctrl-C before a command has begun
+    raise SystemExit(130) from None

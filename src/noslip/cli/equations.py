@@ -47,6 +47,18 @@ def formats() -> dict[str, AbstractEquationFormat]:
     help="Formulation; vakonomic is a different theory.",
 )
 @click.option(
+    "--coordinates",
+    metavar="angles|quaternion",
+    help="Of orientations; the angles by default where the model names some.",
+)
+@click.option(
+    "--speeds",
+    multiple=True,
+    metavar="NAMES",
+    help="Independent speeds to print, such as disk.yaw_rate,disk.tilt_rate,disk.spin_rate, or "
+    "defined ones such as w=disk.spin_rate+disk.yaw_rate*cos(disk.tilt). Repeatable.",
+)
+@click.option(
     "--format",
     "format_",
     type=FamilyWord("format", formats),
@@ -59,11 +71,23 @@ def formats() -> dict[str, AbstractEquationFormat]:
     help="File to write instead of printing, .txt, .tex, .html or .md.",
 )
 @force_option
-def derive(model: str, method: str, format_: str | None, output: Path | None, force: bool) -> None:
+def derive(
+    model: str,
+    method: str,
+    coordinates: str | None,
+    speeds: tuple[str, ...],
+    format_: str | None,
+    output: Path | None,
+    force: bool,
+) -> None:
     """Derive the equations of motion and show them."""
+    chosen = [name.strip() for text in speeds for name in text.split(",")]
     if output is None:
         equations = ns.derive(ns.load(model), formulations()[method])
-        click.echo(ns.equations_text(equations, format_ or "text"))
+        written = ns.equations_text(
+            equations, format_ or "text", coordinates=coordinates, speeds=chosen
+        )
+        click.echo(written)
         return
     found = _format_of(output, format_)
     check_target(output, force)
@@ -71,7 +95,8 @@ def derive(model: str, method: str, format_: str | None, output: Path | None, fo
     from noslip.show.equations.text import derivation
 
     equations = ns.derive(ns.load(model), formulations()[method])
-    write_file(found, derivation(equations), output)
+    done = derivation(equations, coordinates=coordinates, speeds=chosen)
+    write_file(found, done, output)
     click.echo(output)
 
 

@@ -1,17 +1,19 @@
 """The command line: the same words as the Python functions.
 
-Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is.
+Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is, 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
 import noslip as ns
-from noslip.cli.interrupt import interruptible
+from noslip.cli.console import adapt_streams, drop_output
+from noslip.cli.interrupt import EXIT_CODE, INTERRUPTION
 from noslip.cli.options import plugin_option
 
 #: Command → module and function, in the order of the help. A module is imported when one of its
@@ -57,18 +59,37 @@ class _Group(click.Group):
 
             raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
 
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        adapt_streams()
+        if args is None:  # the command line of this process
+            INTERRUPTION.install()
+        try:
+            return super().main(args, *more, **options)
+        finally:
+            INTERRUPTION.leave()
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with interruptible():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _abort(ctx)
         except (click.ClickException, BrokenPipeError):
             raise
         except Exception as error:
+            if INTERRUPTION.requested.is_set():
+                _abort(ctx)
             message = _message(error)
             if message is None:
                 raise
+            drop_output()
             click.echo(message, err=True)
             ctx.exit(1)
+
+
+def _abort(ctx: click.Context) -> NoReturn:
+    INTERRUPTION.is_deferred = True
+    click.echo("\nAborted!", err=True)
+    ctx.exit(EXIT_CODE)
 
 
 def _message(error: Exception) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import printable
+from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FamilyWord,
     column_option,
@@ -75,6 +79,7 @@ class Output:
     report : write the report; None where there are plots.
     formats : of the trajectory.
     as_json : print for programs.
+    audit : tell what the ground must hold.
     """
 
     folder: Path | None
@@ -83,6 +88,7 @@ class Output:
     report: bool | None
     formats: tuple[str, ...]
     as_json: bool
+    audit: bool = True
 
     def target(self, name: str) -> Path:
         """The folder to make, after checking that it may be made.
@@ -96,6 +102,12 @@ class Output:
         target = self.folder if self.folder is not None else free_folder(Path("runs"), name)
         check_target(target, force=self.force)
         return target
+
+    def after(self, cancel: threading.Event) -> Output:
+        """What is written after a run: data alone, which takes little time, if it was cancelled."""
+        if not cancel.is_set():
+            return self
+        return dataclasses.replace(self, plots=False, report=False, audit=False)
 
 
 def output_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -143,7 +155,7 @@ def write_output(
     ----------
     system : that was simulated.
     run : what happened.
-    target : as `output.target` chose it.
+    target : as `output.target` chose it; if it was taken since, the next free one is made.
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
@@ -152,15 +164,17 @@ def write_output(
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
-    command = "noslip " + shlex.join(sys.argv[1:])
+    command = printable("noslip " + shlex.join(sys.argv[1:]))
     rolls = system.model.contacts and len(run.t)
-    found = ns.audit(system, run, friction) if rolls else None
-    write_run(
+    found = ns.audit(system, run, friction) if rolls and output.audit else None
+    target = write_run(
         run,
         target,
         command=command,
         plots=output.plots,
         force=output.force,
+        numbered=True,
+        note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,
@@ -207,20 +221,26 @@ def run(
     bar = Progress()
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
-        run = ns.run_scenario(
-            system,
-            changes=read_changes(loaded, changes),
-            guess=read_constants(loaded, guesses, "--guess"),
-            duration=duration,
-            stop=stop,
-            outputs=read_columns(columns),
-            rtol=tolerance,
-            atol=tolerance,
-            progress=progress,
-            on_failure="return",
-        )
+        wanted = read_changes(loaded, changes)
+        with cancelling() as cancel:
+            run = ns.run_scenario(
+                system,
+                changes=wanted,
+                guess=read_constants(loaded, guesses, "--guess"),
+                duration=duration,
+                stop=stop,
+                outputs=read_columns(columns),
+                rtol=tolerance,
+                atol=tolerance,
+                progress=progress,
+                cancel=cancel,
+                on_failure="return",
+            )
+        output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
+    if cancel.is_set():
+        raise SystemExit(EXIT_CODE)
     if run.doubts:
         click.echo(_meaningless(run), err=True)
     if not run.success:
@@ -319,32 +339,35 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        run = ns.track(
-            system,
-            path,
-            timing=timing,
-            reverse=reverse,
-            steering=steering,
-            wheelbase=wheelbase,
-            largest_steering=largest_steering,
-            hinge=hinge,
-            hitch=hitch,
-            trailer=trailer,
-            controller=law,
-            inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
-            limits=bounds,
-            period=period,
-            reference=open_start,
-            start=start,
-            parameters=parameters,
-            duration=duration,
-            rtol=tolerance,
-            atol=tolerance,
-            progress=progress,
-            on_failure="return",
-            point=follower,
-            direction=ahead,
-        )
+        with cancelling() as cancel:
+            run = ns.track(
+                system,
+                path,
+                timing=timing,
+                reverse=reverse,
+                steering=steering,
+                wheelbase=wheelbase,
+                largest_steering=largest_steering,
+                hinge=hinge,
+                hitch=hitch,
+                trailer=trailer,
+                controller=law,
+                inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+                limits=bounds,
+                period=period,
+                reference=open_start,
+                start=start,
+                parameters=parameters,
+                duration=duration,
+                rtol=tolerance,
+                atol=tolerance,
+                progress=progress,
+                cancel=cancel,
+                on_failure="return",
+                point=follower,
+                direction=ahead,
+            )
+        output = output.after(cancel)
         errors = run.path_errors
         if errors is None or len(run.t) < 2:
             raise ns.SimulationError(

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 
 import noslip as ns
+from noslip.cli.interrupt import INTERRUPTION
 
 #: s that work left behind has to come to its end.
-PATIENCE = 3.0
+PATIENCE = 0.8
 
 
 @click.command()
@@ -45,6 +46,7 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     else:
         open_studio = Studio(file=Path(model), port=port or 0)
     ended = threading.Event()
+    INTERRUPTION.release()
     # also where a shell started it in the background, with Ctrl-C ignored
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

@@ -34,6 +34,7 @@ from noslip.engines.parameters import (
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
+from noslip.interrupts import interruptible
 from noslip.kinematics.basis import RANK_LOST
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.singularity import SingularityMeasure
@@ -348,6 +349,7 @@ class System:
         )
 
 
+@interruptible
 def compile(equations: Equations, *, fold: bool | Sequence[str] = ()) -> System:
     """Native code of the equations of motion.
 

@@ -8,10 +8,12 @@ import numpy as np
 from noslip.errors import FormulationError
 from noslip.formulations.base import AbstractFormulation, Equations
 from noslip.formulations.complement import NaturalComplement
+from noslip.interrupts import interruptible
 from noslip.kinematics.kinematics import trace
 from noslip.model.model import Model
 
 
+@interruptible
 def derive(model: Model, formulation: AbstractFormulation | None = None) -> Equations:
     """Minimal equations of motion of a model.
 

@@ -24,12 +24,16 @@ from noslip.formulations.degrees_of_freedom import count_degrees_of_freedom, row
 from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
+from noslip.interrupts import interruptible
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.tree import frame_pose, twists
 from noslip.model.forces import GRAVITY, SPRING
 from noslip.model.model import Model
 
 Array = NDArray[np.float64]
+
+#: Random states at most; a handful tells formulations apart.
+MAX_STATES = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,7 @@ class _State:
     values: tuple[Array, ...]
 
 
+@interruptible
 def verify(
     model: Model,
     *,
@@ -67,11 +72,11 @@ def verify(
         raise TypeError(
             f"verify takes a Model, got {type(model).__name__}: load one, or build() it"
         )
-    if states < 1 or seed < 0:
+    if not 1 <= states <= MAX_STATES or seed < 0:
         raise FormulationError(
             f"{states} states with seed {seed} are asked for",
             f"verify of model '{model.name}'",
-            "give 1 or more states, and a seed of 0 or more",
+            f"give 1 to {MAX_STATES} states, and a seed of 0 or more",
         )
     if formulations is None:
         formulations = dalembert_formulations()

@@ -36,6 +36,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.errors import Fault, ModelError
+from noslip.interrupts import interruptible
 from noslip.kinematics import tree as tree_module
 from noslip.kinematics.basis import (
     DEPENDENT,
@@ -295,6 +296,7 @@ def _num_samples(probe: Probe) -> int:
     return LONG_SAMPLES if probe.is_long else SAMPLES
 
 
+@interruptible
 def trace(
     model: Model,
     *,

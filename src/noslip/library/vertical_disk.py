@@ -98,6 +98,7 @@ def build() -> Model:
         child="fork",
         parent_frame=Placement(position=(0.0, 0.0, "R")),
         description="place and heading, the paper's x, y, phi; vx is its s'",
+        symbols={"vx": "ṡ", "angle": "φ"},
     )
     b.joint(
         "spin",
@@ -105,6 +106,7 @@ def build() -> Model:
         parent="fork",
         child="disk",
         description="rolled angle, the paper's theta",
+        symbols={"angle": "θ"},
     )
     wheel = Disk(radius="R", axis=(0.0, 1.0, 0.0))
     b.contact(Rolling(name="rim", body="disk", wheel=wheel, normal=False))

@@ -32,6 +32,7 @@ from noslip.formulations.catalog import formulation_of
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
 from noslip.show.equations.confirming import Item
+from noslip.show.equations.coordinates import PrintedEquations
 from noslip.show.equations.derivations.document import (
     Block,
     Draft,
@@ -208,7 +209,7 @@ class MethodMatrices:
 
     @cached_property
     def _subject(self) -> Subject:
-        return Subject(self.equations)
+        return Subject(PrintedEquations.as_compiled(self.equations))
 
     def _expressions(self, items: list[Item], seconds: float) -> list[sympy.Expr]:
         """Scalars in the model's symbols, simplified and confirmed, without shared parts."""

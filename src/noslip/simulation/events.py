@@ -3,29 +3,53 @@
 A named angle jumps from π to −π, where nothing happens. In events it is unwrapped, as the column of
 the same name is: events are traced with the angles at the last check as symbols, and return the
 angles after their own values, so that the loop can unwrap from there.
+
+Beside their values there are enclosures: intervals of values and rates while time and states stay
+within intervals, by which the loop chooses where to look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
+from noslip.engines.enclosures import EVERYTHING, UNKNOWN, Enclosure, Interval, enclose, number
 from noslip.engines.native import NativeFunction, compile_native
-from noslip.engines.program import trace_program
+from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
 from noslip.simulation.input_plan import texts_key
 
+#: Operations up to which an event is enclosed; intervals through many are too wide to be of use.
+MOST_ENCLOSED = 120
+
+
+#: Of a value that is not enclosed: the lower end lies above the upper one.
+BLIND = Enclosure(Interval(ca.SX(np.inf), ca.SX(-np.inf)), EVERYTHING)
+
 
 class EventValues(NamedTuple):
-    """Events as one traced column, then the angles they follow, and where these were (symbols)."""
+    """Events, traced.
+
+    Parameters
+    ----------
+    expression : values of all events, then the angles they follow.
+    near : these angles at the last check, symbols.
+    values : of all events, with `turning` symbols for the angles.
+    turning : these symbols.
+    angles : what they stand for, between −π and π.
+    """
 
     expression: ca.SX
     near: ca.SX
+    values: ca.SX
+    turning: ca.SX
+    angles: ca.SX
 
 
 class EventCode(NamedTuple):
@@ -34,12 +58,16 @@ class EventCode(NamedTuple):
     Parameters
     ----------
     function : of (t, x, inputs, [angles at the last check; parameters]).
+    enclosures : of the same values, see `enclosures_program`.
+    names : what each is, such as ``"stop 'fell'"``.
     num_endings, num_events, num_angles : how many of its values end the run, are recorded, and are
         angles to unwrap from.
     notes : on those that never change, for the result.
     """
 
     function: NativeFunction | None = None
+    enclosures: NativeFunction | None = None
+    names: tuple[str, ...] = ()
     num_endings: int = 0
     num_events: int = 0
     num_angles: int = 0
@@ -68,15 +96,79 @@ def trace_events(
     angles = {name: trace() for name, trace in jumping_angles(system).items()}
     near = {name: ca.SX.sym(name) for name in angles}
     follow = {name: unwrapped_near(angle, near[name]) for name, angle in angles.items()}
-    values = [
-        read_expression(system, text, where, definitions, follow) for where, text in texts.items()
-    ]
-    expression = ca.vertcat(*values)
-    used = [name for name in near if ca.depends_on(expression, near[name])]
-    return EventValues(
-        ca.vertcat(expression, *(follow[name] for name in used)),
-        ca.vertcat(*(near[name] for name in used)) if used else ca.SX(0, 1),
+    turning = {name: ca.SX.sym(name) for name in angles}
+    values = ca.vertcat(
+        *(
+            read_expression(system, text, where, definitions, turning)
+            for where, text in texts.items()
+        )
     )
+    used = [name for name in near if ca.depends_on(values, turning[name])]
+
+    def column(of: Mapping[str, ca.SX]) -> ca.SX:
+        return ca.vertcat(*(of[name] for name in used)) if used else ca.SX(0, 1)
+
+    followed = column(follow)
+    expression = ca.substitute(values, column(turning), followed) if used else values
+    return EventValues(
+        expression=ca.vertcat(expression, followed),
+        near=column(near),
+        values=values,
+        turning=column(turning),
+        angles=column(angles),
+    )
+
+
+def enclosures_program(system: System, events: EventValues, params: ca.SX) -> Program:
+    """Intervals [lower, upper, least rate, largest rate] of all events and of the angles.
+
+    It is a function of (t, box, inputs, params), where box = [Δt; x₋; x₊; ẋ₋; ẋ₊] holds from t to
+    t + Δt. What depends on inputs or takes many operations is not enclosed: `BLIND`.
+
+    Parameters
+    ----------
+    system : in whose symbols the events are traced.
+    events : traced.
+    params : symbols of all parameters, angles at the last check included.
+    """
+    symbols, state = system.kinematics.symbols, system.state
+    inputs, n = system.equations.inputs, state.numel()
+    box = ca.SX.sym("box", 1 + 4 * n)
+    span, ends = box[0], [box[1 + k * n : 1 + (k + 1) * n] for k in range(4)]
+    time = Enclosure(Interval(symbols.t, symbols.t + span), number(1.0))
+    states = [
+        Enclosure(Interval(ends[0][k], ends[1][k]), Interval(ends[2][k], ends[3][k]))
+        for k in range(n)
+    ]
+    unknown = [UNKNOWN] * inputs.numel()
+    constants = [Enclosure(number(params[k]), None) for k in range(params.numel())]
+
+    def enclosed(values: ca.SX, more: list[Enclosure], *, goes_on: bool) -> list[Enclosure]:
+        """Enclosures of values, one by one."""
+        found = []
+        given = (symbols.t, ca.vertcat(state, events.turning), inputs, params)
+        for k in range(values.numel()):
+            program = trace_program("event", given, ca.densify(system.fold(values[k])))
+            is_long = program.num_operations > MOST_ENCLOSED
+            if is_long or (inputs.numel() and ca.depends_on(values[k], inputs)):
+                found.append(BLIND)
+            else:
+                all_given = [time, *states, *more, *unknown, *constants]
+                found += enclose(program, all_given, goes_on=goes_on)
+        return found
+
+    turns = enclosed(events.angles, [UNKNOWN] * events.turning.numel(), goes_on=True)
+    turned = []
+    for k, turn in enumerate(turns):
+        rate = turn.rate or number(0.0)
+        value = Interval(
+            events.near[k] + ca.fmin(span * rate.lower, 0.0),
+            events.near[k] + ca.fmax(span * rate.upper, 0.0),
+        )
+        turned.append(Enclosure(value, rate))
+    all_of_them = [*enclosed(events.values, turned, goes_on=False), *turned]
+    bounds = ca.vertcat(*(ca.vertcat(*e.value, *(e.rate or number(0.0))) for e in all_of_them))
+    return trace_program("enclosures", (symbols.t, box, inputs, params), ca.densify(bounds))
 
 
 def compile_events(
@@ -100,13 +192,21 @@ def compile_events(
     def make() -> EventCode:
         texts = {f"stop '{name}'": text for name, text in stop.items()}
         texts |= {f"event '{name}'": text for name, text in events.items()}
-        values, near = trace_events(system, texts, definitions)
+        traced = trace_events(system, texts, definitions)
         symbols = system.kinematics.symbols
-        given = (symbols.t, system.state, system.equations.inputs, ca.vertcat(near, symbols.params))
-        program = trace_program("events", given, ca.densify(system.fold(values)))
-        function = compile_native([program])["events"]
-        notes = _notes(texts, values, ca.vertcat(*given[:3]))
-        return EventCode(function, len(stop), len(events), near.shape[0], notes)
+        params = ca.vertcat(traced.near, symbols.params)
+        given = (symbols.t, system.state, system.equations.inputs, params)
+        program = trace_program("events", given, ca.densify(system.fold(traced.expression)))
+        functions = compile_native([program, enclosures_program(system, traced, params)])
+        return EventCode(
+            function=functions["events"],
+            enclosures=functions["enclosures"],
+            names=tuple(texts),
+            num_endings=len(stop),
+            num_events=len(events),
+            num_angles=traced.near.numel(),
+            notes=_notes(texts, traced.expression, ca.vertcat(*given[:3])),
+        )
 
     key = texts_key(stop, events, definitions)
     return make() if key is None else system.cached(("events", key), make)
@@ -119,3 +219,27 @@ def _notes(texts: Mapping[str, str], values: ca.SX, changing: ca.SX) -> tuple[st
         for k, (where, text) in enumerate(texts.items())
         if not ca.depends_on(values[k], changing)
     )
+
+
+def fault_notes(names: Iterable[str], counts: NDArray[np.int64], times: Array) -> tuple[str, ...]:
+    """Notes on events whose crossings are not known.
+
+    Parameters
+    ----------
+    names : what each event is, such as ``"stop 'fell'"``.
+    counts, times : (ne, 2) how often crossings were not excluded and values not defined; when
+        first, s.
+    """
+    notes = []
+    for where, (missed, undefined), at in zip(names, counts.tolist(), times, strict=True):
+        if missed:
+            notes.append(
+                f"crossings of {where} may have been missed from t = {at[0]:.6g} s on: it changes "
+                "too fast, or stays too near to zero, to be followed within a step; give "
+                "max_step=…, half of the time between two crossings"
+            )
+        if undefined:
+            notes.append(
+                f"{where} has no value (nan) at t = {at[1]:.6g} s: no crossing is seen there"
+            )
+    return tuple(notes)

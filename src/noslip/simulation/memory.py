@@ -23,7 +23,7 @@ from noslip.simulation.loop.code import loop_code
 from noslip.simulation.loop.shape import ADDRESSES, INTEGERS, PLACES, REALS, Shape
 from noslip.simulation.plan import EMPTY, InputTable, IntegrationPlan, Numbers, direct_steps
 from noslip.simulation.request import METHODS
-from noslip.simulation.rules import CHECKS_PER_STEP, PAUSED, RK4
+from noslip.simulation.rules import CROSSINGS_PER_STEP, PAUSED, RK4
 
 Array = np.ndarray
 _Byte: Any = c_char
@@ -61,9 +61,10 @@ class MemoryTemplate:
         self.begins_here = plan.direct_steps > 0
         self.no_crossings = np.zeros((0, 2 + self.num_states))
         self._is_fixed = plan.method == RK4
-        # a step leaves at most CHECKS_PER_STEP crossings of each event
-        in_a_step = CHECKS_PER_STEP * shape.num_crossings
-        self._room = 2 * in_a_step + CROSSINGS if shape.num_crossings else 0
+        # memory that no crossing fills is never touched
+        in_a_step = CROSSINGS_PER_STEP * shape.num_crossings
+        self._room = in_a_step + CROSSINGS if shape.num_crossings else 0
+        num_faults = 2 * (shape.num_events - shape.num_angles)
         anew = {
             "parameters": plan.parameters.size,
             "generator_parameters": plan.generator_parameters.size,
@@ -76,6 +77,7 @@ class MemoryTemplate:
         }
         same = {name: vector.size for name, vector in (shared | integers).items()}
         left = dict.fromkeys(_OUTCOME, 1) | {"counter": 1, "num_crossings": 1, "num_recorded": 1}
+        left |= {"fault_counts": num_faults, "fault_times": num_faults}
         crossings = {"crossings": self._room * (self.num_states + 2)}
         places, at = {}, _HEAD
         for name, size in (anew | same | left | crossings).items():
@@ -96,10 +98,12 @@ class MemoryTemplate:
             "update": plan.update,
             "project": plan.project,
             "events": plan.events,
+            "enclosures": plan.enclosures,
             "queue_length": 1,
             "num_updates": plan.update_times.size if plan.update else 0,
             "pause": plan.direct_steps,
             "most_crossings": max(self._room - in_a_step, 0),
+            "crossing_room": self._room,
         }
         numbers |= {name: 8 * place.start for name, place in places.items()}
         numbers["sample_times"] = 8 * self._samples
@@ -187,6 +191,13 @@ class Memory:
         return self._reals[self.template.places["event_parameters"]]
 
     @property
+    def faults(self) -> tuple[Array, Array]:
+        """(ne, 2) how often crossings of events were not excluded and values not defined; when."""
+        places = self.template.places
+        counts, times = self.words[places["fault_counts"]], self._reals[places["fault_times"]]
+        return counts.reshape(-1, 2), times.reshape(-1, 2)
+
+    @property
     def time(self) -> float:
         """Time at which the loop ended."""
         return self._reals.item(self.template.places["times"].start)
@@ -265,6 +276,7 @@ def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = Fa
         has_generator=plan.generator != 0,
         has_update=plan.update != 0 and plan.update_times.size > 0,
         has_projection=plan.project != 0,
+        has_enclosures=plan.enclosures != 0,
         has_knots=has_knots,
         has_samples=True,
         is_multistep=plan.is_smooth,
@@ -338,6 +350,7 @@ def template_of(
             knots=knots[(knots > t) & (knots < end_time)],
             project=projection.address if projection else 0,
             events=watched.function.address if watched.function else 0,
+            enclosures=watched.enclosures.address if watched.enclosures else 0,
             event_directions=watched.directions(),
             num_endings=watched.num_endings,
             health_floors=np.array(floors),

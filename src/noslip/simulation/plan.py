@@ -125,6 +125,8 @@ class IntegrationPlan:
     project : address of [x after a Newton step; residual before it], or 0.
     projection_tolerance : residual that is left alone.
     events : address of the values whose zero crossings are found, or 0.
+    enclosures : address of intervals of these values and of their rates, or 0: they are looked at
+        in quarters of steps.
     event_directions : (ne,) −1, 0 or +1: falling, both, rising; NaN for angles, which come last and
         are unwrapped from event_parameters[0], [1], …, their values at the last check.
     num_endings : how many of them, the first ones, end the run; −1: all.
@@ -155,6 +157,7 @@ class IntegrationPlan:
     project: int = 0
     projection_tolerance: float = 1e-12
     events: int = 0
+    enclosures: int = 0
     event_parameters: Array = field(default_factory=_empty)
     event_directions: Array = field(default_factory=_empty)
     num_endings: int = -1

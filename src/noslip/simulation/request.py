@@ -24,6 +24,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.basis import are_independent, independent_rows
+from noslip.memory_limits import check_memory
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
 from noslip.simulation.expressions import check_definitions, check_outputs
@@ -36,6 +37,8 @@ METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 _NUMBER = (float, int, np.number)
 _COUNT = (int, np.integer)
 
+#: Samples from which on it is asked whether they fit into memory.
+_MANY = 100_000
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
@@ -238,6 +241,15 @@ def _check_settings(function: str, system: System, settings: tuple[Any, ...], sa
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+        )
+    if count > _MANY:
+        columns = 3 * len(system.coordinates) + 3 * len(system.speeds) + len(system.inputs)
+        columns += 3 * len(system.kinematics.rows) + 10
+        check_memory(
+            8 * columns * count,
+            "results",
+            f"simulation of model '{system.model.name}'",
+            f"ask for fewer samples than {count}",
         )
 
 

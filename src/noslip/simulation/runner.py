@@ -3,7 +3,8 @@
 An ``IntegrationPlan`` holds the arrays and addresses that the loop needs. ``run_native`` lays it
 out in memory, runs the loop without the GIL, and returns a ``NativeResult``. A run begins on the
 calling thread; if it is not over after a few steps, it continues in a worker thread while the
-calling one polls. A run that was interrupted returns what it has computed.
+calling one polls. Ctrl-C ends the loop and raises KeyboardInterrupt; a run that was cancelled
+returns what it has computed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ class NativeResult:
     times, states, inputs : (n,), (n, ny), (n, nu) the samples reached; the last is the event, if
         one ended the run.
     crossings : (k, 2 + ny) event, time and state of the events that did not end the run.
-    is_interrupted : whether Ctrl-C was pressed while it ran.
     """
 
     code: int
@@ -62,7 +62,6 @@ class NativeResult:
     states: Array
     inputs: Array
     crossings: Array
-    is_interrupted: bool
 
 
 def run_native(
@@ -71,7 +70,7 @@ def run_native(
     progress: Callable[[float], object] | None = None,
     cancel: CancelRequest | None = None,
 ) -> NativeResult:
-    """Samples and the end state of one run, which may be cut short by Ctrl-C or another thread.
+    """Samples and the end state of one run, which another thread may cut short.
 
     Parameters
     ----------
@@ -102,17 +101,16 @@ def run_memory(
 
     if cancel is not None and cancel.is_set():
         memory.status[0] = 1.0
-    is_interrupted = False
     if memory.template.begins_here and memory.integrate() != rules.PAUSED:
         if progress is not None:
             progress(fraction())
     else:
         report = None if progress is None else lambda: progress(fraction())
-        is_interrupted = _work(memory, report, cancel)
-    return result_of(memory, is_interrupted=is_interrupted)
+        _work(memory, report, cancel)
+    return result_of(memory)
 
 
-def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
+def result_of(memory: Memory) -> NativeResult:
     """Result of a run, as views of its memory."""
     code, index, steps, rejections, evaluations, filled = memory.outcome()
     times, states, inputs = memory.samples(filled)
@@ -129,7 +127,6 @@ def result_of(memory: Memory, *, is_interrupted: bool = False) -> NativeResult:
         states,
         inputs,
         memory.noted(),
-        is_interrupted,
     )
 
 
@@ -137,8 +134,8 @@ def _work(
     memory: Memory,
     report: Callable[[], object] | None,
     cancel: CancelRequest | None,
-) -> bool:
-    """Run the loop to its end on a thread of its own; whether Ctrl-C was pressed meanwhile."""
+) -> None:
+    """Run the loop to its end on a thread of its own."""
     failures: list[BaseException] = []
     done = threading.Event()
     memory.run_on()
@@ -153,13 +150,12 @@ def _work(
 
     try:
         threading.Thread(target=work, name="noslip native loop", daemon=True).start()
-        is_interrupted = _watch(done, memory.status, report, cancel)
+        _watch(done, memory.status, report, cancel)
     except BaseException:
         memory.status[0] = 1.0
         raise
     if failures:
         raise failures[0]
-    return is_interrupted
 
 
 def _watch(
@@ -167,8 +163,8 @@ def _watch(
     status: Array,
     report: Callable[[], object] | None,
     cancel: CancelRequest | None,
-) -> bool:
-    """Wait for the worker, pass requests and progress on; whether Ctrl-C was pressed.
+) -> None:
+    """Wait for the worker, and pass requests and progress on.
 
     Waiting is for an event of our own: in Python 3.11 a thread whose ``join`` is interrupted counts
     as ended although it still runs.
@@ -183,12 +179,8 @@ def _watch(
                 reported = time.monotonic()
         if report is not None:
             report()
-    except KeyboardInterrupt:
-        status[0] = 1.0
-        done.wait()
-        return True
     except BaseException:
+        # Ctrl-C too: the loop writes into memory that is ours, and ends after its step
         status[0] = 1.0
         done.wait()
         raise
-    return False

@@ -22,7 +22,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, compile_events
+from noslip.simulation.events import EventCode, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -140,6 +140,7 @@ def simulate(
     notes = (
         *motion.start.notes,
         *motion.watched.notes,
+        *motion.fault_notes(),
         *_passages(motion, request, reactions=reactions),
         *_small_motion(request, trajectory),
     )
@@ -198,6 +199,16 @@ class _SingleRun:
         self.passed: list[Passage] = []
         self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
         self.why_not = ""
+        self._faults: list[tuple[Array, Array]] = []
+
+    def fault_notes(self) -> tuple[str, ...]:
+        """Notes on events whose crossings are not known."""
+        found = [(counts, times) for counts, times in self._faults if counts.any()]
+        if not found:
+            return ()
+        times = np.array([np.where(counts > 0, at, np.inf) for counts, at in found])
+        total = np.sum([counts for counts, _ in found], axis=0)
+        return fault_notes(self.watched.names, total, times.min(axis=0))
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
@@ -364,6 +375,8 @@ class _SingleRun:
         result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
         if len(angles):
             self._angles = memory.event_parameters[: len(angles)]
+        if watched.function is not None:
+            self._faults.append(memory.faults)
         self.result = result
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count

@@ -131,11 +131,12 @@ def test_text_keeps_to_its_width(documents):
 
 
 LETTERS = {
-    "complement": ("T_platform = ", "I = ", "(C η) = ", "τ = ", "γ = ", "δ = "),
-    "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τ_a = ", "g_wa = ", "g0 = "),
-    "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(βᵀ ∂L/∂q)", "M = ", "N = "),
-    "gibbs-appell": ("∂²G/∂η̇ ∂η̇ = ", "h = ", "G = ", "Q = "),
-    "multipliers": ("M[1,1] = ", "c = ", "Q = ", "B = ", "A = ", "b = ", "A M⁻¹ Aᵀ λ = "),
+    # with a hat where the vehicle has the letter: I_a, τ1, g, β, h, b
+    "complement": ("T_platform = ", "Î = ", "(C η) = ", "τ̂ = ", "γ = δ = 0"),
+    "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τ̂_a = ", "ĝ_wa = ", "ĝ0 = "),
+    "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(β̂ᵀ ∂L/∂q)", "M = ", "N = "),
+    "gibbs-appell": ("∂²G/∂η̇ ∂η̇ = ", "ĥ = ", "G = ", "Q = "),
+    "multipliers": ("M[1,1] = ", "c = ", "Q = ", "B = ", "A = ", "b̂ = ", "A M⁻¹ Aᵀ λ = "),
     "vakonomic": ("F = ", "μ̇1 = −λ1", "M v̇ + c − F = Q + B u + Aᵀ λ"),
 }
 
@@ -156,7 +157,7 @@ def test_vakonomic_is_said_to_be_another_mechanics(documents):
 
 def test_rows_are_equations_and_redundant_ones_are_named(documents):
     text = documents("agv", "complement")[1]["text"]
-    assert "v_x + a φ̇ = 0   [wheel1.lateral, rolling]" in text
+    assert "ẋ + a ω = 0   [wheel1.lateral, rolling]" in text
     assert "[wheel2.lateral, rolling; follows from wheel1.lateral]" in text
 
 

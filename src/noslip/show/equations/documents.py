@@ -78,9 +78,9 @@ def _text_line(line: EquationLine) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
     *before, left = broken(line.left, WIDTH - 8)
     found = [x for k, r in enumerate(before) for x in _wrapped(_row(r, k), _indent(k), _HANGING)]
-    head = f"{_indent(len(before))}{_row(left, len(before))} {line.sign} "
-    first, *rest = broken(line.right, WIDTH - _wide(head) - 6)
-    found += _wrapped(to_text(first), head, _HANGING)
+    head = f"{_row(left, len(before))} {line.sign} "
+    first, *rest = broken(line.right, WIDTH - _wide(head) - 8)
+    found += _wrapped(head + to_text(first), _indent(len(before)), _HANGING)
     for row in rest:
         found += _wrapped(_row(row, 1), _indent(1), _HANGING)
     if _wide(found[-1]) + len(note) <= WIDTH:

@@ -214,9 +214,13 @@ def _mathml_glyph(glyph: Glyph) -> str:
         if text.startswith("("):
             inside = "".join(letters(part) for part in text[1:-1].split(" "))
             return f"<mrow><mo>(</mo>{inside}<mo>)</mo></mrow>"
+        if len(text) <= 3 and any("α" <= c <= "ω" for c in text[1:]):
+            return f"<mrow>{''.join(letters(c) for c in text)}</mrow>"
         return f"<mi>{escape(text)}</mi>" if len(text) == 1 else f"<mtext>{escape(text)}</mtext>"
 
     base = letters(glyph.base)
+    if glyph.is_hatted:
+        base = f"<mover>{base}<mo>^</mo></mover>"
     if glyph.dots:
         base = f"<mover>{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>"
     if not glyph.index:

@@ -19,7 +19,7 @@ from noslip.engines.system import System
 from noslip.simulation.batches.columns import trace_columns
 from noslip.simulation.batches.lanes import Array, TableSets
 from noslip.simulation.batches.request import BatchRequest
-from noslip.simulation.events import trace_events
+from noslip.simulation.events import enclosures_program, trace_events
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import (
     input_index,
@@ -152,7 +152,8 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         expressions["update"] = generator.update
     if events:
         texts = {f"event '{name}'": text for name, text in events.items()}
-        expressions["events"], near = trace_events(system, texts, definitions)
+        watched = trace_events(system, texts, definitions)
+        expressions["events"], near = watched.expression, watched.near
     own_parameters = generator.parameters if generator else ca.SX(0, 1)
     extra = ca.vertcat(*symbols.values(), own_parameters)
     count = system.kinematics.symbols.params.shape[0] + extra.shape[0] + near.shape[0]
@@ -161,6 +162,9 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         name: _program(system, name, expression, generator, extra)
         for name, expression in expressions.items()
     }
+    if events:
+        params = ca.vertcat(system.kinematics.symbols.params, extra)
+        programs["enclosures"] = enclosures_program(system, watched, params)
     own, motion = _compile(list(programs.values()), lanes), _motion(system, lanes)
     return _Functions(
         addresses={name: function.address for name, function in (own | motion).items()},

@@ -113,6 +113,8 @@ class LaneResults:
     samples : (n, ns, nc), or empty.
     event_counts, event_times : (n, ne) and (n, ne, m): how often each event occurred and the first
         m times, nan beyond.
+    fault_counts, fault_times : (n, ne, 2) how often crossings of an event were not excluded and its
+        value not defined, and when first.
     angles : (n, na) those that events follow, at the last check.
     """
 
@@ -131,6 +133,8 @@ class LaneResults:
     samples: Array
     event_counts: Array
     event_times: Array
+    fault_counts: Array
+    fault_times: Array
     angles: Array
 
 
@@ -164,6 +168,8 @@ def empty_results(
         samples=samples,
         event_counts=np.zeros((count, num_events), np.int64),
         event_times=np.full((count, num_events, max_events), np.nan),
+        fault_counts=np.zeros((count, num_events, 2), np.int64),
+        fault_times=np.full((count, num_events, 2), np.nan),
         angles=np.zeros((count, num_angles)),
     )
 
@@ -247,6 +253,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         has_generator=bool(plan.functions.get("generator")),
         has_update=bool(plan.functions.get("update")) and plan.update_times.size > 0,
         has_projection=bool(plan.functions.get("project")),
+        has_enclosures=bool(plan.functions.get("enclosures")),
         has_knots=plan.tables.knots.size > 0 or plan.tables.targets.size > 0,
         has_samples=plan.sample_times.size > 0,
     )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from noslip.engines.native import native_lanes
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.memory_limits import check_memory
 from noslip.numeric import is_truth
 from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.lanes import Array
@@ -127,6 +128,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
     lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
     count = _count(given["count"], lengths, where)
+    _check_size(run, given, count, where)
 
     def of(kind: str) -> dict[str, Array]:
         return {name: array for (k, name), array in numbers.items() if k == kind}
@@ -244,6 +246,24 @@ def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
             "give one value for all trajectories, or as many as there are trajectories",
         )
     return found.pop() if found else 1
+
+
+def _check_size(run: RunRequest, given: Mapping[str, Any], count: int, where: str) -> None:
+    """Refuse results that do not fit into memory, before any of it is taken."""
+    system, keep, columns = run.system, given["keep"], given["columns"]
+    num_columns = len(default_columns(system) if columns is None else columns)
+    states = len(system.coordinates) + len(system.speeds) + len(system.costates) + 8
+    numbers = 3 * states + num_columns * len(set(keep) - {"samples"})
+    numbers += (len(run.events) + len(run.stop)) * (given["max_events"] + 1)
+    if "samples" in keep and given["out"] is None:
+        numbers += num_columns * len(run.times)
+    check_memory(
+        8.0 * numbers * count,
+        "results",
+        where,
+        "keep final values or fewer samples, name fewer columns, or give fewer trajectories at a "
+        "time",
+    )
 
 
 def _parameters(system: System, given: dict[str, Array], count: int) -> tuple[Array, System]:

@@ -20,10 +20,11 @@ from noslip.simulation import rules
 from noslip.simulation.batches.lanes import LaneResults
 from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
+from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
-from noslip.simulation.run_files import NetCDF, check_file
+from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
 from noslip.simulation.trajectory import Ending
 from noslip.words import counted
@@ -57,6 +58,7 @@ class Batch:
     t : (n,) when each ended, s.
     steps, rejections, nfev : (n,) what each took.
     changed_speeds : (n,) whether it went on in other independent speeds, as :func:`simulate` does.
+    notes : what is not known, such as crossings of events that may have been missed.
     """
 
     model: Model
@@ -81,6 +83,7 @@ class Batch:
     method: str
     rtol: float
     atol: float
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"batch of model '{self.model.name}'"
@@ -181,7 +184,16 @@ class Batch:
         """Write the dataset as NetCDF, all or nothing."""
         other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
         target, dataset = check_file(path, NetCDF(), other), self.to_xarray()
-        write_atomically(target, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
+
+        def write(temporary: Path) -> None:
+            from xarray.backends import H5NetCDFStore
+
+            with new_netcdf(temporary) as file:
+                store = H5NetCDFStore(file)
+                dataset.dump_to_store(store)
+                store.sync()
+
+        write_atomically(target, write)
 
     def summary(self) -> str:
         """One line: how many trajectories ended in which way, and what they took."""
@@ -193,6 +205,7 @@ class Batch:
             f"{counted(self.count, 'trajectory', 'trajectories')}: {endings}; "
             f"{counted(int(np.sum(self.steps)), 'step')}, "
             f"{counted(int(np.sum(self.nfev)), 'evaluation')}{note}"
+            + "".join(f"\nnote: {each}" for each in self.notes)
         )
 
     def __repr__(self) -> str:
@@ -239,7 +252,28 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
         method=run.method,
         rtol=run.rtol,
         atol=run.atol,
+        notes=_notes(request, results),
     )
+
+
+def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
+    """Notes on events whose crossings are not known, each with the first trajectory."""
+    notes = []
+    for k, name in enumerate(request.events):
+        what = f"{'stop' if name in request.terminal else 'event'} '{name}'"
+        counts, times = results.fault_counts[:, k], results.fault_times[:, k]
+        for kind in range(counts.shape[1]):
+            which = np.flatnonzero(counts[:, kind])
+            if which.size:
+                first = int(which[0])
+                alone = np.zeros(counts.shape[1], np.int64)
+                alone[kind] = counts[first, kind]
+                (note,) = fault_notes([what], alone[None], times[None, first])
+                others = f"trajectory {first}" + (
+                    f" and {which.size - 1} more" if which.size > 1 else ""
+                )
+                notes.append(f"{others}: {note}")
+    return tuple(notes)
 
 
 def _endings(results: LaneResults) -> np.ndarray:

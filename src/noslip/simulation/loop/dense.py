@@ -72,6 +72,37 @@ def dense_state(w: LoopWriter, theta: Value, out: Array) -> None:
         out[i] = w.y[i] + total
 
 
+def enclose_states(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
+    """Intervals of the mechanism's states and their rates from t + ah to t + bh, into w.box.
+
+    They are [(b − a)h; x₋; x₊; ẋ₋; ẋ₊].
+    """
+    w.subroutine(dense_enclosure, a, b, h)
+
+
+def dense_enclosure(w: LoopWriter, a: Value, b: Value, h: Value) -> None:
+    """Dense output in intervals: θ is between a and b, and neither it nor 1 − θ is negative."""
+    f, n, ny = w.f, w.shape.nx, w.shape.ny
+    share = 1.0 / h
+    w.box[0] = (b - a) * h
+    for i in f.rows(n):
+        lower = upper = w.F.part((_num_terms(w) - 1) * ny)[i]
+        falls = rises = 0.0 * lower
+        for r in reversed(range(_num_terms(w))):
+            first, last = (a, b) if r % 2 == 0 else (1.0 - b, 1.0 - a)
+            low, high = (lower, upper) if r % 2 == 0 else (-upper, -lower)
+            falls = f.least(falls * first, falls * last) + low
+            rises = f.most(rises * first, rises * last) + high
+            lower = f.least(lower * first, lower * last)
+            upper = f.most(upper * first, upper * last)
+            if r:
+                term = w.F.part((r - 1) * ny)[i]
+                lower, upper = lower + term, upper + term
+        y = w.y[i]
+        for k, value in enumerate((y + lower, y + upper, share * falls, share * rises)):
+            w.box.part(1 + k * n)[i] = value
+
+
 def partial_step(w: LoopWriter, t: Value, h: Value, theta: Value, out: Array) -> None:
     """State at t + θh by a partial step, which overwrites the stages of the step."""
     part = theta * h

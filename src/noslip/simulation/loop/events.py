@@ -1,7 +1,17 @@
 """Events in an accepted step: where their values cross zero, and which crossing ends the run.
 
-Signs are checked at the end and at the quarters of a step. A crossing is located on the dense
-output; where that misses the tolerance, by partial steps.
+Signs are checked at the ends of pieces of the step, and the events themselves say how long these
+may be. In a piece, the states of the dense output lie in intervals, and so do an event's value and
+its rate (`engines/enclosures.py`). No crossing is missed if
+
+    (1)  the value's interval does not hold zero, or
+    (2)  its rate does not change its sign, so that it crosses once at most.
+
+Else the piece is cut in two, down to the resolution of time, or until the looks of this step are
+used up; that is noted as a fault. A value that cannot be enclosed, because it has too many
+operations or depends on inputs, is looked at in quarters at least, and on where it is curved and
+near zero. A crossing is located on the dense output; where that misses the tolerance, by partial
+steps.
 
 References
 ----------
@@ -12,8 +22,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import Array, Given, Value
-from noslip.simulation.loop.dense import ask_roughness, interpolate, partial_step, state_within
+from noslip.engines.flow import WHOLE, Array, Given, Value
+from noslip.simulation.loop.dense import (
+    ask_roughness,
+    enclose_states,
+    interpolate,
+    partial_step,
+    state_within,
+)
 from noslip.simulation.loop.projection import settle
 from noslip.simulation.loop.rates import find_inputs
 from noslip.simulation.loop.writer import LoopWriter
@@ -22,7 +38,17 @@ from noslip.simulation.rules import (
     BESIDE,
     CHECKS_PER_STEP,
     EPS,
+    FINEST,
+    FINEST_SAMPLED,
+    HALF_TURN,
+    LOOKS,
+    LOOKS_PER_CROSSING,
+    MOST_LOOKS,
+    RETRY,
+    RK4,
     START_FRACTION,
+    UNDEFINED,
+    UNRESOLVED,
     VANISHED,
 )
 
@@ -42,35 +68,154 @@ def find_events(w: LoopWriter) -> None:
             event_values(w, s.left, w.probe)
             for k in range(shape.num_events):
                 w.before[k] = w.probe[k]
+                w.undefined[k] = f.where(w.probe[k].is_nan(), f.real(1.0), 0.0)
             follow_angles(w)
+    s.noted_before = s.crossings
+    w.copy(w.before, w.held, shape.num_events)
+    s.credit = f.whole(LOOKS)
+    if shape.has_enclosures:
+        s.left = f.real(0.0)
+        _check_pieces(w)
+    else:
+        _check_quarters(w)
+    # there is no room for the crossings of this step: a shorter one is taken
+    with f.when(s.verdict.equals(RETRY)):
+        s.event, s.crossings = f.whole(-1), s.noted_before
+        w.copy(w.held, w.before, shape.num_events)
+        follow_angles(w)
+
+
+def _check_quarters(w: LoopWriter) -> None:
+    f, s = w.f, w.s
     for quarter in f.count(1, CHECKS_PER_STEP + 1):
         with f.when((s.event < 0) & s.verdict.equals(ACCEPTED)):
             s.right = f.widen(f.to_real(quarter), f.lanes) / CHECKS_PER_STEP
-            _values_at_check(w, quarter)
-            _find_crossings(w)
-            with f.when((s.event < 0) & s.verdict.equals(ACCEPTED)):
-                # nan leaves the value before it in place. Zero does not: a value that reached it
-                # has crossed, and does not cross once more by resting there or by going on
-                for k in range(shape.num_events):
-                    value = w.after[k]
-                    w.before[k] = f.where(value.is_nan(), w.before[k], value)
-                follow_angles(w)
-                s.left = s.right
+            _check_piece(w)
 
 
-def _values_at_check(w: LoopWriter, quarter: Value) -> None:
-    """Values at the right end of the part that is checked, into w.after."""
+def _check_pieces(w: LoopWriter) -> None:
+    """Check the step in pieces as long as enclosures allow: 1, 1/2, 1/4, … of it."""
+    f, s = w.f, w.s
+    s.width, s.piece = f.real(1.0), f.whole(0)
+    finest = f.most(4.0 * resolution(w), FINEST)
+    with f.repeat() as looks:
+        looks.leave((s.left >= 1.0) | (s.event >= 0) | ~s.verdict.equals(ACCEPTED))
+        s.right = f.least(s.left + s.width, 1.0)
+        s.is_known = _is_resolved(w)
+        s.is_spent = (s.credit <= 0) | (s.looks >= MOST_LOOKS)
+        s.is_checked = s.is_known | s.is_spent | (s.width <= finest)
+        s.credit, s.looks = s.credit - 1, s.looks + 1
+        with f.when(s.is_checked):
+            with f.when(~s.is_known & s.is_spent):
+                _note_unresolved(w)
+            _check_piece(w)
+            s.piece = s.piece + 1
+            is_even = (s.piece & 1).equals(0)
+            may_grow = is_even & (s.width < f.where(s.is_spent, 0.25, f.real(1.0)))
+            s.width = f.where(may_grow, 2.0 * s.width, s.width)
+            s.piece = f.where(may_grow, s.piece >> 1, s.piece)
+        with f.when(~s.is_checked):
+            s.width, s.piece = 0.5 * s.width, s.piece + s.piece
+
+
+def _is_resolved(w: LoopWriter) -> Value:
+    """Whether no event can cross zero more than once between s.left and s.right."""
+    f, s, shape = w.f, w.s, w.shape
+    num_events = shape.num_events - shape.num_angles
+    enclose_states(w, s.left, s.right, s.h_try)
+    w.call("enclosures", f.fma(s.left, s.h_try, s.t), w.box, w.inputs, w.bounds)
+    step = (s.right - s.left) * s.h_try
+    is_short = s.right - s.left <= 0.25
+    s.is_sure, s.is_blind = f.truth(True), f.truth(False)
+    for k in range(shape.num_events):
+        low, high, falls, rises = (w.bounds[4 * k + j] for j in range(4))
+        if k >= num_events:
+            s.is_sure = s.is_sure & (step * f.most(f.abs(falls), f.abs(rises)) <= HALF_TURN)
+            continue
+        is_blind = low > high
+        here = w.before[k]
+        least, most = f.fma(step, f.least(falls, 0.0), here), f.fma(step, f.most(rises, 0.0), here)
+        is_far = (low > 0.0) | (high < 0.0) | (least > 0.0) | (most < 0.0)
+        is_far = (is_far | (falls >= 0.0) | (rises <= 0.0)) & ~is_blind
+        is_nan = ~w.undefined[k].equals(0.0) & is_short
+        w.open[k] = f.where(is_far | is_nan, f.real(0.0), f.where(is_blind, f.real(2.0), 1.0))
+        s.is_sure = s.is_sure & (is_far | is_nan | (is_blind & is_short))
+        s.is_blind = s.is_blind | is_blind
+    with f.when(s.is_blind & s.is_sure):
+        _compare_samples(w)
+    return s.is_sure
+
+
+def _compare_samples(w: LoopWriter) -> None:
+    """Clear s.is_sure where a value that is not enclosed is near zero and curved in a piece."""
+    f, s, shape = w.f, w.s, w.shape
+    event_values(w, 0.5 * (s.left + s.right), w.probe)
+    event_values(w, s.right, w.after)
+    for k in range(shape.num_events - shape.num_angles):
+        a, m, b = w.before[k], w.probe[k], w.after[k]
+        curved = f.abs(a - 2.0 * m + b)
+        near = f.least(f.abs(a), f.least(f.abs(m), f.abs(b)))
+        is_rough = w.open[k].equals(2.0) & (curved > f.most(near, 0.5 * f.abs(b - a)))
+        is_finest = s.right - s.left <= FINEST_SAMPLED
+        s.is_sure = s.is_sure & ~(is_rough & ~is_finest)
+        with f.when(is_rough & is_finest):
+            _note_fault(w, k, UNRESOLVED, f.fma(s.left, s.h_try, s.t))
+
+
+def _note_unresolved(w: LoopWriter) -> None:
+    """Note all events of which crossings are not excluded between s.left and s.right."""
+    f, s, shape = w.f, w.s, w.shape
+    for k in range(shape.num_events - shape.num_angles):
+        with f.when(~w.open[k].equals(0.0)):
+            _note_fault(w, k, UNRESOLVED, f.fma(s.left, s.h_try, s.t))
+
+
+def _note_fault(w: LoopWriter, event: int, kind: int, time: Value) -> None:
+    """Count a fault of an event; the first time is kept."""
+    f, s, shape = w.f, w.s, w.shape
+    place = 2 * (s.index * (shape.num_events - shape.num_angles) + event) + kind
+    counts = w.vector("fault_counts", WHOLE)
+    s.faults = counts[place]
+    with f.when(s.faults.equals(0)):
+        w.vector("fault_times")[place] = time
+    counts[place] = s.faults + 1
+
+
+def _check_piece(w: LoopWriter) -> None:
+    """Find the crossings between s.left and s.right, and go on to there."""
+    f, s, shape = w.f, w.s, w.shape
+    _values_at_check(w)
+    _find_crossings(w)
+    with f.when((s.event < 0) & s.verdict.equals(ACCEPTED)):
+        # nan leaves the value before it in place. Zero does not: a value that reached it
+        # has crossed, and does not cross once more by resting there or by going on
+        for k in range(shape.num_events):
+            value = w.after[k]
+            is_nan = value.is_nan()
+            if k < shape.num_events - shape.num_angles:
+                with f.when(is_nan & w.undefined[k].equals(0.0)):
+                    _note_fault(w, k, UNDEFINED, f.fma(s.right, s.h_try, s.t))
+            w.undefined[k] = f.where(is_nan, f.real(1.0), 0.0)
+            w.before[k] = f.where(is_nan, w.before[k], value)
+        follow_angles(w)
+        s.left = s.right
+
+
+def _values_at_check(w: LoopWriter) -> None:
+    """Values at the right end of the piece that is checked, into w.after."""
     f, s, shape = w.f, w.s, w.shape
     if shape.num_angles:
         # the end was evaluated with the angles of the step's start, which are too far away
         event_values(w, s.right, w.after)
         return
-    is_last = f.widen(quarter, f.lanes).equals(CHECKS_PER_STEP)
+    is_last = s.right >= 1.0
     with f.when(is_last):
         for k in range(shape.num_events):
-            w.after[k] = w.at_end[k]
+            w.after.blended()[k] = w.at_end[k]
     with f.when(~is_last):
-        event_values(w, s.right, w.after)
+        event_values(w, s.right, w.probe)
+        for k in range(shape.num_events):
+            w.after.blended()[k] = w.probe[k]
 
 
 def event_values(w: LoopWriter, theta: Value, out: Array) -> None:
@@ -112,6 +257,7 @@ def _find_crossings(w: LoopWriter) -> None:
     # those that end the run come first, so that no later crossing is noted
     for k in range(shape.num_events - shape.num_angles):
         with f.when(_crosses(w, k) & s.verdict.equals(ACCEPTED)):
+            s.credit = s.credit + LOOKS_PER_CROSSING
             s.root = locate(w, k)
             if k < shape.num_endings:
                 is_earlier = s.root < s.first_root
@@ -217,12 +363,19 @@ def note_crossing(w: LoopWriter, event: int) -> None:
     state_within(w, s.t, s.h_try, s.root)
     corrections = settle(w, s.crossing_time, w.point)
     s.verdict = f.where(corrections < 0, f.whole(0) - corrections, s.verdict)
-    width = shape.ny + 2
-    row = f.offset(w.number("crossings"), s.crossings * width)
-    place = Given(f, row)
-    place[0], place[1] = f.real(float(event)), s.crossing_time
-    w.copy(w.point, Array(f, row).part(2), shape.ny)
-    s.crossings = s.crossings + 1
+    s.has_room = s.crossings < w.number("crossing_room")
+    with f.when(s.has_room):
+        width = shape.ny + 2
+        row = f.offset(w.number("crossings"), s.crossings * width)
+        place = Given(f, row)
+        place[0], place[1] = f.real(float(event)), s.crossing_time
+        w.copy(w.point, Array(f, row).part(2), shape.ny)
+        s.crossings = s.crossings + 1
+    with f.when(~s.has_room):
+        if shape.method == RK4:
+            _note_fault(w, event, UNRESOLVED, s.crossing_time)
+        else:
+            s.verdict = f.whole(RETRY)
 
 
 def note_time(w: LoopWriter, event: int | Value, time: Value) -> None:

@@ -139,7 +139,7 @@ def _begin(w: LoopWriter) -> None:
     s.smallest, s.stop = f.real(0.0), f.real(0.0)
     for name in ("steps", "rejections", "evaluations", "filled"):
         setattr(s, name, w.vector(f"num_{name}", WHOLE)[index])
-    for name in ("updates", "reported", "crossings", "recorded", "pending"):
+    for name in ("updates", "reported", "crossings", "recorded", "pending", "looks"):
         setattr(s, name, f.whole(0))
     for name in ("event_theta", "event_step", "event_last", "event_end"):
         setattr(s, name, f.real(0.0))

@@ -36,7 +36,7 @@ class Shape:
         that end a run, the last of them that are angles which go on.
     num_columns : values kept of samples of a batch, rounded up by `rounded`.
     keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
-    has_generator, has_update, has_projection : which functions there are.
+    has_generator, has_update, has_projection, has_enclosures : which functions there are.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
     is_multistep : whether samples are taken from several steps, see `multistep_output.py`.
@@ -61,6 +61,7 @@ class Shape:
     has_generator: bool = False
     has_update: bool = False
     has_projection: bool = False
+    has_enclosures: bool = False
     has_knots: bool = False
     has_samples: bool = False
     is_multistep: bool = False
@@ -87,7 +88,7 @@ def rounded(count: int) -> int:
     return -(-count // 16) * 16
 
 
-_FUNCTIONS = ("rates", "generator", "update", "project", "events", "columns")
+_FUNCTIONS = ("rates", "generator", "update", "project", "events", "enclosures", "columns")
 _GIVEN = (
     # trajectories to do, and how many were taken; the memory that stays with the run
     *("queue", "counter"),
@@ -115,6 +116,8 @@ _LEFT = (
     *("final", "minimum", "maximum", "samples"),
     # by trajectory and event: how often, and the first times
     *("event_counts", "event_times"),
+    # by trajectory, event and fault (UNRESOLVED, UNDEFINED): how often, and when first
+    *("fault_counts", "fault_times"),
     # by trajectory: angles that events follow, at the last check
     "angles",
 )
@@ -123,7 +126,7 @@ _SIZES = (
     *("num_updates", "num_samples", "num_columns", "max_steps", "max_events"),
     # a run pauses after so many steps (0: never), and when there is no room for more crossings or
     # ends of steps
-    *("pause", "most_crossings", "most_recorded"),
+    *("pause", "most_crossings", "crossing_room", "most_recorded"),
 )
 ADDRESSES = (*_FUNCTIONS, *_GIVEN, *_LEFT)
 INTEGERS = (*ADDRESSES, *_SIZES)

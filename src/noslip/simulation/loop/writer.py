@@ -23,6 +23,7 @@ _REALS = ("t", "h", "error", "density", "mean", "begin", "smallest", "stop")
 _WHOLES = (
     *("index", "code", "which", "steps", "rejections", "evaluations", "filled", "knot"),
     *("knot_end", "updates", "unhealthy", "reported", "crossings", "recorded", "pending"),
+    "looks",
 )
 _TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
 #: Of the event that ends a run, until the steps before it have reported, see `multistep_output.py`.
@@ -75,6 +76,11 @@ class LoopWriter:
         self.after, self.at_end, self.probe = (
             f.array(shape.num_events, is_scratch=True) for _ in range(3)
         )
+        # values before the step; whether a value is nan; whether crossings of it are not excluded
+        self.held, self.undefined, self.open = (f.array(shape.num_events) for _ in range(3))
+        enclosed = shape.num_events if shape.has_enclosures else 0
+        self.box = f.array(1 + 4 * shape.nx if enclosed else 0, is_scratch=True)
+        self.bounds = f.array(4 * enclosed, is_scratch=True)
         self.segments = f.array(shape.num_tables, WHOLE)
         self.values = f.array(shape.num_columns, is_scratch=True)
         self._own_parameters = f.array(shape.num_parameters)
@@ -140,7 +146,7 @@ class LoopWriter:
         if self.shape.is_batch:
             return self._own_parameters
         words = {"generator": "generator_parameters", "update": "generator_parameters"}
-        words |= {"events": "event_parameters"}
+        words |= {"events": "event_parameters", "enclosures": "event_parameters"}
         return Array(self.f, self.number(words.get(name, "parameters")))
 
     @property
