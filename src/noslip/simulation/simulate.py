@@ -106,7 +106,9 @@ def simulate(
     method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps.
+    max_step, max_steps : bounds on step size and number of steps. What an expression of t does is
+        found, what a Python callable or a switch of the state does within a step is not: give half
+        of the shortest time it lasts.
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
@@ -126,7 +128,8 @@ def simulate(
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    request = read_run("simulate", locals())
+    given = locals()
+    request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
     motion = _SingleRun(request)
@@ -135,7 +138,13 @@ def simulate(
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
-        request, motion.segments, result, motion.start, motion.counts, reactions=reactions
+        request,
+        motion.segments,
+        result,
+        motion.start,
+        motion.counts,
+        reactions=reactions,
+        again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (
         *motion.start.notes,
@@ -166,6 +175,17 @@ def simulate(
         message = f"{trajectory.message} {fault.what[0].upper()}{fault.what[1:]}."
         trajectory = dataclasses.replace(trajectory, message=message)
     return trajectory
+
+
+#: Arguments of a run that is repeated for its coordinates at other times.
+_AGAIN: dict[str, Any] = {
+    "outputs": None,
+    "events": None,
+    "reactions": False,
+    "progress": None,
+    "cancel": None,
+    "on_failure": "return",
+}
 
 
 class _SingleRun:
@@ -203,6 +223,8 @@ class _SingleRun:
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
+        if not self._faults:
+            return ()
         found = [(counts, times) for counts, times in self._faults if counts.any()]
         if not found:
             return ()
@@ -213,9 +235,13 @@ class _SingleRun:
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
         request = self._request
-        adaptive_end = request.end_time if request.method == "dop853" else None
         return plan_inputs(
-            system, request.inputs, request.values, request.definitions, adaptive_end
+            system,
+            request.inputs,
+            request.values,
+            request.definitions,
+            (request.start_time, request.end_time),
+            is_adaptive=request.method == "dop853",
         )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
