@@ -15,6 +15,7 @@ from noslip.show.equations.derivations.document import (
     Paragraph,
     Section,
 )
+from noslip.show.equations.fonts import font_style
 from noslip.show.equations.glyphs import escape_latex
 from noslip.show.equations.layout import MathRow, Node, Operator
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
@@ -246,8 +247,7 @@ _STYLE = """
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
 """.strip()
-#: Of what `html_blocks` makes, within an element of class "noslip".
-PARTS_STYLE = """
+_PARTS_STYLE = """
 .noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
 .noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
   vertical-align: baseline; background: none; border: 0; }
@@ -257,6 +257,8 @@ PARTS_STYLE = """
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
 .noslip .side { text-align: right; padding-right: 0.3rem; }
 .noslip .more { padding-left: 1.5rem; }
+.noslip .scroll td { padding-top: 0.25rem; padding-bottom: 0.25rem; }
+.noslip mtd { padding: 0.25em 0.4em; }
 .noslip mrow.matrix > mo { display: none; }
 .noslip mrow.matrix > mtable { border: 0 solid; border-width: 0 0.08em; margin: 0.2em;
   padding: 0.1em 0.3em; background:
@@ -264,8 +266,18 @@ PARTS_STYLE = """
     linear-gradient(currentColor, currentColor) 100% 0 / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
-.noslip math { font-size: 1.05em; }
+.noslip math { font-size: 1.15em; }
+.noslip mover > mo { padding-bottom: 0.1em; }
+@media (max-width: 40rem) {
+  .noslip .side { text-align: left; }
+  .noslip .scroll { margin-left: 0; }
+}
 """.strip()
+
+
+def parts_style() -> str:
+    """CSS of what `html_blocks` makes, within an element of class "noslip"."""
+    return f"{_PARTS_STYLE}\n{font_style()}".strip()
 
 
 def html_document(title: str, sections: list[Section]) -> str:
@@ -292,7 +304,7 @@ def html_fragment(title: str, sections: list[Section], folded: list[Section] | N
     """HTML to embed in a page, such as a notebook; the `folded` part opens on a click."""
     lines = [
         '<div class="noslip">',
-        f"<style>\n{PARTS_STYLE}\n</style>",
+        f"<style>\n{parts_style()}\n</style>",
         f"<h1>{escape(title)}</h1>",
     ]
     lines += [_html_section(section) for section in sections]

@@ -220,9 +220,9 @@ def _mathml_glyph(glyph: Glyph) -> str:
 
     base = letters(glyph.base)
     if glyph.is_hatted:
-        base = f"<mover>{base}<mo>^</mo></mover>"
+        base = f'<mover accent="true">{base}<mo stretchy="false">^</mo></mover>'
     if glyph.dots:
-        base = f"<mover>{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>"
+        base = f'<mover accent="true">{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>'
     if not glyph.index:
         return base
     parts = [letters(part) for part in glyph.index.split(",")]
