@@ -34,7 +34,7 @@ CASES = [
     (sympy.pi * x, "π x", r"\pi x"),
     (x ** sympy.Rational(3, 2), "x^(3/2)", r"{x}^{\frac{3}{2}}"),
     (sympy.Max(x, y, evaluate=False), "max(x, y)", r"\max\left(x, y\right)"),
-    (sympy.atan2(x, y), "atan2(x, y)", r"\operatorname{atan2}\left(x, y\right)"),
+    (sympy.atan2(x, y), "atan2(x, y)", r"\mathop{\mathrm{atan2}}\nolimits\left(x, y\right)"),
 ]
 
 
@@ -49,7 +49,7 @@ def test_expressions(expression, text, latex):
 def test_choices():
     node = ARRANGE(sympy.Piecewise((x, x < y), (-x, True), evaluate=False))
     assert to_text(node) == "{x if x < y, −x otherwise}"
-    assert to_latex(node).startswith(r"\begin{cases} x & \text{if } x < y")
+    assert to_latex(node).startswith(r"\left\{\begin{array}{ll} x & \mbox{if } x < y")
     assert "<mo>&lt;</mo>" in to_mathml(node)
 
 

@@ -157,7 +157,7 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
 
 
 def latex_document(title: str, sections: list[Section]) -> str:
-    """A fragment for the body of a LaTeX document that loads amsmath."""
+    """A fragment for the body of a LaTeX document, which needs no package."""
     lines = [rf"\section*{{{escape_latex(title)}}}"]
     for section in sections:
         lines += ["", rf"\subsection*{{{escape_latex(section.title)}}}"]
@@ -188,14 +188,25 @@ def _latex_block(block: Block) -> str:
             top = " & ".join(map(escape_latex, header)) + r" \\ \hline"
             return "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *body, r"\end{tabular}"])
         case Lines(lines):
-            return "\n".join(
-                [r"\begin{align*}", " \\\\\n".join(_latex_line(x) for x in lines), r"\end{align*}"]
-            )
+            rows_ = [row for line in lines for row in _eqnarray_rows(line)]
+            return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
         case MatrixBlock(left, grid, row_names):
             names = ", ".join(to_latex(n) for n in row_names)
-            rows_ = rf" \quad \text{{rows }} {names}" if names else ""
-            return rf"\[ {to_latex(left)} = {to_latex(grid)}{rows_} \]"
+            beside = rf" \quad \mbox{{rows }} {names}" if names else ""
+            return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
     raise TypeError(block)
+
+
+def _eqnarray_rows(line: EquationLine) -> list[str]:
+    """An equation as rows of eqnarray, which LaTeX has without a package."""
+    *before, left = [to_latex(r) for r in broken(line.left)]
+    first, *rest = [to_latex(r) for r in broken(line.right)]
+    note = rf" \quad \mbox{{({escape_latex(line.note)})}}" if line.note else ""
+    rows = [rf"\lefteqn{{{r}}}" if k == 0 else f"& & {{}} {r}" for k, r in enumerate(before)]
+    start = f"& & {{}} {left} {line.sign}" if before else f"{left} & {line.sign} &"
+    return [*rows, f"{start} {first}{'' if rest else note}"] + [
+        f"& & {{}} {r}{note if k == len(rest) - 1 else ''}" for k, r in enumerate(rest)
+    ]
 
 
 def _latex_line(line: EquationLine) -> str:

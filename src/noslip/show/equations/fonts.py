@@ -10,15 +10,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
-import importlib.resources
 import io
 import logging
 from functools import cache
+from pathlib import Path
 
 from noslip.engines import code_store
 
 #: Name by which our pages know the font.
 FAMILY = "noslip math"
+_FILE = "ziamath/fonts/STIXTwoMath-Regular.ttf"
 #: Changes with what is cut out.
 _VERSION = b"1"
 #: Upright letters, signs, accents alone and combining, and what is invisible between factors.
@@ -35,7 +36,7 @@ def _characters() -> set[int]:
 
 def font_style() -> str:
     """CSS that defines the font and uses it for mathematics; empty without the font."""
-    data = _subset()
+    data = subset()
     if not data:
         return ""
     encoded = base64.b64encode(data).decode("ascii")
@@ -47,7 +48,7 @@ def font_style() -> str:
 
 
 @cache
-def _subset() -> bytes:
+def subset() -> bytes:
     """The subset as WOFF, from the cache or newly made; empty if the package is not there."""
     try:
         version = importlib.metadata.version("ziamath").encode("ascii")
@@ -69,8 +70,9 @@ def _cut() -> bytes:
     from fontTools.ttLib import TTFont
 
     logging.getLogger("fontTools").setLevel(logging.ERROR)
-    source = importlib.resources.files("ziamath.fonts") / "STIXTwoMath-Regular.ttf"
-    font = TTFont(io.BytesIO(source.read_bytes()), recalcTimestamp=False)
+    # the file alone: nothing of the package is imported
+    source = importlib.metadata.distribution("ziamath").locate_file(_FILE)
+    font = TTFont(io.BytesIO(Path(str(source)).read_bytes()), recalcTimestamp=False)
     options = Options()
     options.layout_features = ["ssty", "dtls", "flac", "kern"]
     options.hinting = False
