@@ -65,11 +65,8 @@ class _Group(click.Group):
             INTERRUPTION.install()
         try:
             return super().main(args, *more, **options)
-        except SystemExit as end:
-            # click's own code, where a command has not begun or has ended
-            if end.code == 1 and INTERRUPTION.requested.is_set():
-                end.code = EXIT_CODE
-            raise
+        finally:
+            INTERRUPTION.leave()
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -34,6 +34,7 @@ from noslip.formulations.derive import derive
 from noslip.model.files import Toml, load_model
 from noslip.reading import read_text
 from noslip.show.json_text import json_text
+from noslip.simulation.lazy_columns import measured_speeds
 from noslip.simulation.path_errors import COLUMNS, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
@@ -480,9 +481,10 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
     follows = {"energy_error"}
     for joint in system.model.joints:
         angles = joint.type.named_angles()
-        names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
-        follows |= {*names, *(f"{name}_rate" for name in names)}
-    follows |= {s.name for s in system.model.independent_speeds if s.expression}
+        follows |= {f"{joint.name}.{n}_rate" for n in (angles.names if angles is not None else ())}
+    measured = measured_speeds(system.model)
+    speeds = system.model.independent_speeds
+    follows |= {s.name for s in speeds if s.expression and s.name not in measured}
     return {name: column for name, column in found.items() if name not in taken | follows}
 
 

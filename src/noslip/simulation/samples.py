@@ -28,6 +28,7 @@ from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.turns import Again, angle_columns
 
 ENDINGS = {
     rules.FINISHED: Ending.FINISHED,
@@ -72,6 +73,8 @@ class _Layout:
     residuals: slice
     gaps: slice
     contacts: tuple[tuple[str, int], ...]  # name and column
+    measured: dict[str, str]  # named speeds of measures, by name
+    has_angles: bool
 
 
 class _Samples(NamedTuple):
@@ -92,6 +95,7 @@ def assemble(
     counts: Sequence[int],
     *,
     reactions: bool = False,
+    again: Again | None = None,
 ) -> Trajectory:
     """Trajectory from the samples of all segments, each evaluated in its own basis.
 
@@ -103,6 +107,7 @@ def assemble(
     start : completed.
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.
+    again : the same run at other sample times, to count turns of named angles by.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))
@@ -113,12 +118,18 @@ def assemble(
     ending, message = ending_of(result, segments[-1].system, stop, values)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
+    q, v = states[:, layout.q], outputs[:, layout.v]
+    extra = _extra(layout, segments[0].plan.generator, states, outputs)
+    if layout.measured or request.outputs:
+        extra |= _outputs(request, segments)
+    if layout.has_angles and again is not None:
+        extra |= angle_columns(system, t, q, v, steps, again)
     fields = {
         **layout.shared,
         "parameters": _named_values(layout, values),
         "t": t,
-        "q": states[:, layout.q],
-        "v": outputs[:, layout.v],
+        "q": q,
+        "v": v,
         "vdot": LazyArray(partial(_accelerations, segments, values)),
         "inputs": inputs,
         "kinetic_energy": outputs[:, layout.kinetic],
@@ -127,8 +138,7 @@ def assemble(
         "row_residuals": outputs[:, layout.residuals],
         "position_residuals": outputs[:, layout.gaps],
         "multipliers": multipliers if reactions else None,
-        "extra": _extra(layout, segments[0].plan.generator, states, outputs)
-        | _outputs(request, segments),
+        "extra": extra,
         "ending": ending,
         "message": message,
         "notes": segments[0].plan.notes,
@@ -204,6 +214,8 @@ def _make_layout(system: System) -> _Layout:
             for k, trace in enumerate(kin.contacts)
             for j, axis in enumerate("xyz")
         ),
+        measured=measured_speeds(system.model),
+        has_angles=any(joint.type.named_angles() for joint in system.model.joints),
     )
 
 
@@ -249,8 +261,6 @@ def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
     """Outputs that were asked for and named speeds of measures, computed when first read."""
     system = request.system
     texts = _output_texts(request)
-    if not texts:
-        return {}
 
     def find() -> Array:
         parts = []

@@ -21,7 +21,6 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
-from noslip.interrupts import interruptible
 from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, undefined_input
@@ -56,7 +55,6 @@ SHARE = 1e-5
 PROJECTION_TOLERANCE = 1e-14
 
 
-@interruptible
 def simulate(
     system: System,
     *,
@@ -116,7 +114,8 @@ def simulate(
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    request = read_run("simulate", locals())
+    given = locals()
+    request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
     motion = _SingleRun(request)
@@ -124,7 +123,13 @@ def simulate(
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
-        request, motion.segments, result, motion.start, motion.counts, reactions=reactions
+        request,
+        motion.segments,
+        result,
+        motion.start,
+        motion.counts,
+        reactions=reactions,
+        again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (*motion.watched.notes, *motion.fault_notes(), *_small_motion(request, trajectory))
     if notes:
@@ -146,6 +151,17 @@ def simulate(
         message = f"{trajectory.message} {fault.what[0].upper()}{fault.what[1:]}."
         trajectory = dataclasses.replace(trajectory, message=message)
     return trajectory
+
+
+#: Arguments of a run that is repeated for its coordinates at other times.
+_AGAIN: dict[str, Any] = {
+    "outputs": None,
+    "events": None,
+    "reactions": False,
+    "progress": None,
+    "cancel": None,
+    "on_failure": "return",
+}
 
 
 class _SingleRun:
@@ -176,6 +192,8 @@ class _SingleRun:
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
+        if not self._faults:
+            return ()
         found = [(counts, times) for counts, times in self._faults if counts.any()]
         if not found:
             return ()
