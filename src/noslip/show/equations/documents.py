@@ -17,7 +17,14 @@ from noslip.show.equations.derivations.document import (
 )
 from noslip.show.equations.fonts import font_style
 from noslip.show.equations.glyphs import escape_latex
-from noslip.show.equations.layout import MathRow, Node, Operator
+from noslip.show.equations.layout import (
+    Fenced,
+    MathNumber,
+    MathRow,
+    Node,
+    Operator,
+    Quotient,
+)
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 #: Text is wrapped at this width; lines of mathematics break where a sum allows it.
@@ -147,6 +154,7 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
     length = 0
     for k, item in enumerate(node.items):
         is_sign = isinstance(item, Operator) and item.sign in "+−" and k > 0
+        is_sign = is_sign and node.items[k - 1] != Operator("(")
         ahead = len(to_text(node.items[k + 1])) if is_sign and k + 1 < len(node.items) else 0
         if is_sign and length + ahead > width:
             pieces.append([])
@@ -154,6 +162,30 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
         pieces[-1].append(item)
         length += len(to_text(item)) + 1
     return [MathRow(tuple(p)) for p in pieces]
+
+
+def broken_math(node: Node, width: int = LINE) -> list[MathRow]:
+    """A long formula in pieces that fit a line each; long fractions and brackets are opened."""
+    return broken(MathRow(tuple(_opened(node, width))), width)
+
+
+def _opened(node: Node, width: int) -> list[Node]:
+    """A formula side by side: a fraction that is too long as 1/b (a), a bracket as its sum."""
+    items: list[Node] = []
+    for item in node.items if isinstance(node, MathRow) else (node,):
+        if len(to_text(item)) <= width:
+            items.append(item)
+            continue
+        match item:
+            case Quotient(top, bottom):
+                items += [Quotient(MathNumber("1"), bottom), *_opened(Fenced(top), width)]
+            case Fenced(inside, "(", ")"):
+                items += [Operator("("), *_opened(inside, width), Operator(")")]
+            case MathRow():
+                items += _opened(item, width)
+            case _:
+                items.append(item)
+    return items
 
 
 def latex_document(title: str, sections: list[Section]) -> str:
@@ -167,8 +199,15 @@ def latex_document(title: str, sections: list[Section]) -> str:
 
 
 def latex_blocks(section: Section) -> str:
-    """The blocks of a section as LaTeX."""
-    return "\n".join(_latex_block(block) for block in section.blocks)
+    """The blocks of a section as LaTeX for notebooks, which know amsmath."""
+    return "\n".join(
+        "\n".join(
+            [r"\begin{align*}", " \\\\\n".join(map(_latex_line, block.lines)), r"\end{align*}"]
+        )
+        if isinstance(block, Lines)
+        else _latex_block(block)
+        for block in section.blocks
+    )
 
 
 def _latex_block(block: Block) -> str:
@@ -199,8 +238,8 @@ def _latex_block(block: Block) -> str:
 
 def _eqnarray_rows(line: EquationLine) -> list[str]:
     """An equation as rows of eqnarray, which LaTeX has without a package."""
-    *before, left = [to_latex(r) for r in broken(line.left)]
-    first, *rest = [to_latex(r) for r in broken(line.right)]
+    *before, left = [to_latex(r) for r in broken_math(line.left)]
+    first, *rest = [to_latex(r) for r in broken_math(line.right)]
     note = rf" \quad \mbox{{({escape_latex(line.note)})}}" if line.note else ""
     rows = [rf"\lefteqn{{{r}}}" if k == 0 else f"& & {{}} {r}" for k, r in enumerate(before)]
     start = f"& & {{}} {left} {line.sign}" if before else f"{left} & {line.sign} &"
@@ -210,8 +249,8 @@ def _eqnarray_rows(line: EquationLine) -> list[str]:
 
 
 def _latex_line(line: EquationLine) -> str:
-    *before, left = [to_latex(r) for r in broken(line.left)]
-    first, *rest = [to_latex(r) for r in broken(line.right)]
+    *before, left = [to_latex(r) for r in broken_math(line.left)]
+    first, *rest = [to_latex(r) for r in broken_math(line.right)]
     note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
     rows = [rf"&{' ' if k == 0 else chr(92) + 'quad '}{r}" for k, r in enumerate(before)]
     head = rf"&\quad {left} {line.sign}" if before else f"{left} &{line.sign}"
@@ -372,8 +411,8 @@ def _line_lengths(lines: tuple[EquationLine, ...]) -> list[int]:
     """Letters of the longest left side, right side and note."""
     sides, whole = [0], [0]
     for line in lines:
-        *before, left = [len(to_text(r)) for r in broken(line.left)]
-        first, *rest = [len(to_text(r)) for r in broken(line.right)]
+        *before, left = [len(to_text(r)) for r in broken_math(line.left)]
+        first, *rest = [len(to_text(r)) for r in broken_math(line.right)]
         sides.append(0 if before else left)
         whole += [*before, *rest, first + (left if before else 0)]
     return [max(sides), max(whole) + 2, max(len(line.note) for line in lines)]
@@ -392,8 +431,8 @@ def _html_cell(cell: str | Node) -> str:
 
 
 def _html_line(line: EquationLine) -> str:
-    *before, left = broken(line.left)
-    first, *rest = broken(line.right)
+    *before, left = broken_math(line.left)
+    first, *rest = broken_math(line.right)
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
     sign: Node = Operator(line.sign)
     indented = '<tr><td></td><td class="more">{}</td>{}</tr>'

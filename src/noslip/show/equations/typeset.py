@@ -29,7 +29,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789−T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻�
 _TIGHT = {"∂", "Σ"}
 _LATEX_SIGNS = {
     "−": "-", "·": r"\cdot", "∂": r"\partial", "Σ": r"\sum", "≥": r"\ge", "≤": r"\le",
-    "≠": r"\ne", "×": r"\times", "→": r"\to", "|": r"\vert",
+    "≠": r"\ne", "(": r"\big(", ")": r"\big)", "×": r"\times", "→": r"\to", "|": r"\vert",
 }  # fmt: skip
 _THIN = ' rspace="0.1667em"'
 _LATEX_FUNCTIONS = {"sin", "cos", "tan", "cot", "exp", "log", "sinh", "cosh", "tanh", "min", "max"}
