@@ -352,6 +352,10 @@ from .control.text import (
 from .control.chaplygin import (
     control_angle as control_angle,
     gyration as gyration,
+    with_control_angles as with_control_angles,
+)
+from .control.follow import (
+    follow as follow,
 )
 from .control.track import (
     track as track,
@@ -368,9 +372,17 @@ from .show.equations.formats import (
 from .show.equations.text import (
     equations_text as equations_text,
 )
+from .show.joint_templates import (
+    JOINT_TEMPLATES as JOINT_TEMPLATES,
+    JointTemplate as JointTemplate,
+    joint_template as joint_template,
+)
 from .show.matrices import (
     MethodMatrices as MethodMatrices,
     matrices as matrices,
+)
+from .show.paper_figures import (
+    paper_figure as paper_figure,
 )
 from .show.plots import (
     plot as plot,

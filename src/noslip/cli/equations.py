@@ -70,6 +70,11 @@ def formats() -> dict[str, AbstractEquationFormat]:
     type=click.Path(path_type=Path),
     help="File to write instead of printing, .txt, .tex, .html or .md.",
 )
+@click.option(
+    "--jointwise",
+    is_flag=True,
+    help="With boltzmann-hamel: assemble Hamel's terms from known nonholonomic joints.",
+)
 @force_option
 def derive(
     model: str,
@@ -78,12 +83,16 @@ def derive(
     speeds: tuple[str, ...],
     format_: str | None,
     output: Path | None,
+    jointwise: bool,
     force: bool,
 ) -> None:
     """Derive the equations of motion and show them."""
+    if jointwise and method != ns.BoltzmannHamel.word:
+        raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
+    formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
     chosen = [name.strip() for text in speeds for name in text.split(",")]
     if output is None:
-        equations = ns.derive(ns.load(model), formulations()[method])
+        equations = ns.derive(ns.load(model), formulation)
         written = ns.equations_text(
             equations, format_ or "text", coordinates=coordinates, speeds=chosen
         )
@@ -94,7 +103,7 @@ def derive(
     from noslip.formats import write_file
     from noslip.show.equations.text import derivation
 
-    equations = ns.derive(ns.load(model), formulations()[method])
+    equations = ns.derive(ns.load(model), formulation)
     done = derivation(equations, coordinates=coordinates, speeds=chosen)
     write_file(found, done, output)
     click.echo(output)
@@ -214,3 +223,22 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
     if not certificate.holds:
         raise SystemExit(1)
+
+
+def templates() -> list[str]:
+    """Words of the nonholonomic joints that have a template."""
+    return list(ns.JOINT_TEMPLATES)
+
+
+@click.command()
+@click.argument("joint", type=FamilyWord("joint", templates), required=False)
+@click.option("--format", "format_", type=FamilyWord("format", formats), default="text")
+def joints(joint: str | None, format_: str) -> None:
+    """Show a nonholonomic JOINT alone with its equations, or list those there are."""
+    if joint is not None:
+        click.echo(ns.joint_template(joint).text(format_))
+        return
+    width = max(map(len, ns.JOINT_TEMPLATES))
+    for word in ns.JOINT_TEMPLATES:
+        found = ns.joint_template(word)
+        click.echo(f"{word:<{width}}  [{found.equations_in_paper}] {found.meaning}")

@@ -23,6 +23,7 @@ COMMANDS = {
     "check": ("models", "check"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
+    "joints": ("equations", "joints"),
     "verify": ("equations", "verify"),
     "evaluate": ("analysis", "evaluate"),
     "steady": ("analysis", "steady"),
@@ -30,6 +31,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
 

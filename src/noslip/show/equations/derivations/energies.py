@@ -8,6 +8,7 @@ import casadi as ca
 
 from noslip.formulations.boltzmann_hamel import hamel_term
 from noslip.formulations.gibbs_appell import acceleration_energy
+from noslip.formulations.hamel_joints import jointwise_shares, recognize
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
@@ -23,6 +24,7 @@ from noslip.show.equations.derivations.common import (
 from noslip.show.equations.derivations.document import Draft, Scalars, words
 from noslip.show.equations.derivations.hamel import turning_term
 from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, Word, row
 
 
@@ -115,7 +117,40 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
         column(subject, None, drift, drift, name=constant),
     ]
     together, motion = _collected(subject)
-    return [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
+    sections = [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
+    if getattr(subject.equations.formulation, "jointwise", False):
+        sections.insert(0, _assembly(subject, names))
+    return sections
+
+
+def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
+    """Hamel's terms joint by joint: what each nonholonomic joint adds to Γ."""
+    kin = subject.kin
+    num, kept = kin.num_speeds, len(kin.kept)
+    P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
+    values = ca.vertcat(-kin.a_solved, kin.eta)
+    rows = list(range(kept, num))
+    joints = [
+        f"'{joint.joint}'" + (f" with {', '.join(joint.rows)}" if joint.rows else "")
+        + f" is a {joint.word} joint"
+        for joint in recognize(kin)
+    ]  # fmt: skip
+    blocks: list[Draft] = [
+        words(
+            "The mechanism is assembled from nonholonomic joints, whose Hamel terms are known once "
+            f"and for all: {'; '.join(joints) or 'none'}. All other joints keep Lagrange's "
+            "equations. What each adds to ",
+            subject.letter("Γ"),
+            ", in the equations of the independent quasi-velocities:",
+        )
+    ]
+    for k, share in enumerate(jointwise_shares(kin, P, w)):
+        slope = ca.substitute([ca.jacobian(share.terms, P)], [w], [values])[0]
+        block = ca.densify(slope)[rows, :]
+        blocks.append(words(f"{share.word} '{share.owner}':".capitalize()))
+        letter = subject.letter("Γ", f"({k + 1})")
+        blocks.append(matrix(subject, letter, block, block, tuple(names[i] for i in rows)))
+    return "Joint by joint", blocks
 
 
 def _role(k: int, kept: int) -> str:
