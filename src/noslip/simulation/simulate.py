@@ -95,7 +95,9 @@ def simulate(
     method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps.
+    max_step, max_steps : bounds on step size and number of steps. What an expression of t does is
+        found, what a Python callable or a switch of the state does within a step is not: give half
+        of the shortest time it lasts.
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
