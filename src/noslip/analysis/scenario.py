@@ -33,6 +33,7 @@ def run_scenario(
     system: System,
     *,
     changes: Mapping[str, float | str] | None = None,
+    guess: Mapping[str, float] | None = None,
     duration: float | None = None,
     stop: Mapping[str, str] | None = None,
     outputs: Mapping[str, str] | None = None,
@@ -50,6 +51,7 @@ def run_scenario(
     system : compiled system.
     changes : values by name: parameters of the model or of the scenario, start values, and inputs,
         which may be expressions of t as in :func:`simulate`.
+    guess : as in :func:`simulate`; of a scenario without a motion.
     duration : s; the scenario's own by default.
     stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
     outputs : name → expression, besides the scenario's own; a further column each.
@@ -94,7 +96,7 @@ def run_scenario(
     )
     if not scenario.motion:
         inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
-        run = simulate(system, start=start, inputs=inputs, **options)
+        run = simulate(system, start=start, guess=guess, inputs=inputs, **options)
         ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
         return run.replaced(scenario=ran)
 

@@ -59,6 +59,12 @@ def formats() -> dict[str, AbstractEquationFormat]:
     "defined ones such as w=disk.spin_rate+disk.yaw_rate*cos(disk.tilt). Repeatable.",
 )
 @click.option(
+    "--linear",
+    metavar="SPEED",
+    help="Print the linear equations about straight running at this speed instead, such as those "
+    "of a bicycle in its speed.",
+)
+@click.option(
     "--format",
     "format_",
     type=FamilyWord("format", formats),
@@ -81,6 +87,7 @@ def derive(
     method: str,
     coordinates: str | None,
     speeds: tuple[str, ...],
+    linear: str | None,
     format_: str | None,
     output: Path | None,
     jointwise: bool,
@@ -90,6 +97,9 @@ def derive(
     if jointwise and method != ns.BoltzmannHamel.word:
         raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
     formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
+    if linear is not None:
+        _print_linear(ns.derive(ns.load(model), formulation), linear, format_, output, force)
+        return
     chosen = [name.strip() for text in speeds for name in text.split(",")]
     if output is None:
         equations = ns.derive(ns.load(model), formulation)
@@ -192,6 +202,22 @@ def matrices(
 
     write_atomically(output, lambda path: path.write_text(text + "\n", "utf-8"))
     click.echo(output)
+
+
+def _print_linear(
+    equations: ns.Equations, speed: str, format_: str | None, output: Path | None, force: bool
+) -> None:
+    """Print or write the linear equations about straight running."""
+    from noslip.show.equations.linear import linear_sections
+
+    found = formats()[format_ or "text"] if output is None else _format_of(output, format_)
+    if output is not None:
+        check_target(output, force)
+    title = f"Linear equations of '{equations.model.name}'"
+    written = found.text(title, linear_sections(equations, speed))
+    if output is not None:
+        output.write_text(written + "\n", "utf-8")
+    click.echo(written if output is None else output)
 
 
 def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:

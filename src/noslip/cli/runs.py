@@ -23,9 +23,11 @@ from noslip.cli.options import (
     FamilyWord,
     column_option,
     friction_option,
+    guess_option,
     json_option,
     read_changes,
     read_columns,
+    read_constants,
     read_numbers,
     read_stops,
     read_triple,
@@ -234,6 +236,7 @@ def write_output(
 )
 @limit_option
 @set_option
+@guess_option
 @stop_option
 @column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
@@ -249,6 +252,7 @@ def run(
     controller: str,
     limits: tuple[str, ...],
     changes: tuple[str, ...],
+    guesses: tuple[str, ...],
     stops: tuple[str, ...],
     columns: tuple[str, ...],
     tolerance: float,
@@ -282,7 +286,12 @@ def run(
                 run = _follow(system, motion, values, duration, controller, limits=bounds, **common)
             else:
                 run = ns.run_scenario(
-                    system, changes=values, duration=duration, stop=stop, **common
+                    system,
+                    changes=values,
+                    guess=read_constants(loaded, guesses, "--guess"),
+                    duration=duration,
+                    stop=stop,
+                    **common,
                 )
         run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)

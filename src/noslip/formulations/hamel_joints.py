@@ -70,6 +70,8 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
     ------
     FormulationError : if a row belongs to none; the general equations take any row.
     """
+    if kin.combination is not None:
+        raise _not_known(kin, next(kin.rows[r.row].name for r in kin.redundant if r.varies))
     groups: dict[tuple[str, str], list[str]] = {}
     for node in kin.tree.nodes:
         if node.joint.type.hamel_word:

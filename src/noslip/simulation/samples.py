@@ -26,6 +26,7 @@ from noslip.simulation.lazy_columns import (
 )
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
+from noslip.simulation.singular_passing import Sampled
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
 from noslip.simulation.turns import Again, angle_columns
@@ -43,7 +44,10 @@ ENDINGS = {
 
 
 class Segment(NamedTuple):
-    """A part of the run in one basis: its system, inputs, and the samples it recorded."""
+    """A part of the run in one basis: its system, inputs, and the samples it recorded.
+
+    Those of a passage through a singular configuration have no basis, and no reactions.
+    """
 
     system: System
     plan: InputPlan
@@ -51,6 +55,7 @@ class Segment(NamedTuple):
     states: Array
     inputs: Array
     crossings: Array
+    passage: Sampled | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -222,6 +227,9 @@ def _make_layout(system: System) -> _Layout:
 def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
     """Values at the samples of a segment, evaluated in its own basis."""
     here, t, inputs = segment.system, segment.t, segment.inputs
+    if segment.passage is not None:
+        unknown = np.full((len(t), len(here.kinematics.rows) if reactions else 0), np.nan)
+        return _Samples(t, segment.states, inputs, segment.passage.outputs, unknown)
     x = segment.states[:, : here.num_states]
     if len(t) == 1:  # often the end alone is asked for
         outputs = here.samples(t, x[0], inputs[0], values)[None]
@@ -236,6 +244,9 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
     parts = []
     for segment in segments:
         here = segment.system
+        if segment.passage is not None:
+            parts.append(segment.passage.accelerations)
+            continue
         x, num_v = segment.states[:, : here.num_states], len(here.speeds)
         parts.append(here.motion.map(segment.t, x, segment.inputs, values)[:, num_v:])
     return np.concatenate(parts)
@@ -268,6 +279,9 @@ def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
             here = segment.system
             x = segment.states[:, : here.num_states]
             function = output_function(request, here)
+            if segment.passage is not None:
+                parts.append(np.full((len(segment.t), len(texts)), np.nan))
+                continue
             parts.append(function.map(segment.t, x, segment.inputs, request.values))
         return np.concatenate(parts)
 

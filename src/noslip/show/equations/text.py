@@ -71,7 +71,7 @@ def equations_text(
     Parameters
     ----------
     equations : derived equations; the document follows their formulation.
-    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for a document that loads amsmath)
+    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
         or ``"html"`` (one page with MathML that needs no network), or the word of your own.
     coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
         model names some.
