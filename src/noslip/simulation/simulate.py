@@ -408,6 +408,7 @@ class _SingleRun:
     def _run_part(self, basis: SegmentBasis, end: float, switches: Mapping[str, str]) -> None:
         """Run to a time, s, to a switch or to where the speeds fail."""
         request, values, here, plan = self._request, self._request.values, basis.system, self.plan
+        self._begun.append((self._time, self._state, here, plan))
         endings = {**request.stop, **switches} if switches else request.stop
         times = request.times[self._done :]
         if end < request.end_time:
