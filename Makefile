@@ -7,6 +7,7 @@
 #                 its log is benchmarks/results/test-all.txt
 #   make install  the environment only
 #   make lint     ruff and mypy
+#   make fuzz     an hour of random inputs for every reader; what fails is kept in tests/hostile/corpus
 #   make bench    speed, as ratios side by side
 #   make bench-peers  the same work by other tools, each in an environment of its own
 
@@ -20,7 +21,7 @@ LOG := benchmarks/results/test-all.txt
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run check test test-all install lint bench bench-peers chromium clean
+.PHONY: run check test test-all fuzz install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -53,6 +54,9 @@ test-all: lint chromium
 	set -o pipefail; { git log -1 --format='commit %h of %as'; date -u; $(BIN)/python -V; \
 		time { $(BIN)/pytest -n 2 --dist worksteal --long --durations 20 && $(BIN)/python benchmarks/peers/trees.py 500; }; \
 	} 2>&1 | tee $(LOG)
+
+fuzz: install
+	$(BIN)/pytest tests/hostile/test_fuzz_readers.py --fuzz 3600
 
 # the browser that the browser tests drive; without it they are left out, and say so
 chromium:

@@ -21,12 +21,12 @@ import noslip as ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screw(ns.AbstractJointType):
+class Bolt(ns.AbstractJointType):
     """Turning about z, moving along it by `lead` (m) for each radian."""
 
     lead: Annotated[float | str, ns.Meaning(unit="m")]
 
-    word = "screw"
+    word = "bolt"
     coordinates = (ns.Quantity(name="turn", unit="rad"),)
     speeds = (ns.Quantity(name="rate", unit="rad/s"),)
     rest = (0.0,)
@@ -52,7 +52,7 @@ b.parameter("m", 0.2, "kg")
 b.parameter("J", 5e-5, "kg*m^2")
 b.parameter("p", 0.01, "m", "lead for each radian")
 b.body("nut", mass="m", inertia=("J", "J", "J"))
-b.joint("nut", Screw(lead="p"), parent="world", child="nut")
+b.joint("nut", Bolt(lead="p"), parent="world", child="nut")
 model = b.build()
 
 # %% Derive it five ways

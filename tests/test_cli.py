@@ -1,7 +1,9 @@
 """The command line: each verb on the real program, the text it prints and how it exits."""
 
+import csv
 import itertools
 import json
+import math
 import re
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def test_derive_prints_text_and_latex(invoke):
     text = invoke("derive", "agv")
     assert text.exit_code == 0 and "Equations of motion" in text.output
     sled = invoke("derive", "sled-with-rotor", "--method", "boltzmann-hamel").output
-    assert "(m1 + m2) v̇_x + m1 ℓ φ̇² = F_v1" in sled
+    assert "(m1 + m2) v̇1 + m1 ℓ θ̇1² = F_v1   [sled.vx, CameronBook1993 (87)]" in sled
     latex = invoke("derive", "rolling-disk", "--format", "latex")
     assert latex.exit_code == 0 and r"\section*" in latex.output
 
@@ -141,6 +143,83 @@ def test_matrices_are_numbers_at_what_is_set_or_symbols(invoke):
     assert refused.exit_code == 2 and "--set" in refused.stderr
     refused = invoke("matrices", "agv", "--only", "Jx")
     assert refused.exit_code == 1 and "there is no object 'Jx'" in refused.stderr
+
+
+def test_derive_joint_by_joint_and_joints_alone(invoke):
+    text = invoke("derive", "tricycle", "--method", "boltzmann-hamel", "--jointwise").output
+    assert "Joint by joint" in text and "is a tricycle joint" in text
+    refused = invoke("derive", "tricycle", "--jointwise")
+    assert refused.exit_code == 2 and "boltzmann-hamel" in refused.stderr
+    assert "knife" in invoke("joints").output
+    assert "Equations of motion" in invoke("joints", "knife").output
+
+
+def last(folder, *names):
+    """Values at the end of a run that was written."""
+    with Path(folder, "trajectory.csv").open() as file:
+        rows = list(csv.reader(file))
+    head = [name.partition(" ")[0] for name in rows[0]]
+    return [float(rows[-1][head.index(name)]) for name in names]
+
+
+def test_run_by_the_vakonomic_equations_with_a_costate(invoke):
+    words = ["run", "chaplygin-sleigh", "--method", "vakonomic", "--tolerance", "1e-12"]
+    words += ["--set", "costate.blade.lateral=0.6", "--no-plots", "-o", "vakonomic"]
+    assert invoke(*words).exit_code == 0
+    found = last("vakonomic", "sleigh.x", "sleigh.y", "sleigh.angle")
+    expected = [0.799063124656168, 3.45695993219867, 4.69301382388895]
+    assert found == pytest.approx(expected, abs=1e-9)
+    v_T, psi = last("vakonomic", "control.v_T", "control.Psi")
+    assert v_T * math.sin(psi) == pytest.approx(last("vakonomic", "sleigh.vx")[0], abs=1e-12)
+
+
+ARM = ["run", "manipulator-2r", "--no-plots", "--tolerance", "1e-12"]
+
+
+def test_run_holds_an_arm_at_a_set_point(invoke):
+    """The PD law of [DeSantis1994, eq. 7.11] without gravity, against independent numbers."""
+    words = [*ARM, "--motion", "joint1.angle=0.5", "--motion", "joint2.angle=-0.4"]
+    words += ["--controller", "pd:kp=30,20,kd=6,4", "--set", "g=0", "--duration", "2"]
+    for change in ("joint1.angle=-1", "joint2.angle=1.2", "joint1.rate=0.5", "joint2.rate=-1"):
+        words += ["--set", change]
+    assert invoke(*words, "-o", "pd").exit_code == 0
+    found = last("pd", "joint1.angle", "joint2.angle")
+    assert found == pytest.approx([0.500422808745939, -0.399725217692794], abs=1e-9)
+
+
+def test_run_follows_joint_functions_and_a_tool(invoke):
+    words = [*ARM, "--motion", "joint1.angle=0.3+0.5*sin(t)", "--motion", "joint2.angle=0.9-0.1*t"]
+    assert invoke(*words, "--duration", "2", "-o", "joints").exit_code == 0
+    found = last("joints", "joint1.angle", "joint2.angle")
+    assert found == pytest.approx([0.3 + 0.5 * math.sin(2), 0.7], abs=1e-8)
+    words = [*ARM, "--tool", "link2", "--motion", "x=0.55+0.15*cos(t)"]
+    words += ["--motion", "y=0.2+0.15*sin(t)", "--set", "joint1.angle=-0.3"]
+    words += ["--controller", "cartesian:body=link2,components=vx,vy,kp=9,kd=6"]
+    assert invoke(*words, "--set", "joint2.angle=1", "--duration", "6", "-o", "tool").exit_code == 0
+    q = dict(zip(("joint1.angle", "joint2.angle"), last("tool", "joint1.angle", "joint2.angle"),
+                 strict=True))  # fmt: skip
+    system = ns.compile(ns.derive(ns.load("manipulator-2r")))
+    place = ns.direct_kinematics(system, q)["link2"].position[:2]
+    expected = [0.55 + 0.15 * math.cos(6), 0.2 + 0.15 * math.sin(6)]
+    assert list(place) == pytest.approx(expected, abs=1e-6)
+
+
+def test_options_of_a_motion_need_one(invoke):
+    refused = invoke("run", "manipulator-2r", "--controller", "pd:kp=1,kd=1")
+    assert refused.exit_code == 2 and "--motion" in refused.stderr
+    refused = invoke("run", "manipulator-2r", "--motion", "joint1.angle")
+    assert refused.exit_code == 2 and "NAME=EXPRESSION" in refused.stderr
+
+
+def test_constant_energy_finds_the_radius_of_gyration(invoke):
+    words = ["track", "chaplygin-sleigh", "--path", "circle:1", "--timing", "constant-energy:1"]
+    words += ["--set", "m=1", "--set", "a=0.5", "--set", "I=0.75", "--no-plots"]
+    assert invoke(*words, "--tolerance", "1e-12", "-o", "circle").exit_code == 0
+    # the period π √(2m/T) √(b² + R²) of [AntunesSigaudMoraes2010, eq. 85], T = ½ and b = R = 1
+    assert last("circle", "time")[0] == pytest.approx(8.88576587631673, abs=1e-12)
+    assert last("circle", "control.Psi")[0] == pytest.approx(math.pi / 4, abs=1e-9)
+    refused = invoke("track", "agv", "--path", "circle:1", "--timing", "constant-energy:1")
+    assert refused.exit_code == 1 and "kinetic energy is not" in refused.stderr
 
 
 def test_run_leaves_a_folder(invoke):

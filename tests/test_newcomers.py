@@ -267,7 +267,7 @@ def test_control_c_ends_a_run_which_is_kept_whole_or_not_at_all(tmp_path):
 def test_control_c_is_not_lost_within_casadi(tmp_path):
     """Verifying is one CasADi call after another; their bindings drop what is raised in them."""
     for after in (2.0, 2.4):
-        words = ["verify", "rolling-disk", "--states", "100000"]
+        words = ["verify", "whipple-bicycle", "--states", "10000"]
         assert interrupted(words, tmp_path, after=after) == (130, "Aborted!")
 
 

@@ -106,7 +106,13 @@ def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(folder):
         words = ["run", "carriage.json", "-o", "run", "--no-plots", "--plugin", PLUGIN]
         command(*words, "--format", "own_npz")
         kept = {p.name for p in Path("run").iterdir()}
-        assert kept == {"trajectory.npz", "model.toml", "summary.json", "summary.txt"}
+        assert kept == {
+            "trajectory.npz",
+            "model.toml",
+            "summary.json",
+            "summary.txt",
+            "manifest.json",
+        }
         found = ns.read_run("run")
         again = ns.run_scenario(ns.compile(ns.derive(ns.load("carriage"))))
         assert np.array_equal(found.q, again.q)

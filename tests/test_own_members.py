@@ -277,7 +277,7 @@ def test_a_plugin_is_needed_and_asked_for_in_a_process_of_its_own(file):
 
 
 def test_what_others_call_it_is_told(model):
-    text = model_to_toml(model).replace('"own_screw"', '"helical"')
+    text = model_to_toml(model).replace('"own_screw"', '"spiral_nut"')
     with pytest.raises(ns.ModelError, match="did you mean 'own_screw'"):
         parse_model(text)
 
@@ -309,7 +309,7 @@ def test_families_are_again_what_they_were():
 @pytest.mark.parametrize(
     ("name", "text", "what", "fix"),
     [
-        ("missing.py", None, "cannot be read", "give the path"),
+        ("missing.py", None, "there is no file", "check the name"),
         ("no_such_module_here", None, "there is no module", "check the name"),
         ("broken.py", "x = 1\nraise ValueError('no')\n", "ValueError: no", "correct the module"),
         ("needs.py", "import no_such_module_here\n", "no_such_module_here", "correct the module"),

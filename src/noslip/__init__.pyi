@@ -7,6 +7,7 @@ from .errors import (
     FormulationError as FormulationError,
     CompileError as CompileError,
     SimulationError as SimulationError,
+    StorageError as StorageError,
     Fault as Fault,
 )
 
@@ -35,6 +36,8 @@ from .model.joints import (
     Fixed as Fixed,
     Revolute as Revolute,
     Prismatic as Prismatic,
+    Screw as Screw,
+    Translation as Translation,
     Planar as Planar,
     Spherical as Spherical,
     Free as Free,
@@ -55,6 +58,14 @@ from .model.definitions import (
 from .model.rows import (
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
+)
+from .model.couplings import (
+    AbstractCoupling as AbstractCoupling,
+    Gear as Gear,
+    Rack as Rack,
+    Belt as Belt,
+    Planetary as Planetary,
+    Differential as Differential,
 )
 from .model.forces import (
     ForceInput as ForceInput,
@@ -341,6 +352,10 @@ from .control.text import (
 from .control.chaplygin import (
     control_angle as control_angle,
     gyration as gyration,
+    with_control_angles as with_control_angles,
+)
+from .control.follow import (
+    follow as follow,
 )
 from .control.track import (
     track as track,
@@ -357,9 +372,17 @@ from .show.equations.formats import (
 from .show.equations.text import (
     equations_text as equations_text,
 )
+from .show.joint_templates import (
+    JOINT_TEMPLATES as JOINT_TEMPLATES,
+    JointTemplate as JointTemplate,
+    joint_template as joint_template,
+)
 from .show.matrices import (
     MethodMatrices as MethodMatrices,
     matrices as matrices,
+)
+from .show.paper_figures import (
+    paper_figure as paper_figure,
 )
 from .show.plots import (
     plot as plot,

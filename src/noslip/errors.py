@@ -88,6 +88,12 @@ class SimulationError(NoslipError):
     """A simulation cannot start, or it ended early and was asked to raise."""
 
 
+class StorageError(SimulationError, OSError):
+    """A file cannot be written, or read as a plain file; also an OSError, with its errno."""
+
+    __str__ = Exception.__str__  # that of OSError shows its number
+
+
 class MissingNameError(SimulationError, KeyError):
     """A result has no entry of this name; also a KeyError, as a mapping raises."""
 

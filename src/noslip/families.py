@@ -40,9 +40,13 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from noslip.errors import NoslipError
+from noslip.reading import read_bytes
 
 #: Group of the entry points of installed plugins.
 ENTRY_POINTS = "noslip"
+
+#: Bytes of a plugin's file.
+MAX_BYTES = 10_000_000
 
 #: What to do about a word that is not known, for the `fix` of an error.
 IF_YOUR_OWN = "if it is your own, import its module first, or name it with --plugin MODULE"
@@ -213,14 +217,8 @@ def _place(cls: type) -> str:
 
 def _load_file(text: str) -> ModuleType:
     path = Path(text).expanduser().resolve()
-    try:
-        code = path.read_bytes()
-    except OSError as error:
-        raise NoslipError(
-            f"the plugin '{text}' cannot be read: {error.strerror or error}",
-            f"plugin {text}",
-            "give the path of a Python file, or the name of an importable module",
-        ) from error
+    fix = "give the path of a Python file, or the name of an importable module"
+    code = read_bytes(path, NoslipError, fix, max_bytes=MAX_BYTES)
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__noslip_code__", None) == code:

@@ -7,6 +7,7 @@ loop run on; so it waits until CasADi has returned.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # without `signal`'s enumerations, 10 µs a call
 import _thread
 import functools
 import signal
@@ -18,6 +19,7 @@ from typing import ParamSpec, TypeVar
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
+_SIGINT = int(signal.SIGINT)
 #: s until the next attempt.
 RETRY = 0.005
 
@@ -32,10 +34,10 @@ def interruptible(function: Callable[Given, Result]) -> Callable[Given, Result]:
     def guarded(*arguments: Given.args, **options: Given.kwargs) -> Result:
         usual = signal.default_int_handler
         is_main = threading.current_thread() is threading.main_thread()
-        if not is_main or signal.getsignal(signal.SIGINT) is not usual:
+        if not is_main or _signal.getsignal(_SIGINT) is not usual:
             return function(*arguments, **options)
         pending = _Pending()
-        signal.signal(signal.SIGINT, pending.handle)
+        _signal.signal(_SIGINT, pending.handle)
         try:
             return function(*arguments, **options)
         except KeyboardInterrupt:
@@ -43,7 +45,7 @@ def interruptible(function: Callable[Given, Result]) -> Callable[Given, Result]:
             raise
         finally:
             # where it was dropped, the result or the other exception that came of it does not count
-            signal.signal(signal.SIGINT, usual)
+            _signal.signal(_SIGINT, usual)
             pending.end()
 
     return guarded

@@ -41,7 +41,7 @@ class Screw(ns.AbstractJointType):
     lead: Annotated[Scalar, Meaning(unit="m")]
 
     word = "own_screw"
-    also_called = ("helical",)
+    also_called = ("spiral_nut",)
     coordinates = (Quantity(name="turn", unit="rad", description="turn", symbol="ψ"),)
     speeds = (Quantity(name="rate", unit="rad/s", description="rate of the turn", symbol="ψ̇"),)
     rest = (0.0,)

@@ -12,6 +12,7 @@ import math
 import casadi as ca
 import numpy as np
 import pytest
+from reference_models import load
 
 import noslip as ns
 
@@ -21,7 +22,7 @@ MOTION = 1e-9  # m, m/s, rad, rad/s: motions at tolerance 1e-13
 
 @functools.cache
 def system(source, formulation=ns.NaturalComplement):
-    model = source() if callable(source) else ns.load(source)
+    model = source() if callable(source) else load(source)
     return ns.compile(ns.derive(model, formulation()))
 
 

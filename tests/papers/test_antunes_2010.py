@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_models import load
 
 import noslip as ns
 from noslip import Multipliers, NaturalComplement, Vakonomic
@@ -28,7 +29,7 @@ SLEIGH, DISK, CARRIAGE = (
 
 @functools.cache
 def system(name, formulation=NaturalComplement):
-    return ns.compile(ns.derive(ns.load(name), formulation()))
+    return ns.compile(ns.derive(load(name), formulation()))
 
 
 def close(actual, expected, tolerance=STATE):
@@ -233,7 +234,7 @@ def test_disk_by_dalembert(case):
     forces = [instant.multipliers[f"rim.{k}"] for k in ("lateral", "longitudinal")]
     assert close(forces, [expected["lateral_reaction"], expected["rolling_reaction"]])
     assert close(instant.kinetic_energy, expected["kinetic_energy"])
-    p = ns.load("vertical-disk").parameter_values()
+    p = load("vertical-disk").parameter_values()
     b = p["R"] * math.sqrt(p["I2"] / (p["I1"] + p["m"] * p["R"] ** 2))
     assert close([b, b], [expected["b"], DISK["params"]["b"]])
     state = case["state"]
@@ -271,7 +272,7 @@ def test_vakonomic_disk_trajectory():
     for k, point in enumerate(case["points"], 1):
         assert near([run[c][k] for c in columns], [point[key] for key in keys])
     # I_1 θ̇ − R λ_2 is conserved
-    p = ns.load("vertical-disk").parameter_values()
+    p = load("vertical-disk").parameter_values()
     momentum = p["I1"] * run["spin.rate"] - p["R"] * run["costate.rim.longitudinal"]
     assert near(momentum, momentum[0], 1e-12)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_models import load
 
 import noslip as ns
 from noslip.control.chaplygin import control_angle, gyration
@@ -26,7 +27,7 @@ FORCES = ("F_cs", "F_cphi")
 
 @pytest.fixture(scope="module")
 def sleigh():
-    return ns.compile(ns.derive(ns.load("chaplygin-sleigh")))
+    return ns.compile(ns.derive(load("chaplygin-sleigh")))
 
 
 def inertia(m, a, b):
@@ -144,7 +145,7 @@ def test_line(sleigh):
 
 def test_carriage_on_a_sine():
     """Appendix B: torques of the two wheels, from the same machinery."""
-    system = ns.compile(ns.derive(ns.load("carriage")))
+    system = ns.compile(ns.derive(load("carriage")))
     points = CARRIAGE["sine_tracking_vT1"]
     path = Sine(amplitude=-1.0, wave_number=1.0, extent=7.0)
     params = CARRIAGE["params"]
@@ -162,7 +163,7 @@ def test_radius_of_gyration_of_the_sleigh(sleigh):
     p = sleigh.model.parameter_values()
     assert found.mass == pytest.approx(p["m"], rel=1e-14)
     assert found.radius == pytest.approx(math.sqrt(p["a"] ** 2 + p["I"] / p["m"]), rel=1e-14)
-    agv = ns.compile(ns.derive(ns.load("agv")))
+    agv = ns.compile(ns.derive(load("agv")))
     with pytest.raises(ns.SimulationError, match="kinetic energy is not") as caught:
         gyration(agv)
     assert "agv" in caught.value.where and "another timing law" in caught.value.fix
@@ -170,7 +171,7 @@ def test_radius_of_gyration_of_the_sleigh(sleigh):
 
 def test_vertical_disk_on_a_sine():
     """Appendix A: the same machinery with the torques about the axle and the vertical."""
-    system = ns.compile(ns.derive(ns.load("vertical-disk")))
+    system = ns.compile(ns.derive(load("vertical-disk")))
     p = system.model.parameter_values()
     radius = p["R"] * math.sqrt(p["I2"] / (p["I1"] + p["m"] * p["R"] ** 2))
     path = Sine(amplitude=-1.0, wave_number=1.0, extent=9.0)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_models import load
 
 import noslip as ns
 
@@ -18,7 +19,7 @@ def reference(arm):
 
 
 def system_of(arm):
-    return ns.compile(ns.derive(ns.load(f"manipulator-{arm}")))
+    return ns.compile(ns.derive(load(f"manipulator-{arm}")))
 
 
 def state_of(system, case):
@@ -118,7 +119,7 @@ def test_convective_matrices_of_the_spatial_arm():
     """Remark 4.1: Ḋ − 2C is not skew for the paper's C; C̃ makes it so."""
     import casadi as ca
 
-    kin = ns.trace(ns.load("manipulator-6r"))
+    kin = ns.trace(load("manipulator-6r"))
     matrices = ns.DeSantis().matrices(kin)
     s = kin.symbols
     D_dot = ca.jtimes(ca.vec(matrices.D), s.q, ca.mtimes(kin.N, kin.v))

@@ -16,6 +16,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from reference_models import load
 
 import noslip as ns
 
@@ -34,7 +35,7 @@ ARM2, ARM3, ARM6 = (reference(f"manipulator_{k}r") for k in (2, 3, 6))
 
 @functools.cache
 def system(name):
-    return ns.compile(ns.derive(ns.load(name)))
+    return ns.compile(ns.derive(load(name)))
 
 
 def close(actual, expected, tolerance=STATE):
@@ -146,7 +147,7 @@ def test_tractor_trailer_terms_of_the_steering_rate(tractor_case):
 
 def test_tractor_trailer_jacobian_to_twists(tractor_case):
     """Eqs. (6.19), (6.21): twists of both mass centers in body axes, by DeSantis' own matrices."""
-    kin = ns.trace(ns.load("tractor-trailer"))
+    kin = ns.trace(load("tractor-trailer"))
     matrices = ns.DeSantis().matrices(kin)
     start, inputs = tractor_at(tractor_case)
     compiled = system("tractor-trailer")
@@ -238,7 +239,7 @@ def test_slipping_vehicle_under_given_axle_forces(case):
 
 def axle_velocities(instant):
     """Speeds of both axles along and across their bodies, from the blades of the other vehicle."""
-    kin = ns.trace(ns.load("lhd-noslip"))
+    kin = ns.trace(load("lhd-noslip"))
     names = [(trace, part) for trace in kin.contacts for part in ("longitudinal", "lateral")]
     f = ca.Function(
         "slip",
@@ -339,7 +340,7 @@ def test_planar_arms(name, case):
 @pytest.mark.parametrize(("name", "case"), PLANAR, ids=["2R-1", "2R-2", "3R-1", "3R-2"])
 def test_planar_arms_have_a_skew_matrix(name, case):
     """Remark 4.1 holds in the plane: Ḋ − 2C is skew for the printed C, which is Christoffel's."""
-    kin = ns.trace(ns.load(name))
+    kin = ns.trace(load(name))
     matrices = ns.DeSantis().matrices(kin)
     C, C_skew, D_dot = arm_matrices(kin, matrices, case)
     assert close(C, C_skew)

@@ -61,6 +61,17 @@ def catenary_run():
     return follow(catenary, CATENARY_START, 0.0, 5.0)
 
 
+def test_catenary_starts_where_its_arc_does(catenary_run):
+    """(98) has no dimension, and y(0) = x₀ ln x₀; the curve itself has y = x₀ asinh(s/x₀)."""
+    run = catenary_run
+    s = np.sqrt(np.maximum(run["sleigh.x"] ** 2 - X_0**2, 0.0))  # (97)
+    library, corrected = run["sleigh.y"], X_0 * np.arcsinh(s / X_0)
+    printed = X_0 * np.log(s + np.sqrt(s**2 + X_0**2))
+    moving = s > 0.1  # at the vertex x does not tell s
+    assert size((corrected - library)[moving]) < 10 * MOTION
+    assert size(printed - library) == pytest.approx(abs(X_0 * math.log(X_0)), rel=1e-3)
+
+
 def test_force_of_eq_107_leaves_the_catenary(catenary_run):
     """With a/b for b/a the sleigh is metres off after 5 s; with b/a it stays on the path."""
     run, astray = catenary_run, follow(catenary, CATENARY_START, 0.0, 5.0, printed=True)

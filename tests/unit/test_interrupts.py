@@ -106,7 +106,7 @@ def test_another_thread_and_another_handler_are_left_alone():
 
 
 def test_functions_keep_what_they_say_of_themselves():
-    for function in (ns.trace, ns.derive, ns.compile, ns.verify, ns.simulate):
+    for function in (ns.trace, ns.derive, ns.compile, ns.verify):
         assert function.__doc__ and function.__wrapped__.__name__ == function.__name__
 
 

@@ -267,7 +267,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
         )
     if not system.equations.formulation.is_dalembert:
         raise SimulationError(
-            f"{system.equations.formulation.name} equations have no forces of the ground: their "
+            f"the {system.equations.formulation.name} have no forces of the ground: their "
             "multipliers are not reactions of real bodies",
             f"audit of model '{system.model.name}'",
             "simulate with derive(model), which follows d'Alembert's principle",

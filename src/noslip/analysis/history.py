@@ -112,7 +112,7 @@ def kinematic_history(
     SimulationError : if the motion does not determine all speeds.
     """
     request = read_run("kinematic_history", locals())
-    times = request.times
+    times, system = request.times, request.system
     program = reference_program(system, motion, is_driven=False)
     reference = program.reference
     reference.motion.check_start(start_time, system.model.name)

@@ -13,12 +13,11 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
-from noslip.kinematics.basis import independent_columns
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
 from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
 from noslip.simulation.input_plan import plan_inputs
-from noslip.simulation.request import check_named, check_redundant_rows
+from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 
 
@@ -102,6 +101,7 @@ def evaluate(
     *,
     inputs: Mapping[str, float | str] | None = None,
     parameters: Mapping[str, float] | None = None,
+    guess: Mapping[str, float] | None = None,
     outputs: Mapping[str, str] | None = None,
     time: float = 0.0,
 ) -> Instant:
@@ -114,6 +114,8 @@ def evaluate(
     inputs : force and speed inputs (and ``name_rate`` of a speed input), zero by default: numbers,
         or expressions of t, coordinates and speeds; the rate of one for a speed input follows.
     parameters : values that differ from the nominal ones.
+    guess : coordinates and named angles about which the rest is looked for; it picks one of several
+        assemblies.
     outputs : name → expression of the motion, inputs, accelerations and reactions, such as
         ``"rate(speed)"``.
     time : s; what depends on t, forces, motions and rows, is taken then.
@@ -124,10 +126,10 @@ def evaluate(
             f"{type(state).__name__}: write evaluate(system, {{'wheel1.rate': 2.0}})"
         )
     check_time(system, time)
-    check_named(inputs=inputs, parameters=parameters, outputs=outputs)
+    check_named(inputs=inputs, parameters=parameters, guess=guess, outputs=outputs)
     check_outputs(system, outputs or {})
     params = system.parameters(parameters)
-    check_redundant_rows(system, params, parameters)
+    system = with_regular_rows(system, params, parameters)
     given = dict(inputs or {})
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})
@@ -138,7 +140,9 @@ def evaluate(
     def speed_inputs(q: Array) -> Array:
         return (u if inputs_at is None else inputs_at(q, *rest))[num_u : num_u + num_w]
 
-    start = complete_start(system, state, time=time, speed_inputs=speed_inputs, parameters=params)
+    start = complete_start(
+        system, state, guess=guess, time=time, speed_inputs=speed_inputs, parameters=params
+    )
     if inputs_at is not None:
         u = inputs_at(start.q, start.eta, start.mu)
     found = instant(system, start, u, params)
@@ -154,10 +158,9 @@ def _with_outputs(
     outputs: Mapping[str, str],
 ) -> Instant:
     """An instant with the values of expressions, in whose speeds it was found."""
-    here = _in_speeds_of(system, found)
+    here, start = _in_regular_speeds(system, start, u, params)
     kin = here.kinematics
-    eta = kin.independent_values(np.array([start.time]), start.q[None], start.v[None], params)[0]
-    x = np.concatenate([start.q, eta, start.mu, np.zeros(1 if here.does_work else 0)])
+    x = np.concatenate([start.q, start.eta, start.mu, np.zeros(1 if here.does_work else 0)])
     symbols = (kin.symbols.t, here.state, here.equations.inputs, kin.symbols.params)
     function = ca.Function("outputs", symbols, [trace_outputs(here, outputs)])
     values = np.array(function(start.time, x, u, params)).ravel()
@@ -166,13 +169,6 @@ def _with_outputs(
         outputs=dict(zip(outputs, map(float, values), strict=True)),
         units=found.units | output_units(system, outputs),
     )
-
-
-def _in_speeds_of(system: System, found: Instant) -> System:
-    """The system in the independent speeds of an instant."""
-    names = found.independent_speeds
-    is_same = names == tuple(s.name for s in system.independent_speeds)
-    return system if is_same else system.in_speeds(names)
 
 
 def check_time(system: System, time: float, state: object = None) -> None:
@@ -220,39 +216,36 @@ def _expressions(
     return inputs_at
 
 
+def _in_regular_speeds(
+    system: System, start: Start, u: Array, params: Array
+) -> tuple[System, Start]:
+    """The system in speeds and rows that determine the motion at a start: its own, if they do."""
+    t, work = start.time, np.zeros(1 if system.does_work else 0)
+    rates = system.rates(t, np.concatenate([start.q, start.eta, start.mu, work]), u, params)
+    for health, value in zip(system.health, rates[system.num_states :], strict=True):
+        if abs(value) > health.limit:
+            continue
+        if health.kind == "basis":
+            (other,) = system.regular_at(np.array([t]), start.q[None], params[None])
+            if other is not None and other is not system:
+                eta = other.kinematics.independent_rows(t, start.q, params) @ start.v
+                moved = dataclasses.replace(start, eta=eta)
+                return _in_regular_speeds(other, moved, u, params)
+        raise SimulationError(
+            health.sentence,
+            f"model '{system.model.name}' at the given state, t = {t:g} s",
+            f"give another configuration; what can be set: {', '.join(start_names(system))}",
+        )
+    return system, start
+
+
 def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     """Evaluate a completed start."""
-    kin = system.kinematics
-    t = start.time
+    system, start = _in_regular_speeds(system, start, u, params)
+    kin, t = system.kinematics, start.time
     work = np.zeros(1 if system.does_work else 0)
     x = np.concatenate([start.q, start.eta, start.mu, work])
     rates = system.rates(t, x, u, params)
-    for health, value in zip(system.health, rates[system.num_states :], strict=True):
-        if not abs(value) > health.limit:
-            if health.kind == "basis":
-                # another choice of independent speeds is regular here
-                probe = dataclasses.replace(kin.probe, params=params)
-                chosen = independent_columns(probe, kin.kept, [(t, start.q)])
-                names = tuple(kin.speeds[k].name for k in chosen)
-                if names != tuple(s.name for s in kin.independent_speeds):
-                    other = system.in_speeds(names)
-                    eta = start.v[list(chosen)]
-                    moved = Start(
-                        time=t,
-                        q=start.q,
-                        v=start.v,
-                        eta=eta,
-                        mu=start.mu,
-                        position_residual=start.position_residual,
-                        speed_residual=start.speed_residual,
-                        completed=start.completed,
-                    )
-                    return instant(other, moved, u, params)
-            raise SimulationError(
-                health.sentence,
-                f"model '{system.model.name}' at the given state, t = {t:g} s",
-                f"give another configuration; what can be set: {', '.join(start_names(system))}",
-            )
     num_v, num_f = kin.num_speeds, kin.num_independent_speeds
     motion, blocks, energies, lam, axes, wrenches = system.instant(t, x, u, params)
     if not np.all(np.isfinite(motion)):
@@ -279,7 +272,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         position_residual=start.position_residual,
         units={q.name: q.unit for q in (*kin.coordinates, *kin.speeds, *kin.independent_speeds)}
         | {row.name: row.multiplier_unit for row in kin.rows},
-        notes=unknown_notes(kin),
+        notes=start.notes + unknown_notes(kin),
     )
 
 

@@ -32,8 +32,8 @@ from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
-from noslip.simulation.request import check_redundant_rows
-from noslip.simulation.starts.completion import Start, complete_start
+from noslip.simulation.request import with_regular_rows
+from noslip.simulation.starts.completion import Start, check_completed, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.
 STEADY = 1e-8
@@ -179,7 +179,9 @@ def linearize(
     check_time(system, time, about)
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
-    check_redundant_rows(system, params, parameters)
+    system = with_regular_rows(system, params, parameters)
+    if isinstance(about, Start):
+        check_completed(system, about, params)
     start = about if isinstance(about, Start) else _complete(system, about or {}, u, params, time)
     point = local_state_at(system, start, u, params)
     return linearize_point(point, relevance(point))

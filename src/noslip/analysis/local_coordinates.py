@@ -30,7 +30,6 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.kinematics.basis import independent_columns
 from noslip.kinematics.linear import block_solve
 from noslip.model.joints import Angles
 from noslip.model.quantities import Quantity
@@ -234,8 +233,7 @@ def _trace(
     mass, bias, forces, inputs, cdot, v = ca.substitute(blocks, *here)
     r = ca.mtimes(mass, etadot) + bias - forces - ca.mtimes(inputs, s.u)
     r = block_solve(back.T, r)[0] if len(speeds) else ca.SX(0, 1)
-    positions = [p for k in kin.kept if (p := kin.rows[k].position) is not None]
-    g = ca.substitute([ca.vertcat(*positions) if positions else ca.SX(0, 1)], [s.q], [q])[0]
+    g = ca.substitute([kin.independent_positions[1]], [s.q], [q])[0]
     parts = [ca.densify(e) for e in (r, cdot, g, v, eta)]
     stacked = ca.vertcat(*parts)
     arguments = [s.t, c, zeta, zetadot, eq.inputs, s.params]
@@ -407,11 +405,10 @@ def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Arra
         if abs(value) > health.limit:
             continue
         if health.kind == "basis":
-            probe = dataclasses.replace(kin.probe, params=params)
-            chosen = independent_columns(probe, kin.kept, [(start.time, start.q)])
-            names = tuple(kin.speeds[k].name for k in chosen)
-            if names != tuple(s.name for s in kin.independent_speeds):
-                return _in_regular_speeds(system.in_speeds(names), start, inputs, params)
+            at = np.array([start.time]), start.q[None], params[None]
+            (other,) = system.regular_at(*at)
+            if other is not None and other is not system:
+                return _in_regular_speeds(other, start, inputs, params)
         raise SimulationError(
             health.sentence,
             f"model '{system.model.name}' at the given state",

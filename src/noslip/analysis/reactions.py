@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.formulations.reactions import unknown_wrenches, why_unknown
-from noslip.kinematics.basis import independent_columns
+from noslip.simulation.request import with_regular_rows
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -123,18 +122,19 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
 
 def sampled(system: System, run: Trajectory, function: str) -> Array:
     """Evaluate a function of the system along a run, in other speeds where its own are singular."""
+    system = with_regular_rows(system, system.parameters(run.parameters), run.parameters)
     at = sampled_states(system, run)
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]
     floors = [h.floor if h.kind == "basis" else -np.inf for h in system.health]
     for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
-        t, q = float(run.t[k]), run.q[k]
-        probe = dataclasses.replace(system.kinematics.probe, params=at[3])
-        chosen = independent_columns(probe, system.kinematics.kept, [(t, q)])
-        other = system.in_speeds(tuple(system.speeds[j].name for j in chosen))
+        (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], at[3][None])
+        if other is None or other is system:
+            continue
         nq, nf = len(system.coordinates), len(system.independent_speeds)
-        x = np.concatenate([q, run.v[k][list(chosen)], at[1][k][nq + nf :]])
-        values[k] = getattr(other, function)(t, x, at[2][k], at[3])
+        eta = other.kinematics.independent_rows(run.t[k], run.q[k], at[3]) @ run.v[k]
+        x = np.concatenate([run.q[k], eta, at[1][k][nq + nf :]])
+        values[k] = getattr(other, function)(float(run.t[k]), x, at[2][k], at[3])
     return values
 
 

@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from noslip.analysis.motion import ExpressionMotion
+import casadi as ca
+import numpy as np
+
+from noslip.analysis.motion import ExpressionMotion, MotionTrace
 from noslip.analysis.reference_motion import ADMISSIBLE, reference_motion
-from noslip.engines.system import System
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.expressions import nominal
 from noslip.model.scenario import Scenario
@@ -22,6 +25,7 @@ from noslip.numeric import is_truth
 from noslip.simulation.input_laws import InputSpec
 from noslip.simulation.simulate import simulate
 from noslip.simulation.starts.completion import start_names
+from noslip.simulation.time_features import TimeFeatures
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -29,6 +33,7 @@ def run_scenario(
     system: System,
     *,
     changes: Mapping[str, float | str] | None = None,
+    guess: Mapping[str, float] | None = None,
     duration: float | None = None,
     stop: Mapping[str, str] | None = None,
     outputs: Mapping[str, str] | None = None,
@@ -46,6 +51,7 @@ def run_scenario(
     system : compiled system.
     changes : values by name: parameters of the model or of the scenario, start values, and inputs,
         which may be expressions of t as in :func:`simulate`.
+    guess : as in :func:`simulate`; of a scenario without a motion.
     duration : s; the scenario's own by default.
     stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
     outputs : name → expression, besides the scenario's own; a further column each.
@@ -90,7 +96,7 @@ def run_scenario(
     )
     if not scenario.motion:
         inputs: dict[str, InputSpec] = {**scenario.inputs, **split.inputs}
-        run = simulate(system, start=start, inputs=inputs, **options)
+        run = simulate(system, start=start, guess=guess, inputs=inputs, **options)
         ran = dataclasses.replace(ran, inputs={**scenario.inputs, **split.inputs})
         return run.replaced(scenario=ran)
 
@@ -124,7 +130,45 @@ def run_scenario(
             f"scenario of model '{system.model.name}', motion",
             "prescribe a motion that satisfies the constraints, or fewer coordinates",
         )
-    return run.replaced(scenario=ran, admissibility=miss.size)
+    notes = run.notes + _kinks(system, motion, values, time)
+    return run.replaced(scenario=ran, admissibility=miss.size, notes=notes)
+
+
+def _kinks(
+    system: System, motion: ExpressionMotion, values: Array, duration: float
+) -> tuple[str, ...]:
+    """A note on a motion whose rate jumps, which no finite force produces."""
+
+    def make() -> tuple[MotionTrace, TimeFeatures, ca.Function]:
+        trace, t = motion.trace(system), system.kinematics.symbols.t
+        params = ca.vertcat(system.kinematics.symbols.params, trace.parameters)
+        features = TimeFeatures(trace.outputs, t, params, trace.states)
+        rate = ca.Function("rate", [t, params], [trace.rate_of(trace.outputs, t)])
+        return trace, features, rate
+
+    key = motion.key
+    trace, features, rate = make() if key is None else system.cached(("kinks", key), make)
+    known = np.concatenate([values, motion.parameter_values])
+    times = features.find(known, 0.0, duration).breaks
+    if not times.size:
+        return ()
+    aside = 1e-9 * duration
+    spread = np.linspace(0.0, duration, 33)
+    before, after, usual = (
+        np.array([np.array(rate(at, known)).ravel() for at in some])
+        for some in (times - aside, times + aside, spread)
+    )
+    jumps = np.abs(after - before)
+    is_kink = np.max(jumps, axis=1) > 1e-6 * np.max(np.abs(usual), initial=1e-300)
+    if not is_kink.any():
+        return ()
+    first = int(np.argmax(is_kink))
+    name = system.coordinates[trace.at[int(np.argmax(jumps[first]))]].name
+    return (
+        f"the prescribed motion has kinks, the first at t = {times[first]:.6g} s, where the rate "
+        f"of '{name}' jumps: that takes an impulse, which no finite input gives, and the run "
+        "leaves the motion there",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from noslip.analysis.local_coordinates import (
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.simulation.expressions import units_by_name
-from noslip.simulation.request import check_redundant_rows
+from noslip.simulation.request import with_regular_rows
 from noslip.simulation.starts.completion import Start, complete_start, start_names
 from noslip.spatial import quaternion_from_angles
 
@@ -161,7 +161,7 @@ def steady(
     params = system.parameters(parameters)
     u = input_vector(system, inputs or {})
     searched = _input_places(system, find, inputs or {})
-    check_redundant_rows(system, params, parameters)
+    system = with_regular_rows(system, params, parameters)
     point = _first_guess(system, given, guess, u, params, time)
     problem = SteadyProblem(
         relevant=relevance(point), wanted=find_wanted(point, given), searched=searched

@@ -10,10 +10,11 @@ import click
 import noslip as ns
 from noslip.cli.options import (
     column_option,
+    guess_option,
     json_option,
     named_values,
-    read_changes,
     read_columns,
+    read_constants,
     set_option,
     time_option,
 )
@@ -26,11 +27,17 @@ COUNT, MOST = 101, 100_000
 @click.command()
 @click.argument("model")
 @set_option
+@guess_option
 @column_option
 @time_option
 @json_option
 def evaluate(
-    model: str, changes: tuple[str, ...], columns: tuple[str, ...], time: float, as_json: bool
+    model: str,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    columns: tuple[str, ...],
+    time: float,
+    as_json: bool,
 ) -> None:
     """Accelerations, mass matrix, energies and reactions at a state.
 
@@ -45,6 +52,7 @@ def evaluate(
         state,
         inputs=inputs,
         parameters=parameters,
+        guess=read_constants(system.model, guesses, "--guess"),
         outputs=read_columns(columns),
         time=time,
     )
@@ -54,13 +62,7 @@ def evaluate(
 @click.command()
 @click.argument("model")
 @set_option
-@click.option(
-    "--guess",
-    "guesses",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Where to look first; the motion found may have another value. Repeatable.",
-)
+@guess_option
 @click.option(
     "--find",
     multiple=True,
@@ -86,11 +88,11 @@ def steady(
 
     loaded = ns.load(model)
     system = ns.System(equations=ns.derive(loaded))
-    given, inputs, parameters = split_changes(system, constants(loaded, changes))
+    given, inputs, parameters = split_changes(system, read_constants(loaded, changes))
     motion = ns.steady(
         system,
         given,
-        guess=constants(loaded, guesses, "--guess"),
+        guess=read_constants(loaded, guesses, "--guess"),
         find=find,
         inputs=inputs,
         parameters=parameters,
@@ -153,7 +155,7 @@ def linearize(
     if find and not search:
         raise click.UsageError("--find needs --steady")
     loaded = ns.load(model)
-    values = constants(loaded, changes)
+    values = read_constants(loaded, changes)
     if not sweeps:
         system = ns.System(equations=ns.derive(loaded))
         result = _linearize(system, values, search, find, time)
@@ -183,19 +185,6 @@ def linearize(
     click.echo(json_text(swept.to_json()) if as_json else swept.text())
     if target is not None and not as_json:
         click.echo(f"  figure  {target}")
-
-
-def constants(model: ns.Model, changes: tuple[str, ...], option: str = "--set") -> dict[str, float]:
-    """--set NAME=VALUE pairs as numbers: a steady motion has no inputs that change."""
-    values: dict[str, float] = {}
-    for name, value in read_changes(model, changes, option).items():
-        if isinstance(value, str):
-            raise click.UsageError(
-                f"{option} {name}={value}: a steady motion has constant inputs; give a number or "
-                "an expression of parameters"
-            )
-        values[name] = float(value)
-    return values
 
 
 def _linearize(

@@ -47,6 +47,24 @@ def formats() -> dict[str, AbstractEquationFormat]:
     help="Formulation; vakonomic is a different theory.",
 )
 @click.option(
+    "--coordinates",
+    metavar="angles|quaternion",
+    help="Of orientations; the angles by default where the model names some.",
+)
+@click.option(
+    "--speeds",
+    multiple=True,
+    metavar="NAMES",
+    help="Independent speeds to print, such as disk.yaw_rate,disk.tilt_rate,disk.spin_rate, or "
+    "defined ones such as w=disk.spin_rate+disk.yaw_rate*cos(disk.tilt). Repeatable.",
+)
+@click.option(
+    "--linear",
+    metavar="SPEED",
+    help="Print the linear equations about straight running at this speed instead, such as those "
+    "of a bicycle in its speed.",
+)
+@click.option(
     "--format",
     "format_",
     type=FamilyWord("format", formats),
@@ -58,20 +76,46 @@ def formats() -> dict[str, AbstractEquationFormat]:
     type=click.Path(path_type=Path),
     help="File to write instead of printing, .txt, .tex, .html or .md.",
 )
+@click.option(
+    "--jointwise",
+    is_flag=True,
+    help="With boltzmann-hamel: assemble Hamel's terms from known nonholonomic joints.",
+)
 @force_option
-def derive(model: str, method: str, format_: str | None, output: Path | None, force: bool) -> None:
+def derive(
+    model: str,
+    method: str,
+    coordinates: str | None,
+    speeds: tuple[str, ...],
+    linear: str | None,
+    format_: str | None,
+    output: Path | None,
+    jointwise: bool,
+    force: bool,
+) -> None:
     """Derive the equations of motion and show them."""
+    if jointwise and method != ns.BoltzmannHamel.word:
+        raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
+    formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
+    if linear is not None:
+        _print_linear(ns.derive(ns.load(model), formulation), linear, format_, output, force)
+        return
+    chosen = [name.strip() for text in speeds for name in text.split(",")]
     if output is None:
-        equations = ns.derive(ns.load(model), formulations()[method])
-        click.echo(ns.equations_text(equations, format_ or "text"))
+        equations = ns.derive(ns.load(model), formulation)
+        written = ns.equations_text(
+            equations, format_ or "text", coordinates=coordinates, speeds=chosen
+        )
+        click.echo(written)
         return
     found = _format_of(output, format_)
     check_target(output, force)
     from noslip.formats import write_file
     from noslip.show.equations.text import derivation
 
-    equations = ns.derive(ns.load(model), formulations()[method])
-    write_file(found, derivation(equations), output)
+    equations = ns.derive(ns.load(model), formulation)
+    done = derivation(equations, coordinates=coordinates, speeds=chosen)
+    write_file(found, done, output)
     click.echo(output)
 
 
@@ -160,6 +204,22 @@ def matrices(
     click.echo(output)
 
 
+def _print_linear(
+    equations: ns.Equations, speed: str, format_: str | None, output: Path | None, force: bool
+) -> None:
+    """Print or write the linear equations about straight running."""
+    from noslip.show.equations.linear import linear_sections
+
+    found = formats()[format_ or "text"] if output is None else _format_of(output, format_)
+    if output is not None:
+        check_target(output, force)
+    title = f"Linear equations of '{equations.model.name}'"
+    written = found.text(title, linear_sections(equations, speed))
+    if output is not None:
+        output.write_text(written + "\n", "utf-8")
+    click.echo(written if output is None else output)
+
+
 def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:
     """The format by the suffix of a file; a suffix that contradicts --format is refused."""
     from noslip.formats import check_folder, format_of
@@ -189,3 +249,22 @@ def verify(model: str, states: int, seed: int, as_json: bool) -> None:
     click.echo(json_text(certificate.to_json()) if as_json else certificate.text())
     if not certificate.holds:
         raise SystemExit(1)
+
+
+def templates() -> list[str]:
+    """Words of the nonholonomic joints that have a template."""
+    return list(ns.JOINT_TEMPLATES)
+
+
+@click.command()
+@click.argument("joint", type=FamilyWord("joint", templates), required=False)
+@click.option("--format", "format_", type=FamilyWord("format", formats), default="text")
+def joints(joint: str | None, format_: str) -> None:
+    """Show a nonholonomic JOINT alone with its equations, or list those there are."""
+    if joint is not None:
+        click.echo(ns.joint_template(joint).text(format_))
+        return
+    width = max(map(len, ns.JOINT_TEMPLATES))
+    for word in ns.JOINT_TEMPLATES:
+        found = ns.joint_template(word)
+        click.echo(f"{word:<{width}}  [{found.equations_in_paper}] {found.meaning}")

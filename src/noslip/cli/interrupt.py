@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -64,6 +64,27 @@ class Interruption:
         """Leave Ctrl-C to a command with a handler of its own."""
         signal.set_wakeup_fd(-1)
 
+    def leave(self) -> None:
+        """End the process if Ctrl-C was pressed and this is its command line.
+
+        Not by an exception: once a KeyboardInterrupt has passed through code that is made from
+        text, as in the making of a data class, CPython ends itself by the signal whatever the code.
+        """
+        if self._ear is not None and self.requested.is_set():
+            self.is_deferred = True
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            self._end(b"")
+
+    @staticmethod
+    def _end(last_words: bytes) -> None:
+        # modules that were never imported have nothing to remove
+        atomic = sys.modules.get("noslip.atomic")
+        if atomic is not None:
+            atomic.remove_own()
+        os.write(2, last_words)
+        os._exit(EXIT_CODE)
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.requested.set()
         if not (self.is_deferred or _is_passing() or is_within_casadi(frame)):
@@ -78,12 +99,7 @@ class Interruption:
             time.sleep(RETRY)
             if not self.is_deferred:
                 repeat()
-        # modules that were never imported have nothing to remove
-        atomic = sys.modules.get("noslip.atomic")
-        if atomic is not None:
-            atomic.remove_own()
-        os.write(2, b"\nAborted!\n")
-        os._exit(EXIT_CODE)
+        self._end(b"\nAborted!\n")
 
     @staticmethod
     def _tell_unraisable(dropped: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 import noslip as ns
+from noslip.cli.console import adapt_streams, drop_output
 from noslip.cli.interrupt import EXIT_CODE, INTERRUPTION
 from noslip.cli.options import plugin_option
 
@@ -22,6 +23,7 @@ COMMANDS = {
     "check": ("models", "check"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
+    "joints": ("equations", "joints"),
     "verify": ("equations", "verify"),
     "evaluate": ("analysis", "evaluate"),
     "steady": ("analysis", "steady"),
@@ -29,6 +31,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
 
@@ -59,15 +62,13 @@ class _Group(click.Group):
             raise click.UsageError(f"{error.message} {nearest(args[0], COMMANDS)}", ctx) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        adapt_streams()
         if args is None:  # the command line of this process
             INTERRUPTION.install()
         try:
             return super().main(args, *more, **options)
-        except SystemExit as end:
-            # click's own code, where a command has not begun or has ended
-            if end.code == 1 and INTERRUPTION.requested.is_set():
-                end.code = EXIT_CODE
-            raise
+        finally:
+            INTERRUPTION.leave()
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -82,6 +83,7 @@ class _Group(click.Group):
             message = _message(error)
             if message is None:
                 raise
+            drop_output()
             click.echo(message, err=True)
             ctx.exit(1)
 

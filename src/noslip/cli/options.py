@@ -47,6 +47,13 @@ set_option = click.option(
     help="A parameter, start value or input; VALUE is a number or an expression of parameters, "
     "for an input also of t, as in torque1=0.1*sin(t). Repeatable.",
 )
+guess_option = click.option(
+    "--guess",
+    "guesses",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Where to look first; what is found may have another value. Repeatable.",
+)
 stop_option = click.option(
     "--stop",
     "stops",
@@ -220,6 +227,21 @@ def read_changes(
             raise click.UsageError(f"{said}: the value is not a finite number")
         values[name] = value
         known[name] = value
+    return values
+
+
+def read_constants(
+    model: Model, changes: tuple[str, ...], option: str = "--set"
+) -> dict[str, float]:
+    """NAME=VALUE pairs as numbers, for what cannot change with time."""
+    values: dict[str, float] = {}
+    for name, value in read_changes(model, changes, option).items():
+        if isinstance(value, str):
+            raise click.UsageError(
+                f"{option} {name}={value}: this takes constant inputs and values; give a number or "
+                "an expression of parameters"
+            )
+        values[name] = float(value)
     return values
 
 

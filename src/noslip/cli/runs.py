@@ -16,14 +16,18 @@ from typing import Any
 import click
 
 import noslip as ns
+from noslip.cli.console import printable
+from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
     FamilyWord,
     column_option,
     friction_option,
+    guess_option,
     json_option,
     read_changes,
     read_columns,
+    read_constants,
     read_numbers,
     read_stops,
     read_triple,
@@ -40,6 +44,14 @@ def formats() -> list[str]:
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
+
+limit_option = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="INPUT=VALUE",
+    help="Largest magnitude of an input under a controller, as in torque1=5. Repeatable.",
+)
 
 _OPTIONS = (
     click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to make."),
@@ -152,7 +164,7 @@ def write_output(
     ----------
     system : that was simulated.
     run : what happened.
-    target : as `output.target` chose it.
+    target : as `output.target` chose it; if it was taken since, the next free one is made.
     output : what is asked for.
     friction : coefficient of the ground, for the audit of what rolls.
     tell : called with a word on what is being done.
@@ -161,15 +173,19 @@ def write_output(
     from noslip.show.json_text import json_text
     from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
 
-    command = "noslip " + shlex.join(sys.argv[1:])
-    rolls = system.model.contacts and len(run.t)
+    command = printable("noslip " + shlex.join(sys.argv[1:]))
+    # the multipliers of another theory are no forces of the ground
+    is_real = system.equations.formulation.is_dalembert
+    rolls = system.model.contacts and len(run.t) and is_real
     found = ns.audit(system, run, friction) if rolls and output.audit else None
-    write_run(
+    target = write_run(
         run,
         target,
         command=command,
         plots=output.plots,
         force=output.force,
+        numbered=True,
+        note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
         system=system if (output.plots if output.report is None else output.report) else None,
         facts=facts,
@@ -190,8 +206,37 @@ def write_output(
 
 @click.command()
 @click.argument("model")
+@click.option(
+    "--method",
+    type=FamilyWord("method", formulations),
+    default="complement",
+    show_default=True,
+    help="Formulation; vakonomic is a different theory, whose costates are set as in "
+    "costate.blade.lateral=0.6.",
+)
 @click.option("--duration", type=float, help="s; the model's own by default.")
+@click.option(
+    "--motion",
+    "motions",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="A coordinate as a function of t instead of the model's scenario, as in "
+    "joint1.angle=0.5*sin(t); a constant is a set point. With --tool x, y, z of it. Repeatable.",
+)
+@click.option("--tool", default="", metavar="BODY", help="Whose origin --motion moves in space.")
+@click.option(
+    "--tool-point", default="0,0,0", show_default=True, help="Of the tool, in its frame, m."
+)
+@click.option(
+    "--controller",
+    default="none",
+    show_default=True,
+    help="Along --motion: computed-torque, pd:kp=30,20,kd=6,4,gravity=true, "
+    "cartesian:body=link2,components=vx,vy, acceleration-resolved.",
+)
+@limit_option
 @set_option
+@guess_option
 @stop_option
 @column_option
 @click.option("--tolerance", type=float, default=1e-9, show_default=True)
@@ -199,35 +244,56 @@ def write_output(
 @output_options
 def run(
     model: str,
+    method: str,
     duration: float | None,
+    motions: tuple[str, ...],
+    tool: str,
+    tool_point: str,
+    controller: str,
+    limits: tuple[str, ...],
     changes: tuple[str, ...],
+    guesses: tuple[str, ...],
     stops: tuple[str, ...],
     columns: tuple[str, ...],
     tolerance: float,
     friction: float | None,
     output: Output,
 ) -> None:
-    """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary."""
+    """Simulate a model's scenario and leave a folder: trajectory, plots, report, summary.
+
+    With --motion it follows coordinates or a tool as functions of time instead, under the torques
+    of inverse dynamics or a --controller; what is set then is where it starts beside the motion.
+    """
     loaded = ns.load(model)
     target = output.target(loaded.name)
     stop = read_stops(stops)
+    if not motions and (tool or controller != "none" or limits):
+        raise click.UsageError("--tool, --controller and --limit need a --motion to follow")
+    if motions and stop:
+        raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
+    common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
     bar = Progress()
     with bar as progress:
-        system = ns.compile(ns.derive(loaded))
-        wanted = read_changes(loaded, changes)
+        system = ns.compile(ns.derive(loaded, formulations()[method]))
+        values = read_changes(loaded, changes)
+        common["outputs"] = read_columns(columns)
         with cancelling() as cancel:
-            run = ns.run_scenario(
-                system,
-                changes=wanted,
-                duration=duration,
-                stop=stop,
-                outputs=read_columns(columns),
-                rtol=tolerance,
-                atol=tolerance,
-                progress=progress,
-                cancel=cancel,
-                on_failure="return",
-            )
+            common |= {"progress": progress, "cancel": cancel}
+            if motions:
+                point = read_triple("--tool-point", tool_point)
+                motion = _motion(loaded, motions, tool, point, values)
+                bounds = read_numbers(loaded, "--limit", limits)
+                run = _follow(system, motion, values, duration, controller, limits=bounds, **common)
+            else:
+                run = ns.run_scenario(
+                    system,
+                    changes=values,
+                    guess=read_constants(loaded, guesses, "--guess"),
+                    duration=duration,
+                    stop=stop,
+                    **common,
+                )
+        run = ns.with_control_angles(system, run) if system.costates else run
         output = output.after(cancel)
         text = write_output(system, run, target, output, friction=friction, tell=bar.tell)
     click.echo(text)
@@ -237,6 +303,57 @@ def run(
         click.echo(_meaningless(run), err=True)
     if not run.success:
         raise SystemExit(1)
+
+
+def _motion(
+    model: ns.Model,
+    texts: tuple[str, ...],
+    tool: str,
+    point: tuple[float | str, float | str, float | str],
+    values: Mapping[str, float | str],
+) -> ns.ExpressionMotion | ns.FrameMotion:
+    """The motion of coordinates, or of a point of a body that moves the others."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, expression = (part.strip() for part in text.partition("="))
+        if not (equals and name and expression):
+            raise click.UsageError(
+                f"--motion {text!r:.60}: write NAME=EXPRESSION, such as joint1.angle=0.5*sin(t)"
+            )
+        if name in found:
+            raise click.UsageError(f"--motion {text!r:.60}: '{name}' is given twice")
+        found[name] = expression
+    if not tool:
+        return ns.ExpressionMotion(coordinates=found)
+    names = {c.name for c in ns.trace(model).coordinates}
+    near = {n: float(x) for n, x in values.items() if n in names and not isinstance(x, str)}
+    return ns.FrameMotion(body=tool, position=found, point=point, near=near)
+
+
+def _follow(
+    system: ns.System,
+    motion: ns.ExpressionMotion | ns.FrameMotion,
+    values: Mapping[str, float | str],
+    duration: float | None,
+    controller: str,
+    **options: Any,
+) -> ns.Trajectory:
+    """The motion, for as long as is asked for or as the model's scenario takes."""
+    from noslip.analysis.scenario import split_changes
+
+    scenario = system.model.scenario
+    if duration is None and scenario is None:
+        raise click.UsageError("the model has no scenario: give a --duration")
+    parameters, start = split_changes(system, values)
+    return ns.follow(
+        system,
+        motion,
+        duration=scenario.duration if duration is None and scenario else float(duration or 0.0),
+        controller=ns.parse_controller(controller),
+        start=start,
+        parameters=parameters,
+        **options,
+    )
 
 
 @click.command()
@@ -266,13 +383,7 @@ def run(
     help="Such as pose, pose:kx=2,ky=6, steered, trailer, pd:kp=30,20,kd=6,4, "
     "lqr:platform.y=20,torque1=1,torque2=1.",
 )
-@click.option(
-    "--limit",
-    "limits",
-    multiple=True,
-    metavar="INPUT=VALUE",
-    help="Largest magnitude of an input under a controller, as in torque1=5. Repeatable.",
-)
+@limit_option
 @click.option("--period", type=float, default=0.0, help="s between samples; 0: continuous.")
 @click.option("--inputs", default="", help="Force inputs to use without a controller: F_u1,F_u2.")
 @click.option(

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.formulations.vakonomic import chaplygin_form
+from noslip.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +72,34 @@ def gyration(system: System, *, parameters: dict[str, float] | None = None) -> G
     _, q = kin.probe.configurations(1)[0]
     mass, radius = (float(x) for x in numbers(q, system.parameters(parameters)))
     return Gyration(mass=mass, radius=radius)
+
+
+def with_control_angles(system: System, run: Trajectory) -> Trajectory:
+    """The run with columns v_T, Ψ and χ = Ψ − (a/b) φ; as it is for any other system.
+
+    Parameters
+    ----------
+    system : compiled system, by any formulation.
+    run : of it.
+
+    Ψ is continuous along the run: ṡ = v_T sin Ψ, b φ̇ = v_T cos Ψ [AntunesSigaudMoraes2010, eqs.
+    34, 35].
+    """
+    form = chaplygin_form(system.equations)
+    if form is None or not len(run.t):
+        return run
+    kin = system.kinematics
+    found = ca.vertcat(form.speed, form.angle, form.drive - form.angle)
+    numbers = ca.Function("angles", [kin.symbols.q, kin.eta, kin.symbols.params], [found])
+    names = [p.name for p in system.model.parameters]
+    params = system.parameters({name: run.parameters[name] for name in names})
+    eta = kin.independent_values(run.t, run.q, run.v, params)
+    repeated = np.repeat(params[:, None], len(run.t), axis=1)
+    speed, angle, turned = np.array(numbers.map(len(run.t))(run.q.T, eta.T, repeated))
+    angle = np.unwrap(angle)
+    columns = {
+        "control.v_T": ("m/s", speed),
+        "control.Psi": ("rad", angle),
+        "control.chi": ("rad", angle + turned),
+    }
+    return run.replaced(extra={**run.extra, **columns})

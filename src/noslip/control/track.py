@@ -16,20 +16,18 @@ from typing import Any
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.control.chaplygin import with_control_angles
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
-from noslip.control.controllers.tracking import Tracking
+from noslip.control.follow import check_options, disturbed, law_along
 from noslip.control.follower import Follower
 from noslip.control.motions.path import AbstractPathMotion, PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
-from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan
+from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan, ConstantEnergy
 from noslip.engines.system import System
-from noslip.errors import SimulationError, nearest
+from noslip.errors import SimulationError
 from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.numeric import is_truth
-from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.simulate import simulate
-from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -86,7 +84,8 @@ def track(
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
     feedback = FeedForward() if controller is None else controller
-    _check_options(system, feedback, inputs, dict(limits or {}), period)
+    where = f"track of model '{system.model.name}'"
+    check_options(system, where, feedback, inputs, dict(limits or {}), period)
     follower = Follower(
         point=point,
         direction=direction,
@@ -109,26 +108,12 @@ def track(
     # → reference motion: admissible, with the inputs that produce it
     wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
     # → input law: feed-forward, or feedback along the reference motion
-    law: AbstractInputLaw = wanted.law
-    if not feedback.is_open:
-        law = Tracking(
-            motion=motion,
-            controller=feedback.along(
-                system,
-                motion,
-                reference_start=wanted.start.q,
-                duration=lasts,
-                parameters=parameters,
-            ),
-            reference_start=wanted.start.q,
-            limits=dict(limits or {}),
-            period=period,
-        )
+    law = law_along(wanted, motion, feedback, lasts, dict(limits or {}), period)
     # → run
     run = simulate(
         system,
         duration=lasts,
-        start=_disturbed(wanted, start) if start else wanted.start,
+        start=disturbed(wanted, start) if start else wanted.start,
         inputs=law,
         parameters=parameters,
         samples=samples,
@@ -139,7 +124,8 @@ def track(
         cancel=cancel,
         on_failure=on_failure,
     )
-    # → errors
+    # → errors, and the angles of a Chaplygin system
+    run = with_control_angles(system, run) if isinstance(timed, ConstantEnergy) else run
     return run.replaced(
         path_errors=motion.errors(system, run), admissibility=_admissibility(wanted, run)
     )
@@ -152,50 +138,6 @@ def motion_along(
     given = asdict(follower) | {"path": path, "timing": timing}
     motion = TrailerMotion if follower.hinge else PathMotion
     return motion(**{field.name: given[field.name] for field in fields(motion)})
-
-
-def _disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
-    """The start of the reference motion, but for the values that are given."""
-    system, begin = wanted.system, wanted.start
-    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
-    speeds = zip(system.independent_speeds, begin.eta, strict=True)
-    given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
-    return complete_start(system, given, parameters=wanted.parameters)
-
-
-def _check_options(
-    system: System,
-    controller: AbstractControllerPlan,
-    inputs: tuple[str, ...],
-    limits: dict[str, float],
-    period: float,
-) -> None:
-    """Refuse options that would be ignored."""
-    where = f"track of model '{system.model.name}'"
-    known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
-    for name, bound in limits.items():
-        if name not in known:
-            raise SimulationError(
-                f"there is no input '{name}' to limit", where, nearest(name, known)
-            )
-        if is_truth(bound) or not bound > 0:
-            raise SimulationError(
-                f"the limit of '{name}' is {bound}", where, "give its largest magnitude, above 0"
-            )
-    if is_truth(period) or not (period >= 0 and math.isfinite(period)):
-        raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
-    if controller.is_open and (limits or period):
-        raise SimulationError(
-            "limits and a period belong to a controller, and there is none",
-            where,
-            "give a controller, or leave them out",
-        )
-    if not controller.is_open and inputs:
-        raise SimulationError(
-            "a choice of inputs belongs to feed-forward alone, and there is a controller",
-            where,
-            "leave `inputs` out, or the controller",
-        )
 
 
 def _admissibility(wanted: ReferenceMotion, run: Trajectory) -> float:

@@ -16,22 +16,25 @@ Traps
   and be writable by nobody else. Checked on the open file, so that no folder can be put in between.
 - A process of root with a user's home (sudo) must not leave a folder there that the user's own
   processes cannot use: in another user's folder none is made.
-- Without a usable folder, or with a full disk, code is compiled in every process, without a word.
+- Without a usable folder, or with a full disk, code is compiled in every process; one line on the
+  log ``noslip`` says so, which Python prints on stderr unless logging is set up otherwise.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import stat
 import struct
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
-from noslip.atomic import write_atomically
+from noslip.atomic import remove_stale, write_atomically
+from noslip.errors import NoslipError, StorageError
+from noslip.reading import open_plain
 
 #: Bounds of the store; beyond them the least recently used files are removed.
 MAX_FILES = 2000
@@ -41,8 +44,9 @@ MAGIC = b"noslip\0o"
 FORMAT = 1  # to be raised when a file, or how an object is made from what is in the key, changes
 _HEADER = struct.Struct("<8sI32sQ32s")
 _NAME = re.compile(r"[0-9a-f]{64}\.object")
-_TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.object\..*\.part")
-_ABANDONED = 3600.0  # s after which a temporary file has no writer any more
+
+#: Folders about which a line was written.
+_TOLD: set[str] = set()
 
 
 def load(key: bytes) -> bytes | None:
@@ -70,11 +74,12 @@ def _header(key: bytes, code: bytes) -> bytes:
 def _load(path: Path, key: bytes) -> bytes | None:
     """The object in a file, None if there is none or it is not whole."""
     try:
-        with path.open("rb") as file:
-            if not _is_ours(os.fstat(file.fileno())):
+        with open_plain(path, NoslipError, "") as file:
+            found = os.fstat(file.fileno())
+            if not _is_ours(found) or found.st_size > MAX_BYTES:
                 return None
-            header, code = file.read(_HEADER.size), file.read()
-    except OSError:
+            header, code = file.read(_HEADER.size), file.read(MAX_BYTES)
+    except (OSError, NoslipError):
         return None
     if header != _header(key, code):
         return None
@@ -87,10 +92,13 @@ def _save(path: Path, key: bytes, code: bytes) -> None:
     """Write an object's file, and remove those that are too many by then."""
     if _HEADER.size + len(code) > MAX_BYTES:
         return
-    with suppress(OSError):
-        data = _header(key, code) + code
+    data = _header(key, code) + code
+    try:
         write_atomically(path, lambda beside: beside.write_bytes(data), private=True)
         _prune(path.parent)
+    except OSError as error:
+        reason = error.what if isinstance(error, StorageError) else str(error.strerror or error)
+        _tell(str(path.parent), reason)
 
 
 def _prune(folder: Path) -> None:
@@ -99,15 +107,13 @@ def _prune(folder: Path) -> None:
     Other processes may do the same at the same time; other files are left alone.
     """
     objects = []
+    remove_stale(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
                 if _NAME.fullmatch(entry.name):
                     found = entry.stat(follow_symlinks=False)
                     objects.append((found.st_mtime_ns, found.st_size, entry.path))
-                elif _TEMPORARY.fullmatch(entry.name):
-                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED:
-                        os.unlink(entry.path)
     total = 0
     for k, (_, size, path) in enumerate(sorted(objects, reverse=True)):
         total += size
@@ -126,9 +132,31 @@ def _folder() -> Path | None:
         if not folder.exists():
             _make(folder)
         found = folder.stat()
-        return folder if stat.S_ISDIR(found.st_mode) and _is_ours(found) else None
-    except OSError:
+    except (OSError, ValueError) as error:
+        _tell(chosen, getattr(error, "strerror", None) or str(error))
         return None
+    if not stat.S_ISDIR(found.st_mode):
+        _tell(chosen, "it is not a folder")
+    elif not _is_ours(found):
+        _tell(chosen, "it is not yours alone")
+    else:
+        return folder
+    return None
+
+
+def _tell(folder: str, reason: str) -> None:
+    """Log once why a folder is not used."""
+    if folder not in _TOLD:
+        import logging
+
+        _TOLD.add(folder)
+        shown = folder.replace("\0", "\\0")
+        logging.getLogger("noslip").warning(
+            "noslip: machine code is compiled in every process, not cached in %s: %s; "
+            "set NOSLIP_CACHE_DIR to a folder of yours, or to nothing",
+            shown,
+            reason[:1].lower() + reason[1:],
+        )
 
 
 def _chosen_folder() -> str:
@@ -153,9 +181,10 @@ def _make(folder: Path) -> None:
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
-    if missing[-1].parent.stat().st_uid in (0, _user()):
-        for place in reversed(missing):
-            place.mkdir(mode=0o700, exist_ok=True)
+    if missing[-1].parent.stat().st_uid not in (0, _user()):
+        raise PermissionError(errno.EACCES, "it would be in another user's folder")
+    for place in reversed(missing):
+        place.mkdir(mode=0o700, exist_ok=True)
 
 
 def _is_ours(found: os.stat_result) -> bool:

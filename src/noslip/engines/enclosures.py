@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from noslip.engines.program import Program
+from noslip.engines.program import Operation, Program
 
 INF = float("inf")
 
@@ -72,14 +72,17 @@ def enclose(
     goes_on : take atan2 for an angle that goes on after half a turn, whose rate is bounded there.
     """
     values = [*given, *(Enclosure(number(c), None) for c in program.constants)]
-    for kind, operands in program.operations:
-        values.append(_apply(kind, [values[k] for k in operands], operands, goes_on))
+    for operation in program.operations:
+        values.append(enclose_operation(operation, values, goes_on=goes_on))
     return [values[k] for k in program.outputs]
 
 
-def _apply(
-    kind: str, given: list[Enclosure], operands: tuple[int, ...], goes_on: bool
+def enclose_operation(
+    operation: Operation, values: Sequence[Enclosure], *, goes_on: bool = False
 ) -> Enclosure:
+    """Enclosure of an operation's result, from those of all values before it."""
+    kind, operands = operation
+    given = [values[k] for k in operands]
     if all(each.value.is_number and each.rate is None for each in given) and kind in _PLAIN:
         return Enclosure(number(_PLAIN[kind](*(each.value.lower for each in given))), None)
     if kind == "mul" and operands[0] == operands[1]:
@@ -215,8 +218,14 @@ def _negative(a: Enclosure) -> Enclosure:
     return Enclosure(_neg(a.value), None if a.rate is None else _neg(a.rate))
 
 
-def _difference(a: Enclosure, b: Enclosure) -> Enclosure:
+def difference(a: Enclosure, b: Enclosure) -> Enclosure:
+    """Enclosure of a − b."""
     return _sum(a, _negative(b))
+
+
+def between_wholes(a: Enclosure) -> Enclosure:
+    """Enclosure of sin πa, which is zero where a is a whole number."""
+    return _RULES["sin"](_product(Enclosure(number(math.pi), None), a))
 
 
 def _product(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -408,7 +417,7 @@ _PLAIN: dict[str, Callable[..., ca.SX]] = {
 
 _RULES: dict[str, Callable[..., Enclosure]] = {
     "add": _sum,
-    "sub": _difference,
+    "sub": difference,
     "mul": _product,
     "div": _quotient,
     "neg": _negative,

@@ -5,6 +5,9 @@
 One Gauss–Newton step onto the independent holonomic rows g = 0. It is the least-norm step, each
 tree speed weighed by the inertia that moves with it at an ordinary configuration: W are numbers,
 since the whole mass matrix would cost more than all the rest and gain nothing.
+
+Where rows repeat each other with shares that vary, such as those of two side rods, all of them are
+held together, by combinations (`Kinematics.independent_positions`).
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from noslip.kinematics.tree import twists
 
 def is_projected(kin: Kinematics) -> bool:
     """Whether a model has anything to project on: holonomic rows or unit quaternions."""
-    return bool(kin.probe.quaternions) or bool(_holonomic_rows(kin))
+    return bool(kin.probe.quaternions) or bool(kin.held_positions)
 
 
 def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
@@ -31,15 +34,14 @@ def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
     symbols = kin.symbols
     # the rows are taken at unit quaternions, so that one step squares what is left of them
     unit, q = _normalized(kin, symbols.q), symbols.q
-    rows = _holonomic_rows(kin)
     residual = ca.SX(0)
-    if rows:
-        G = ca.densify(kin.A[rows, :])
-        g = ca.vertcat(*[g for k in rows if (g := kin.rows[k].position) is not None])
+    if kin.held_positions:
+        G, values = kin.independent_positions
         X = ca.mtimes(ca.diag(1 / _weights(kin)), G.T)
-        y, _ = symmetric_solve(ca.mtimes(G, X), g)
+        y, _ = symmetric_solve(ca.mtimes(G, X), values)
         q = _shortened(kin, q - ca.mtimes(kin.N, ca.mtimes(X, y)))
-        for entry in ca.vertsplit(g):
+        held = [kin.probe.holonomic.index(k) for k in kin.held_positions]
+        for entry in ca.vertsplit(kin.g[held, :]):
             residual = ca.fmax(residual, ca.fabs(entry))
     q, residual = ca.substitute([q, residual], [symbols.q], [unit])
     for k in kin.probe.quaternions:
@@ -48,10 +50,6 @@ def projected_state(kin: Kinematics, state: ca.SX) -> ca.SX:
     eta = ca.mtimes(E_there, kin.v) if ca.depends_on(kin.E, symbols.q) else kin.eta
     rest = state[kin.num_coordinates + kin.num_independent_speeds :, :]
     return ca.vertcat(q, eta, rest, residual)
-
-
-def _holonomic_rows(kin: Kinematics) -> list[int]:
-    return [k for k in kin.kept if kin.rows[k].is_holonomic]
 
 
 def _normalized(kin: Kinematics, q: ca.SX) -> ca.SX:

@@ -35,6 +35,7 @@ from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
 from noslip.formulations.base import Equations
 from noslip.interrupts import interruptible
+from noslip.kinematics.basis import RANK_LOST
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.singularity import SingularityMeasure
 from noslip.model.model import Model
@@ -68,7 +69,9 @@ class System:
 
     equations: Equations
     folded: Mapping[str, float] = field(default_factory=dict)
-    _relatives: dict[tuple[str, ...], System] = field(default_factory=dict, repr=False)
+    _relatives: dict[tuple[tuple[str, ...], tuple[int, ...]], System] = field(
+        default_factory=dict, repr=False
+    )
     _cache: LRUCache = field(default_factory=LRUCache, repr=False)
 
     @property
@@ -256,16 +259,57 @@ class System:
 
         return evaluated
 
-    def in_speeds(self, names: tuple[str, ...]) -> System:
-        """The same mechanism in other independent tree speeds; cached."""
+    def in_speeds(
+        self,
+        names: tuple[str, ...],
+        kept: tuple[int, ...] | None = None,
+        values: Array | None = None,
+    ) -> System:
+        """The same mechanism in other independent speeds; cached.
+
+        Parameters
+        ----------
+        names : independent tree speeds, or those of the model.
+        kept : rows that determine the others; by default those of this system.
+        values : parameters at which they do; nominal by default.
+        """
+        own = self.kinematics.kept
         # all relatives share one table, so that a run that goes back and forth compiles each once
-        self._relatives.setdefault(tuple(s.name for s in self.independent_speeds), self)
-        if names not in self._relatives:
-            equations = self.equations.formulation.fill(trace(self.model, independent=names))
-            self._relatives[names] = System(
-                equations=equations, folded=self.folded, _relatives=self._relatives
+        self._relatives.setdefault((tuple(s.name for s in self.independent_speeds), own), self)
+        key = names, own if kept is None else kept
+        if key not in self._relatives:
+            at = None if key[1] == own else values
+            is_of_tree = set(names) <= {s.name for s in self.speeds}
+            traced = trace(
+                self.model, independent=names if is_of_tree else None, kept=key[1], values=at
             )
-        return self._relatives[names]
+            self._relatives[key] = System(
+                equations=self.equations.formulation.fill(traced),
+                folded=self.folded,
+                _relatives=self._relatives,
+            )
+        return self._relatives[key]
+
+    def regular_at(self, t: Array, q: Array, params: Array) -> list[System | None]:
+        """The same mechanism in the speeds and rows that determine its motion best; cached.
+
+        None where no choice does: the constraints themselves lose rank there.
+
+        Parameters
+        ----------
+        t, q, params : (n,) s, (n, nq) and (n, np).
+        """
+        found: list[System | None] = []
+        # a costate belongs to a row
+        same_rows = bool(self.costates)
+        choices = self.kinematics.regular_bases(t, q, params, same_rows=same_rows)
+        for choice, values in zip(choices, params, strict=True):
+            if choice is None or choice.rank < RANK_LOST:
+                found.append(None)
+                continue
+            names = tuple(s.name for k, s in enumerate(self.speeds) if k not in choice.dependent)
+            found.append(self.in_speeds(names, choice.rows, values))
+        return found
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Value of a key in this system's LRU cache; `make` is called where there is none yet."""

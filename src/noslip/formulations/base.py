@@ -164,7 +164,8 @@ class Equations:
 
         The reactions f = Aᵀλ fix λ of the independent rows: Kᵀ [y; 0] = f, λ = Pᵀ y. A redundant
         row is A_r = C A, so only λ + Cᵀλ_r is determined; the least-norm split counts forces in N
-        and moments in N·m over the length of the model.
+        and moments in N·m over the length of the model. Where rows are combined, all are C times
+        the combinations.
         """
         kin = self.kinematics
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
@@ -172,13 +173,17 @@ class Equations:
         if not num:
             # rows that hold by themselves, if any: the least force for that is none
             return ca.SX.zeros(len(kin.rows), 1)
-        determined = ca.mtimes(kin.P.T, block_solve(kin.K.T, f)[0][:num])
+        determined = block_solve(kin.K.T, f)[0][:num]
         order = kept + [r.row for r in kin.redundant]
+        if kin.combination is None:
+            determined = ca.mtimes(kin.P.T, determined)
         if not kin.redundant:
             return determined
-        C = block_solve(kin.K.T, ca.densify(kin.A[order[num:], :].T))[0][:num, :].T
-        C = ca.mtimes(C, kin.P)
-        split = ca.vertcat(ca.SX.eye(num), ca.sparsify(ca.simplify(C)))
+        first = num if kin.combination is None else 0
+        C = block_solve(kin.K.T, ca.densify(kin.A[order[first:], :].T))[0][:num, :].T
+        if kin.combination is None:
+            C = ca.mtimes(C, kin.P)
+        split = ca.vertcat(ca.SX.eye(num)[:first, :], ca.sparsify(ca.simplify(C)))
         scale = [kin.length if kin.rows[k].unit == "rad/s" else 1.0 for k in order]
         weighted = ca.mtimes(ca.diag(ca.DM(scale) ** 2), split)
         share, _ = symmetric_solve(ca.densify(ca.mtimes(split.T, weighted)), determined)

@@ -279,9 +279,9 @@ def _object_values(kin: Kinematics, m: DeSantisMatrices, bias: ca.SX) -> dict[st
 
 def projected_basis(kin: Kinematics) -> tuple[ca.SX, ca.SX]:
     """J_nh = Π B with E J_nh = 1, and s with A s = −a, E s = 0, by the projector of (2)."""
-    A, E = ca.densify(kin.A[list(kin.kept), :]), ca.densify(kin.E)
+    A, E = ca.densify(kin.independent_A), ca.densify(kin.E)
     gram = ca.mtimes(A, A.T)
-    solved, _ = symmetric_solve(gram, ca.horzcat(ca.mtimes(A, E.T), kin.a[list(kin.kept), :]))
+    solved, _ = symmetric_solve(gram, ca.horzcat(ca.mtimes(A, E.T), kin.independent_a))
     num = kin.num_independent_speeds
     projected = E.T - ca.mtimes(A.T, solved[:, :num])
     basis, _ = symmetric_solve(ca.mtimes(E, projected), projected.T)
@@ -340,7 +340,7 @@ def _entry_rate(kin: Kinematics, v: ca.SX) -> ca.SX:
 
 def _speeds_rate(kin: Kinematics) -> ca.SX:
     """J̇_nh α + ṡ: v̇ at α̇ = 0, with A v̇ = −(Ȧv + ȧ) and E v̇ = −Ėv, by the projector again."""
-    A, E = ca.densify(kin.A[list(kin.kept), :]), ca.densify(kin.E)
+    A, E = ca.densify(kin.independent_A), ca.densify(kin.E)
     J_nh, _ = projected_basis(kin)
     solved, _ = symmetric_solve(ca.mtimes(A, A.T), row_rates(kin))
     particular = -ca.mtimes(A.T, solved)

@@ -63,6 +63,8 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
     loads.store(_gravity(kin, loads.wrenches[GRAVITY]))
     for force in kin.model.forces:
         force.apply(loads)
+    for row in kin.model.rows:
+        row.apply(loads)
     total = {
         share: generalized_forces(kin.tree, wrenches, num) + vector(loads.joint[share])
         if share in loads.joint and num

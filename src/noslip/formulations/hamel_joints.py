@@ -33,6 +33,7 @@ Reference: [CameronBook1993].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -69,6 +70,8 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
     ------
     FormulationError : if a row belongs to none; the general equations take any row.
     """
+    if kin.combination is not None:
+        raise _not_known(kin, next(kin.rows[r.row].name for r in kin.redundant if r.varies))
     groups: dict[tuple[str, str], list[str]] = {}
     for node in kin.tree.nodes:
         if node.joint.type.hamel_word:
@@ -79,33 +82,52 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
     return tuple(HamelJoint(word=w, joint=j, rows=tuple(rows)) for (w, j), rows in groups.items())
 
 
+class HamelShare(NamedTuple):
+    """What a joint or a row adds to the Hamel terms, on the quasi-velocities w."""
+
+    word: str
+    owner: str
+    terms: ca.SX
+
+
 def jointwise_hamel(kin: Kinematics, P: ca.SX, w: ca.SX) -> ca.SX:
     """(1): Hamel terms on the quasi-velocities w = K v, from the closed forms of the joints."""
-    recognize(kin)
+    return sum((share.terms for share in jointwise_shares(kin, P, w)), ca.SX.zeros(kin.num_speeds))
+
+
+def jointwise_shares(kin: Kinematics, P: ca.SX, w: ca.SX) -> list[HamelShare]:
+    """The sum of (1) joint by joint and row by row, what adds nothing left out."""
+    words = {row: joint.word for joint in recognize(kin) for row in joint.rows}
     inverse, _ = block_solve(kin.K, ca.SX.eye(kin.num_speeds))
     v = ca.mtimes(inverse, w)
-    terms = _type_terms(kin, v, ca.mtimes(kin.K.T, P))
+    momenta = ca.mtimes(kin.K.T, P)
+    found: list[tuple[str, str, ca.SX]] = []
+    for node in kin.tree.nodes:
+        terms = ca.SX.zeros(kin.num_speeds)
+        own = node.joint.type.hamel_terms(v[node.speeds], momenta[node.speeds], kin.reader)
+        for k in range(own.shape[0]):
+            terms[node.speeds.start + k] = own[k]
+        found.append((f"{node.joint.type.word} joint", node.joint.name, terms))
     at = 0
     for trace, k in whole_contacts(kin):
+        name = kin.rows[k].name
         if trace is not None:
-            terms = terms + _surface_curl(kin, trace, v, P[at : at + 3])
+            curl = _surface_curl(kin, trace, v, P[at : at + 3])
+            found.append((words.get(name, ""), trace.contact.name, curl))
             at += 3
         else:
-            terms = terms + P[at] * _angle_curl(kin, kin.K[at, :], v, kin.rows[k].name)
+            curl = P[at] * _angle_curl(kin, kin.K[at, :], v, name)
+            found.append((words.get(name, ""), name, curl))
             at += 1
     for j in range(kin.num_independent_speeds):
         name = kin.independent_speeds[j].name
-        terms = terms + P[at + j] * _angle_curl(kin, kin.E[j, :], v, name)
-    return ca.mtimes(inverse.T, terms)
-
-
-def _type_terms(kin: Kinematics, v: ca.SX, P: ca.SX) -> ca.SX:
-    """h_v of the joint types, worked out once for each."""
-    parts = [
-        node.joint.type.hamel_terms(v[node.speeds], P[node.speeds], kin.reader)
-        for node in kin.tree.nodes
+        curl = P[at + j] * _angle_curl(kin, kin.E[j, :], v, name)
+        found.append(("independent speed", name, curl))
+    return [
+        HamelShare(word, owner, ca.mtimes(inverse.T, terms))
+        for word, owner, terms in found
+        if not ca.simplify(ca.densify(terms)).is_zero()
     ]
-    return ca.densify(ca.vertcat(*parts)) if parts else ca.SX(0, 1)
 
 
 def whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:

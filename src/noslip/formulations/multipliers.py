@@ -68,7 +68,7 @@ class Multipliers(AbstractFormulation):
         kin = kinematics
         num_free, num_kept, num_u = kin.num_independent_speeds, len(kin.kept), len(kin.model.inputs)
         forces = applied_forces(kin)
-        A, E = ca.densify(kin.A[list(kin.kept), :]), ca.densify(kin.E)
+        A, E = ca.densify(kin.independent_A), ca.densify(kin.E)
         M = mass_matrix(kin)
         c = inverse_dynamics(kin, ca.SX.zeros(kin.num_speeds))
         b = -row_rates(kin)

@@ -141,14 +141,16 @@ def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
 
 
 def row_rates(kin: Kinematics) -> ca.SX:
-    """Ȧ v + ȧ of the kept rows: their exact rates at constant v, at v = Sη + s."""
+    """Ȧ v + ȧ of the independent rows: their exact rates at constant v, at v = Sη + s."""
     symbols = kin.symbols
     if not kin.kept:
         return ca.SX(0, 1)
-    rows = ca.vertcat(*[kin.rows[k].velocity for k in kin.kept])
+    is_combined = kin.combination is not None
+    rows = kin.velocities if is_combined else kin.independent(kin.velocities)
     at = ca.vertcat(symbols.q, symbols.t, symbols.w)
     along = ca.vertcat(ca.mtimes(kin.N, symbols.v), ca.SX(1), symbols.wdot)
-    return kin.at_speeds(ca.jtimes(rows, at, along))
+    rates = kin.at_speeds(ca.jtimes(rows, at, along))
+    return kin.independent(rates) if is_combined else rates
 
 
 def basis_rate(kin: Kinematics) -> ca.SX:

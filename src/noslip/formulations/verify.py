@@ -32,6 +32,9 @@ from noslip.model.model import Model
 
 Array = NDArray[np.float64]
 
+#: Random states at most; a handful tells formulations apart.
+MAX_STATES = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
@@ -69,11 +72,11 @@ def verify(
         raise TypeError(
             f"verify takes a Model, got {type(model).__name__}: load one, or build() it"
         )
-    if states < 1 or seed < 0:
+    if not 1 <= states <= MAX_STATES or seed < 0:
         raise FormulationError(
             f"{states} states with seed {seed} are asked for",
             f"verify of model '{model.name}'",
-            "give 1 or more states, and a seed of 0 or more",
+            f"give 1 to {MAX_STATES} states, and a seed of 0 or more",
         )
     if formulations is None:
         formulations = dalembert_formulations()

@@ -3,6 +3,10 @@
 Decided on numbers, at generic configurations that satisfy g(q, t) = 0 (an over-constrained loop
 loses rank only there), after scaling angular speeds by a length of the model so that metres and
 radians compare. Nothing decided here depends on the values of the speeds.
+
+Which rows repeat the others may change on the way: of two side rods at a right angle, each says
+nothing where its cranks are in line with it. Where a choice fails, rows and speeds are chosen again
+together (`regular_bases`), and the rank of all rows decides, not that of the kept ones.
 """
 
 from __future__ import annotations
@@ -43,6 +47,9 @@ LONG_SAMPLES = 2
 LONGEST_DENSE = 40
 #: Share of the best conditioning with which speeds are taken that say more of the motion.
 NEARLY = 0.5
+#: Least singular value of all rows on the dependent speeds, over the rows' usual sizes, below which
+#: no speeds determine the motion.
+RANK_LOST = 1e-8
 #: Tries without success after which no configuration is expected.
 HOPELESS = 60
 
@@ -262,11 +269,13 @@ def _constraint(
 class Redundancy:
     """A row that follows from others: its index, and the names of the rows it follows from.
 
-    A row that holds by itself follows from none.
+    A row that holds by itself follows from none. Where shares of the others in it vary so that the
+    kept rows may lose rank although all rows together do not, these are solved together.
     """
 
     row: int
     follows_from: tuple[str, ...]
+    varies: bool = False
 
 
 class IndependentRows(NamedTuple):
@@ -278,9 +287,15 @@ class IndependentRows(NamedTuple):
 
 
 def independent_rows(
-    probe: Probe, rows: Sequence[RowTrace], samples: list[tuple[float, Array]]
+    probe: Probe,
+    rows: Sequence[RowTrace],
+    samples: list[tuple[float, Array]],
+    wanted: tuple[int, ...] | None = None,
 ) -> IndependentRows:
     """Rows that are independent at some sample, and the redundant ones with what they follow from.
+
+    Holonomic rows come first: a position that velocities imply is more than they say. Those that
+    are `wanted` are kept, as many as there are independent ones, if any are named.
 
     Raises
     ------
@@ -295,7 +310,7 @@ def independent_rows(
     kept: list[int] = []
     redundant: list[Redundancy] = []
     bases: list[list[Array]] = [[] for _ in samples]
-    for k, row in enumerate(rows):
+    for k in sorted(range(len(rows)), key=lambda k: not rows[k].is_holonomic):
         # a list, so that every sample's basis is extended
         adds = [
             _extend(basis, A[k], floor[k])
@@ -304,8 +319,32 @@ def independent_rows(
         if any(adds) or not adds:
             kept.append(k)
         else:
-            redundant.append(_redundancy(k, row, rows, kept, numbers))
-    return IndependentRows(tuple(kept), tuple(redundant), tuple(len(basis) for basis in bases))
+            redundant.append(_redundancy(k, rows[k], rows, kept, numbers))
+    kept.sort()
+    redundant.sort(key=lambda r: r.row)
+    ranks = tuple(len(basis) for basis in bases)
+    if wanted is not None and wanted != tuple(kept):
+        kept, by_themselves = list(wanted), {r.row: r for r in redundant if not r.follows_from}
+        redundant = [
+            by_themselves.get(k) or _redundancy(k, row, rows, kept, numbers)
+            for k, row in enumerate(rows)
+            if k not in kept
+        ]
+    varying = [r.row for r in redundant if r.varies]
+    if varying and not _is_weakened(kept, varying, numbers):
+        redundant = [dataclasses.replace(r, varies=False) for r in redundant]
+    return IndependentRows(tuple(kept), tuple(redundant), ranks)
+
+
+def are_independent(probe: Probe, rows: Sequence[int], samples: list[tuple[float, Array]]) -> bool:
+    """Whether rows are independent at some sample."""
+    matrices = [probe.matrix(q, t)[0][list(rows)] for t, q in samples]
+    return any(np.linalg.matrix_rank(A / row_lengths(A), DEPENDENT) == len(rows) for A in matrices)
+
+
+def row_lengths(A: Array) -> Array:
+    """(…, nc, 1) lengths of rows, not zero."""
+    return np.maximum(np.linalg.norm(A, axis=-1, keepdims=True), 1e-300)
 
 
 def _extend(basis: list[Array], row: Array, floor: float) -> bool:
@@ -363,11 +402,13 @@ def _redundancy(
     numbers: list[tuple[Array, Array]],
 ) -> Redundancy:
     names: dict[str, None] = {}
+    combinations = []
     for A, a in numbers:
         if not kept:
             combination = np.zeros(0)
         else:
             combination = np.linalg.lstsq(A[kept].T, A[k], rcond=1e-10)[0]
+        combinations.append(combination)
         shares = np.abs(combination) * np.linalg.norm(A[kept], axis=1)
         for j, share in zip(kept, shares, strict=True):
             if share > 1e-6 * np.linalg.norm(A[k]):
@@ -380,7 +421,103 @@ def _redundancy(
                 f"row '{row.name}' ({row.origin})",
                 "remove one of them, or give both the same motion",
             )
-    return Redundancy(row=k, follows_from=tuple(names))
+    most = float(np.abs(combinations).max(initial=0.0))
+    spread = float(np.ptp(combinations, axis=0).max(initial=0.0)) if combinations else 0.0
+    return Redundancy(row=k, follows_from=tuple(names), varies=spread > DEPENDENT * most)
+
+
+def _is_weakened(kept: list[int], varying: list[int], numbers: list[tuple[Array, Array]]) -> bool:
+    """Whether the kept rows come nearer to losing rank, from sample to sample, than all rows do."""
+    A = np.array([A for A, _ in numbers])
+    A = A / np.maximum(np.median(np.linalg.norm(A, axis=2), axis=0), SELF_SATISFIED)[:, None]
+    shares = [
+        np.linalg.svd(A[:, rows], compute_uv=False)[:, len(kept) - 1]
+        for rows in (kept, [*kept, *varying])
+    ]
+    share = shares[0] / np.maximum(shares[1], 1e-300)
+    return bool(share.min() < NEARLY * share.max())
+
+
+def usual_sizes(probe: Probe, samples: list[tuple[float, Array]]) -> Array:
+    """(nc,) sizes of the rows at ordinary configurations, 1 of those that hold by themselves.
+
+    Rows are compared by these, never by their size at an instant, which hides one that vanishes.
+    """
+    sizes = np.median([np.linalg.norm(probe.matrix(q, t)[0], axis=1) for t, q in samples], axis=0)
+    return np.where(sizes > SELF_SATISFIED, sizes, 1.0)
+
+
+def compressed(matrices: Array, rank: int) -> Array:
+    """(n, r, nv) rows Σ Vᵀ of (n, nc, nv) matrices A = U Σ Vᵀ of rank r.
+
+    Their columns have the singular values of those of A, since the columns of U are orthonormal.
+    """
+    _, sigma, Vt = np.linalg.svd(matrices, full_matrices=False)
+    return np.array((sigma[:, :, None] * Vt)[:, :rank])
+
+
+class BasisChoice(NamedTuple):
+    """Rows to keep and tree speeds they determine, at one configuration.
+
+    Parameters
+    ----------
+    rows, dependent : in their order, as many of each.
+    rank : least singular value of all rows on these speeds; nothing determines the motion where it
+        vanishes.
+    """
+
+    rows: tuple[int, ...]
+    dependent: tuple[int, ...]
+    rank: float
+
+
+def regular_bases(
+    matrices: Array,
+    rows: Sequence[int],
+    kept: tuple[int, ...],
+    dependent: tuple[int, ...] | None,
+    *,
+    holonomic: Sequence[int],
+    same_rows: bool,
+) -> list[BasisChoice]:
+    """Rows and speeds that are best conditioned at each of n matrices A by itself.
+
+    Speeds are chosen on all rows at once, then as many rows that determine these best.
+
+    Parameters
+    ----------
+    matrices : (n, nc, nv) with columns over the scale of the speeds, rows over their usual sizes.
+    rows : that count; those that hold by themselves do not.
+    kept, dependent : what is taken now. The speeds stay where they determine the motion nearly as
+        well as the best ones, so that only rows change; None: they are not tree speeds.
+    holonomic : rows of which as many are kept as are now.
+    same_rows : whether the rows stay, too.
+    """
+    if len(rows) == len(kept):
+        columns, least = dependent_columns_each(matrices[:, list(kept)])
+        return [
+            BasisChoice(kept, tuple(c), float(x))
+            for c, x in zip(columns.tolist(), least, strict=True)
+        ]
+    candidates = matrices[:, list(rows)]
+    columns, least = dependent_columns_each(compressed(candidates, len(kept)))
+    found = []
+    for k, A in enumerate(candidates):
+        best, rank = tuple(columns[k].tolist()), float(least[k])
+        if dependent is not None:
+            now = float(np.linalg.svd(A[:, list(dependent)], compute_uv=False)[-1])
+            if now > NEARLY * rank:
+                best, rank = dependent, now
+        if same_rows:
+            found.append(BasisChoice(kept, best, rank))
+            continue
+        by_row = A[None, :, list(best)].transpose(0, 2, 1)
+        first = [j for j, row in enumerate(rows) if row in holonomic]
+        count = len(set(kept) & set(holonomic))
+        chosen = dependent_columns(compressed(by_row[:, :, first], count)) if count else ()
+        chosen = dependent_columns(by_row, tuple(first[j] for j in chosen))
+        found.append(BasisChoice(tuple(rows[j] for j in chosen), best, rank))
+    return found
 
 
 def independent_columns(
@@ -405,14 +542,14 @@ def independent_columns(
         return tuple(range(num_speeds))
     matrices = np.array([probe.matrix(q, t)[0][list(kept)] for t, q in samples])
     matrices /= np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
-    best = _dependent_columns(matrices, ())
+    best = dependent_columns(matrices, ())
     following = len(set(passive) & set(best))
     if following < len(passive):
         # a pendulum on a vehicle follows from nothing, its caster does
         R, pivots = scipy.linalg.qr(matrices[0][:, list(passive)], mode="r", pivoting=True)
         rank = int(np.count_nonzero(np.abs(np.diag(R)) > DEPENDENT))
         if rank > following:
-            other = _dependent_columns(matrices, tuple(passive[p] for p in pivots[:rank]))
+            other = dependent_columns(matrices, tuple(passive[p] for p in pivots[:rank]))
             best = other if _least(matrices, other) > NEARLY * _least(matrices, best) else best
     return tuple(j for j in range(num_speeds) if j not in best)
 
@@ -472,7 +609,7 @@ def _least_each(matrices: Array, columns: Indices) -> Array:
     return np.array(np.linalg.svd(_columns(matrices, columns), compute_uv=False)[:, -1])
 
 
-def _dependent_columns(matrices: Array, given: tuple[int, ...]) -> tuple[int, ...]:
+def dependent_columns(matrices: Array, given: tuple[int, ...] = ()) -> tuple[int, ...]:
     """Columns of A_d that are best conditioned at all samples, with the given ones among them."""
     import scipy.linalg
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,9 +19,12 @@ from noslip.kinematics.basis import (
     Array,
     Probe,
     Redundancy,
+    compressed,
+    dependent_columns,
     independent_columns,
     independent_rows,
     moving_branch,
+    usual_sizes,
 )
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.elimination import find_elimination
@@ -82,7 +86,9 @@ class SpeedPartition:
     kept, redundant : independent rows in their order, and those that follow from them.
     names, E : independent speeds, η = E v.
     solved, P : the kept rows as they are solved, P times the kept ones.
-    solved_of : the same of other traces of the contacts and rows.
+    solved_of : the same of other traces of the contacts and rows, before some are combined.
+    combined : combines values of those rows to those that are solved.
+    combination : from values of all rows to those of as many independent ones; None: the kept ones.
     solve : speeds (nv, c) for right-hand sides of the solved rows and of η, and the pivots.
     probe, samples : the rows in numbers, and configurations on the branch that is meant.
     rolling_base : where the mechanism rolls on its base; `solve` then gives speeds at that point.
@@ -99,12 +105,16 @@ class SpeedPartition:
     solve: Callable[[ca.SX, ca.SX], tuple[ca.SX, list[ca.SX]]]
     probe: Probe
     samples: list[tuple[float, Array]]
+    combined: Callable[[ca.SX], ca.SX] = ca.SX
+    combination: ca.SX | None = None
     rolling_base: RollingBase | None = None
     rates: Mapping[int, ca.SX] = field(default_factory=dict)
 
 
 def partition_speeds(
-    traced: TracedMechanism, independent: tuple[str, ...] | None
+    traced: TracedMechanism,
+    independent: tuple[str, ...] | None,
+    wanted: tuple[int, ...] | None = None,
 ) -> SpeedPartition:
     """Independent and dependent speeds of a mechanism.
 
@@ -112,23 +122,43 @@ def partition_speeds(
     ----------
     traced : the mechanism.
     independent : tree speeds to write in, instead of the model's own choice.
+    wanted : rows to keep where all are solved together, instead of the first independent ones.
     """
     if len(traced.speeds) > MOST_TOGETHER:
         choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice
-    kept, redundant, ranks = independent_rows(traced.probe, traced.rows, traced.samples)
+    kept, redundant, ranks = independent_rows(traced.probe, traced.rows, traced.samples, wanted)
     probe, samples = moving_branch(traced.probe, traced.samples, ranks)
     if probe is not traced.probe:
         traced = dataclasses.replace(traced, probe=probe, samples=samples)
-        kept, redundant, _ = independent_rows(probe, traced.rows, samples)
+        kept, redundant, _ = independent_rows(probe, traced.rows, samples, wanted)
     names, E = _independent_speeds(traced, independent, kept)
     _check_determined(traced, E, kept, names)
-    whole = _whole_contacts(traced, kept)
+    group = _repeating(traced, kept, redundant, names)
+    alone = tuple(k for k in kept if k not in group.rows)
+    whole = _whole_contacts(traced, alone)
     v = traced.symbols.v
     rolling_base = find_rolling_base(traced.tree, list(whole.values()), v, traced.reader)
     wheels = {} if rolling_base is None else rolling_base.wheels
-    solved, P = _solved_rows(traced.contacts, traced.rows, kept, whole, wheels)
+
+    def solved_of(contacts: tuple[ContactTrace, ...], rows: tuple[RowTrace, ...]) -> ca.SX:
+        apart = _solved_rows(contacts, rows, alone, whole, wheels)[0]
+        return ca.vertcat(apart, *[rows[k].velocity for k in group.rows])
+
+    def combined(values: ca.SX) -> ca.SX:
+        apart = values.shape[0] - len(group.rows)
+        return ca.vertcat(values[:apart, :], ca.mtimes(group.back, values[apart:, :]))
+
+    P = _solved_rows(traced.contacts, traced.rows, alone, whole, wheels)[1]
+    solved = solved_of(traced.contacts, traced.rows)
+    combination = None
+    if group.rows:
+        solved = combined(solved)
+        combination = ca.SX(len(kept), len(traced.rows))
+        combination[: len(alone), list(alone)] = ca.SX.eye(len(alone))
+        combination[len(alone) :, list(group.rows)] = group.back
+        P = _shares(traced, solved, kept, E)
     K = ca.vertcat(ca.jacobian(solved, v), E)
     if rolling_base is not None:
         K = _at_foot(K, rolling_base, whole, v)
@@ -140,10 +170,12 @@ def partition_speeds(
         E=E,
         solved=solved,
         P=P,
-        solved_of=lambda contacts, rows: _solved_rows(contacts, rows, kept, whole, wheels)[0],
+        solved_of=solved_of,
         solve=lambda of_rows, of_eta: block_solve(K, ca.vertcat(of_rows, of_eta)),
         probe=probe,
         samples=samples,
+        combined=combined if group.rows else ca.SX,
+        combination=combination,
         rolling_base=rolling_base,
         rates={
             k + i: rim.rate[i]
@@ -152,6 +184,46 @@ def partition_speeds(
             for i in range(3)
         },
     )
+
+
+class _RepeatingRows(NamedTuple):
+    """Rows that repeat each other with shares that vary, and what combines them: A_Dᵀ."""
+
+    rows: tuple[int, ...]
+    back: ca.SX
+
+
+def _repeating(
+    traced: TracedMechanism,
+    kept: tuple[int, ...],
+    redundant: tuple[Redundancy, ...],
+    names: tuple[Quantity, ...],
+) -> _RepeatingRows:
+    """Rows that are solved together by least squares, each over its usual size."""
+    varying = [r for r in redundant if r.varies]
+    index = {row.name: k for k, row in enumerate(traced.rows)}
+    rows = sorted({r.row for r in varying} | {index[n] for r in varying for n in r.follows_from})
+    if not rows:
+        return _RepeatingRows((), ca.SX(0, 0))
+    speeds = list(range(len(traced.speeds)))
+    independent = {s.name for s in names}
+    if independent <= traced.index.keys():
+        speeds = [k for k in speeds if traced.speeds[k].name not in independent]
+    sizes = usual_sizes(traced.probe, traced.samples)[rows]
+    A = np.array([traced.probe.matrix(q, t)[0][rows] for t, q in traced.samples])
+    rank = len(set(rows) & set(kept))
+    chosen = dependent_columns(compressed(A[:, :, speeds] / sizes[:, None], rank))
+    velocities = stack([traced.rows[k].velocity for k in rows])
+    slopes = ca.jacobian(velocities, traced.symbols.v)[:, [speeds[j] for j in chosen]]
+    return _RepeatingRows(tuple(rows), ca.densify(slopes.T) / ca.repmat(ca.DM(sizes**2).T, rank))
+
+
+def _shares(traced: TracedMechanism, solved: ca.SX, kept: tuple[int, ...], E: ca.SX) -> ca.SX:
+    """P of rows that are solved as combinations of all rows: solved = P kept."""
+    v = traced.symbols.v
+    own = ca.vertcat(ca.jacobian(stack([traced.rows[k].velocity for k in kept]), v), E)
+    shares, _ = block_solve(own.T, ca.densify(ca.jacobian(solved, v).T))
+    return shares[: len(kept), :].T
 
 
 def _joint_by_joint(

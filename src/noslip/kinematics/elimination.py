@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 import casadi as ca
 import numpy as np
@@ -51,6 +50,7 @@ class _Row:
     index: int
     node: int
     covector: ca.SX  # (6,) angular part first, in D axes at the body's origin
+    is_holonomic: bool
     known: list[tuple[int, ca.SX]] = field(default_factory=list)  # (speed, coefficient)
 
 
@@ -164,7 +164,7 @@ def find_elimination(
                 return None
             axis = trace.axes_D[:, list(trace.slip).index(part)]
             covector = ca.vertcat(cross(trace.arm_D, axis), axis)
-            waiting.append(_Row(k, tree.index(trace.contact.body), covector))
+            waiting.append(_Row(k, tree.index(trace.contact.body), covector, row.is_holonomic))
         elif row.origin == "speed input":
             given[speed_index[next(stated)]] = k
         else:
@@ -237,7 +237,7 @@ def _without_repeats(
     here: list[_Row], numbers: Callable[[ca.SX], Array], repeated: dict[int, tuple[int, ...]]
 ) -> list[_Row]:
     """Rows on one body without those that follow from the ones before them, which are noted."""
-    free = sorted((row for row in here if not row.known), key=attrgetter("index"))
+    free = sorted((r for r in here if not r.known), key=lambda r: (not r.is_holonomic, r.index))
     if len(free) < 2:
         return here
     values = numbers(ca.vertcat(*[row.covector for row in free])).reshape(-1, len(free), 6)

@@ -14,6 +14,10 @@ and the tree accelerations at η̇ = 0, written v̇₀ = Ṡη + ṡ, solve the 
 
 with Ȧv + ȧ the exact derivative of r at constant v. Nothing differentiates the solution of (1).
 
+Rows that repeat each other with shares that vary are solved together, by least squares: with D the
+speeds they determine, A_Dᵀ r = 0 are as many equations as these rows have rank, everywhere. (Again
+their rate is A_Dᵀ ṙ, since r = 0.)
+
 A contact that keeps all three of its rows says that a velocity vector vanishes. It is solved in the
 axes of a body, where its matrix is simplest: the rows of K are then P A, with P the contact's
 directions as columns, and the multipliers of A are λ = Pᵀ y of those of K. (Since r = 0, the rate
@@ -23,6 +27,7 @@ of P r is P ṙ.) A mechanism that rolls on its base is solved for speeds at tha
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -33,7 +38,20 @@ import numpy as np
 from noslip.errors import Fault, ModelError
 from noslip.interrupts import interruptible
 from noslip.kinematics import tree as tree_module
-from noslip.kinematics.basis import LONG_SAMPLES, SAMPLES, Array, Probe, Redundancy, make_probe
+from noslip.kinematics.basis import (
+    DEPENDENT,
+    LONG_SAMPLES,
+    SAMPLES,
+    Array,
+    BasisChoice,
+    Probe,
+    Redundancy,
+    compressed,
+    dependent_columns,
+    make_probe,
+    regular_bases,
+    usual_sizes,
+)
 from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.dependent_speeds import SpeedPartition, TracedMechanism, partition_speeds
 from noslip.kinematics.measures import Measures, defining_reader
@@ -82,6 +100,7 @@ class Kinematics:
     vdot0: ca.SX
     health: tuple[SingularityMeasure, ...]
     at_contact: BasisAtContact | None = None
+    combination: ca.SX | None = None  # of all rows to those that are independent, where some repeat
 
     @property
     def num_coordinates(self) -> int:
@@ -119,6 +138,22 @@ class Kinematics:
         return self._at_rest(self.solved)
 
     @cached_property
+    def independent_A(self) -> ca.SX:
+        """The matrix of as many rows as there are independent ones: those kept, or combinations."""
+        return self.independent(self.A)
+
+    @cached_property
+    def independent_a(self) -> ca.SX:
+        """a of these rows."""
+        return self.independent(self.a)
+
+    def independent(self, values: ca.SX) -> ca.SX:
+        """Values (nc, …) of all rows as those of the independent ones; of rates of rows, too."""
+        if self.combination is None:
+            return values[list(self.kept), :]
+        return ca.mtimes(self.combination, values)
+
+    @cached_property
     def row_values(self) -> ca.SX:
         """A v + a at v = Sη + s: zero but for rounding, (nc,)."""
         if self.is_long:
@@ -150,6 +185,31 @@ class Kinematics:
         return stack([row.position for row in self.rows if row.position is not None])
 
     @cached_property
+    def held_positions(self) -> tuple[int, ...]:
+        """Holonomic rows that are kept, and those that repeat them with shares that vary."""
+        varying = [r.row for r in self.redundant if r.varies]
+        return tuple(k for k in sorted([*self.kept, *varying]) if self.rows[k].is_holonomic)
+
+    @cached_property
+    def independent_positions(self) -> tuple[ca.SX, ca.SX]:
+        """As many equations as the holonomic rows have rank: their matrix on v, and values.
+
+        Where rows repeat each other with shares that vary, with D the speeds that all of them
+        determine best: G_Dᵀ g = 0.
+        """
+        rows = list(self.held_positions)
+        g = stack([g for k in rows if (g := self.rows[k].position) is not None])
+        G = ca.densify(self.A[rows, :])
+        if set(rows) <= set(self.kept):
+            return G, g
+        samples = self.probe.configurations(_num_samples(self.probe))
+        A = np.array([self.probe.matrix(q, t)[0][rows] for t, q in samples])
+        A /= self._row_scale[rows, None]
+        rank = int(np.linalg.matrix_rank(A, DEPENDENT).max())
+        back = G[:, list(dependent_columns(compressed(A, rank)))].T
+        return ca.mtimes(back, G), ca.mtimes(back, g)
+
+    @cached_property
     def _speed_rows(self) -> ca.Function:
         s = self.symbols
         return ca.Function("E", [s.t, s.q, s.params], [ca.densify(self.E)])
@@ -172,6 +232,45 @@ class Kinematics:
         E = stacked.reshape(num, n, self.num_speeds)
         return np.einsum("fnv,nv->nf", E, v)
 
+    @cached_property
+    def _row_scale(self) -> Array:
+        return usual_sizes(self.probe, self.probe.configurations(_num_samples(self.probe)))
+
+    def regular_bases(
+        self, t: Array, q: Array, params: Array, *, same_rows: bool = False
+    ) -> list[BasisChoice | None]:
+        """Rows and speeds that determine the motion best, at each of n configurations by itself.
+
+        None where the rows have no value.
+
+        Parameters
+        ----------
+        t, q, params : (n,) s, (n, nq) and (n, np).
+        same_rows : whether the rows that are kept stay.
+        """
+        matrices = self.probe.matrices(t, q, params) / self.probe.scale
+        matrices /= self._row_scale[:, None]
+        finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
+        repeated = [r.row for r in self.redundant if r.follows_from]
+        rows = sorted([*self.kept, *repeated])
+        names = [s.name for s in self.speeds]
+        own = [s.name for s in self.independent_speeds]
+        dependent = None
+        if set(own) <= set(names):
+            dependent = tuple(k for k, name in enumerate(names) if name not in own)
+        found = list[BasisChoice | None]([None] * len(t))
+        chosen = regular_bases(
+            matrices[finite],
+            rows,
+            self.kept,
+            dependent,
+            holonomic=self.probe.holonomic,
+            same_rows=same_rows or self.combination is not None,
+        )
+        for k, choice in zip(finite.tolist(), chosen, strict=True):
+            found[k] = choice
+        return found
+
     def measures(self, vdot: ca.SX) -> Measures:
         """Reader of measures of the motion where v̇ is known."""
         twists = tree_module.twists(self.tree, self.symbols.v)
@@ -193,14 +292,26 @@ class Kinematics:
         )
 
 
+def _num_samples(probe: Probe) -> int:
+    return LONG_SAMPLES if probe.is_long else SAMPLES
+
+
 @interruptible
-def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinematics:
+def trace(
+    model: Model,
+    *,
+    independent: tuple[str, ...] | None = None,
+    kept: tuple[int, ...] | None = None,
+    values: Array | None = None,
+) -> Kinematics:
     """Kinematics of a model.
 
     Parameters
     ----------
     model : checked model.
     independent : tree speeds to write the equations in, instead of the model's own choice.
+    kept : rows to solve, as many as there are independent ones; by default the first of these.
+    values : (np,) parameters at which all this is chosen and scaled, instead of the nominal ones.
 
     Raises
     ------
@@ -232,7 +343,9 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
     probe = make_probe(
         model, symbols, tree, coordinates, speeds, rows, N, velocities, lambda *at: sizes()(*at)
     )
-    samples = probe.configurations(LONG_SAMPLES if probe.is_long else SAMPLES)
+    if values is not None:
+        probe = dataclasses.replace(probe, params=values)
+    samples = probe.configurations(_num_samples(probe))
     if not samples:
         raise _cannot_close(model, rows)
     traced = TracedMechanism(
@@ -246,7 +359,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         probe=probe,
         samples=samples,
     )
-    partition = partition_speeds(traced, independent)
+    partition = partition_speeds(traced, independent, kept)
 
     # (1) K [S s] = [[0, −a], [1, 0]]
     num_rows, num_free = partition.solved.shape[0], len(partition.names)
@@ -289,6 +402,7 @@ def trace(model: Model, *, independent: tuple[str, ...] | None = None) -> Kinema
         s=tree_speeds(s),
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
+        combination=partition.combination,
         health=find_singularity_measures(symbols, probe, pivots, rolling, partition.samples),
         at_contact=BasisAtContact(rolling_base=rolling_base, S=S, v=v, vdot0=vdot0)
         if rolling_base
@@ -353,7 +467,7 @@ def _row_rates(
         if ca.depends_on(n, symbols.q):
             w_D = tree_module.turning(tree, motion, tree.index(trace.contact.body))
             normals[name] = (ca.SX.sym("n", 3), n, -cross(w_D, n))
-    solved = partition.solved
+    solved = partition.solved_of(traced.contacts, traced.rows)
     if normals:
         contacts = tuple(
             trace_contact(t.contact, tree, motion, traced.reader, normals[t.contact.name][0])
@@ -375,7 +489,8 @@ def _row_rates(
         found = ca.substitute([found], [ca.vertcat(*given)], [ca.vertcat(*values)])[0]
     by_row = dict(zip(others, ca.vertsplit(found[: len(others), :]), strict=True)) if others else {}
     by_row |= partition.rates
-    return ca.vertcat(*[by_row[k] for k in range(len(by_row))], found[len(others) :, :])
+    of_rows = ca.vertcat(ca.SX(0, 1), *[by_row[k] for k in range(len(by_row))])
+    return ca.vertcat(partition.combined(of_rows), found[len(others) :, :])
 
 
 def _state_quantities(model: Model) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:

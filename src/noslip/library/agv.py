@@ -31,10 +31,10 @@ def build() -> Model:
     b.parameter("b", 0.2020, "m", "mass center to the caster pivot")
     b.parameter("d", 0.025, "m", "caster trail: pivot to wheel center")
     b.parameter("h", 0.1, "m", "height of the platform's mass center")
-    b.parameter("m_wheel", 2.0, "kg", "mass of each wheel")
-    b.parameter("I_spin", 0.0025, "kg*m^2", "wheel inertia about its axis")
-    b.parameter("I_diameter", 0.00125, "kg*m^2", "wheel inertia about a diameter")
-    b.parameter("m_platform", 20.0, "kg", "mass of the platform")
+    b.parameter("m_wheel", 2.0, "kg", "mass of each wheel", "m_w")
+    b.parameter("I_spin", 0.0025, "kg*m^2", "wheel inertia about its axis", "I_a")
+    b.parameter("I_diameter", 0.00125, "kg*m^2", "wheel inertia about a diameter", "I_t")
+    b.parameter("m_platform", 20.0, "kg", "mass of the platform", "m_p")
     b.parameter("I_x", 0.7083, "kg*m^2", "platform inertia about i")
     b.parameter("I_y", 0.7083, "kg*m^2", "platform inertia about j")
     b.parameter("I_z", 0.4083, "kg*m^2", "platform inertia about k")
@@ -79,6 +79,7 @@ def build() -> Model:
         child="platform",
         parent_frame=Placement(position=(0.0, 0.0, "h")),
         description="pose of the platform's mass center; angle is the paper's beta",
+        symbols={"x": "X", "y": "Y", "angle": "β", "vx": "ẋ", "vy": "ẏ", "rate": "ω"},
     )
     b.joint(
         "bracket",
@@ -87,6 +88,7 @@ def build() -> Model:
         child="bracket",
         parent_frame=Placement(position=(0.0, "b", "r-h")),
         description="caster angle, the paper's psi",
+        symbols={"angle": "ψ"},
     )
     places: dict[str, tuple[str, Vector3]] = {
         "wheel1": ("platform", ("-l/2", "-a", "r-h")),
@@ -107,6 +109,7 @@ def build() -> Model:
             child=name,
             parent_frame=Placement(position=position),
             description=f"spin of wheel {name[-1]}, the paper's theta_{name[-1]}",
+            symbols={"angle": f"θ_{name[-1]}"},
         )
         # the planar joint keeps the height, so the normal rows are left out
         wheel = Disk(radius="r", axis=(1.0, 0.0, 0.0))

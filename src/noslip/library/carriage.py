@@ -70,6 +70,7 @@ def build() -> Model:
         child="carriage",
         parent_frame=Placement(position=(0.0, 0.0, "R")),
         description="middle of the axle and heading, the paper's x, y, phi; vx is its s'",
+        symbols={"vx": "ṡ", "angle": "φ"},
     )
     for k, side in ((1, "-a"), (2, "a")):
         name = f"wheel{k}"
@@ -86,6 +87,7 @@ def build() -> Model:
             child=name,
             parent_frame=Placement(position=(0.0, side, 0.0)),
             description=f"spin of wheel {k}, the paper's theta_{k}",
+            symbols={"angle": f"θ_{k}"},
         )
         wheel = Disk(radius="R", axis=(0.0, 1.0, 0.0))
         b.contact(Rolling(name=name, body=name, wheel=wheel, normal=False))

@@ -80,6 +80,7 @@ def build() -> Model:
         parent="world",
         child="sleigh",
         description="blade's contact and heading, the paper's x, y, phi; vx is its s'",
+        symbols={"vx": "ṡ", "angle": "φ"},
     )
     b.contact(KnifeEdge(name="blade", body="sleigh", direction=(1.0, 0.0, 0.0)))
     b.input("F_cs", "N", "force at the mass center along the blade")

@@ -85,7 +85,7 @@ def serial_arm(
             where,
             nearest(convention, CONVENTIONS),
         )
-    for row in rows:
+    for k, row in enumerate(rows, 1):
         if row.kind not in KINDS:
             raise ModelError(
                 f"joint '{row.joint}' is of kind '{row.kind}'", where, nearest(row.kind, KINDS)
@@ -107,6 +107,7 @@ def serial_arm(
             parent_frame=before,
             child_frame=after,
             description=row.description,
+            symbols={"angle" if row.kind == "revolute" else "position": f"q_{k}"},
         )
         parent = row.link
 

@@ -21,6 +21,10 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Rigid body on a ball joint under gravity, in roll, pitch and yaw",
         references=("CameronBook1993",),
+        equation_numbers={
+            **{f"pivot.{name}_rate": "(72)" for name in ("roll", "pitch", "yaw")},
+            **{"pivot.wx": "(74)", "pivot.wy": "(75)", "pivot.wz": "(76)"},
+        },
     )
     b.parameter("m", 1.5, "kg", "mass")
     b.parameter("s_x", 0.1, "m", "pivot to mass center along x")

@@ -26,7 +26,7 @@ def build() -> Model:
     b.parameter("m", 1.2, "kg", "mass")
     b.parameter("J", 0.05, "kg*m^2", "moment of inertia about the mass center")
     b.parameter("a", 0.0, "m", "blade's contact to the mass center, forward")
-    b.parameter("slope", 0.25, "rad", "inclination of the plane, downhill along x")
+    b.parameter("slope", 0.25, "rad", "inclination of the plane, downhill along x", "α")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     b.body(
         "skate",
@@ -41,6 +41,7 @@ def build() -> Model:
         parent="world",
         child="skate",
         description="contact point and heading of the blade, the paper's x, y, theta",
+        symbols={"vx": "v", "angle": "θ"},
     )
     b.contact(KnifeEdge(name="blade", body="skate", direction=(1.0, 0.0, 0.0)))
     b.input("F_v", "N", "force along the blade")

@@ -60,8 +60,8 @@ def build() -> Model:
     )
     # the paper's α = q̇: rates of the coordinates
     heading = "front.angle"
-    b.independent_speed("x_dot", f"front.vx*cos({heading}) - front.vy*sin({heading})", "m/s")
-    b.independent_speed("y_dot", f"front.vx*sin({heading}) + front.vy*cos({heading})", "m/s")
+    b.independent_speed("x_dot", f"front.vx*cos({heading}) - front.vy*sin({heading})", "m/s", "ẋ")
+    b.independent_speed("y_dot", f"front.vx*sin({heading}) + front.vy*cos({heading})", "m/s", "ẏ")
     b.independent_speed("front.rate")
     b.independent_speed("waist.rate")
     b.scenario(
@@ -116,6 +116,7 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
         parent="world",
         child="front",
         description="pose of the front axle's center; angle is the paper's theta",
+        symbols={"angle": "θ"},
     )
     b.joint(
         "waist",
@@ -124,6 +125,7 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
         child="rear",
         parent_frame=Placement(position=("-c", 0.0, 0.0)),
         description="angle of the rear body against the front one, the paper's phi",
+        symbols={"angle": "φ"},
     )
     b.input("F_u2", "N", "driving force along the front body at its axle")
     b.input("F_u3", "N", "driving force along the rear body at its axle")

@@ -33,10 +33,12 @@ MASSES: tuple[tuple[float, Vector3], ...] = (
 )
 
 #: Ixx, Iyy, Izz, Ixy, Ixz, Iyz of each link about its mass center, in its frame, kg m².
-INERTIAS: tuple[tuple[float, ...], ...] = (
-    (0.12, 0.14, 0.35, 0.004, -0.003, 0.002),
+#: Measured arms are published with moments that no body has, such as Izz > Ixx + Iyy. Of link 1,
+#: which turns about z alone, Ixx and Iyy do not matter; I3y is 0.0125 in print.
+INERTIAS: tuple[tuple[Scalar, ...], ...] = (
+    (0.18, 0.18, 0.35, 0.004, -0.003, 0.002),
     (0.13, 0.524, 0.539, 0.010, -0.006, 0.008),
-    (0.066, 0.0125, 0.086, -0.002, 0.001, 0.003),
+    (0.066, "I3y", 0.086, -0.002, 0.001, 0.003),
     (0.0018, 0.0018, 0.0013, 0.0001, 0.0, -0.0001),
     (0.0003, 0.0003, 0.0004, 0.0, 0.00002, 0.0),
     (0.00015, 0.00015, 0.00004, 0.0, 0.0, 0.00001),
@@ -56,6 +58,7 @@ def build() -> Model:
     b.parameter("d3", 0.15005, "m", "offset of the forearm along the shoulder's axis")
     b.parameter("d4", 0.4318, "m", "length of the forearm")
     b.parameter("tool", 0.1, "m", "wrist center to tool point")
+    b.parameter("I3y", 0.021, "kg*m^2", "moment of inertia of link 3 about its y axis")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     rows = []
     shapes = _shapes()

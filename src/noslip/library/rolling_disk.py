@@ -26,8 +26,8 @@ def build() -> Model:
     )
     b.parameter("m", 2.0, "kg", "mass")
     b.parameter("r", 0.5, "m", "radius")
-    b.parameter("I_axial", 0.25, "kg*m^2", "moment of inertia about the disk's axis")
-    b.parameter("I_transverse", 0.125, "kg*m^2", "moment of inertia about a diameter")
+    b.parameter("I_axial", 0.25, "kg*m^2", "moment of inertia about the disk's axis", "I_a")
+    b.parameter("I_transverse", 0.125, "kg*m^2", "moment of inertia about a diameter", "I_t")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     b.body(
         "disk",

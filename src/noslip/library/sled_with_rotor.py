@@ -20,6 +20,7 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Sled on a blade that carries a rotor above the blade's contact",
         references=("CameronBook1993",),
+        equation_numbers={"sled.vx": "(87)", "sled.rate": "(90)", "rotor.rate": "(93)"},
     )
     b.parameter("m1", 2.0, "kg", "mass of the sled")
     b.parameter("m2", 0.8, "kg", "mass of the rotor")
@@ -100,6 +101,7 @@ def build() -> Model:
         parent="world",
         child="sled",
         description="blade's contact and heading, the paper's x, y, theta_1",
+        symbols={"vx": "v_1", "angle": "θ_1"},
     )
     b.joint(
         "rotor",
@@ -107,6 +109,7 @@ def build() -> Model:
         parent="sled",
         child="rotor",
         description="angle of the rotor against the sled, the paper's theta_2",
+        symbols={"angle": "θ_2"},
     )
     b.contact(KnifeEdge(name="blade", body="sled", direction=(1.0, 0.0, 0.0)))
     b.input("F_v1", "N", "force along the blade")

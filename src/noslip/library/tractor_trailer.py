@@ -81,6 +81,7 @@ def build() -> Model:
         parent="world",
         child="tractor",
         description="pose of the rear axle's center; angle is the paper's theta",
+        symbols={"vx": "v", "angle": "θ"},
     )
     b.joint(
         "steer",
@@ -89,6 +90,7 @@ def build() -> Model:
         child="front",
         parent_frame=Placement(position=("l1", 0.0, 0.0)),
         description="steering angle, the paper's delta",
+        symbols={"angle": "δ"},
     )
     b.joint(
         "hinge",
@@ -97,6 +99,7 @@ def build() -> Model:
         child="trailer",
         parent_frame=Placement(position=("-c", 0.0, 0.0)),
         description="angle of the trailer against the tractor, the paper's phi",
+        symbols={"angle": "φ"},
     )
     b.contact(KnifeEdge(name="rear_axle", body="tractor", direction=_X))
     b.contact(KnifeEdge(name="front_wheel", body="front", direction=_X))
@@ -119,7 +122,7 @@ def build() -> Model:
                 axes="body",
             )
         )
-    b.speed_input("steering_rate", "steer.rate", "rate of the steering angle, the paper's F_s")
+    b.speed_input("steering_rate", "steer.rate", "rate of the steering angle", "F_s")
     b.independent_speed("tractor.vx")
     b.scenario(
         Scenario(

@@ -55,6 +55,7 @@ def build() -> Model:
         parent="world",
         child="frame",
         description="middle of the rear axle and heading, the paper's x, y, theta",
+        symbols={"angle": "θ"},
     )
     b.joint(
         "steer",
@@ -63,6 +64,7 @@ def build() -> Model:
         child="fork",
         parent_frame=Placement(position=("ell", 0.0, 0.0)),
         description="steering angle, the paper's phi",
+        symbols={"angle": "φ"},
     )
     b.contact(KnifeEdge(name="rear", body="frame", direction=(1.0, 0.0, 0.0)))
     b.contact(KnifeEdge(name="front", body="fork", direction=(1.0, 0.0, 0.0)))

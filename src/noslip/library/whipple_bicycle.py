@@ -39,7 +39,9 @@ def build() -> Model:
     _bodies(b)
     b.joint(
         "frame",
-        Free(angles=Angles(sequence="zxy", names=("yaw", "lean", "pitch"))),
+        Free(
+            angles=Angles(sequence="zxy", names=("yaw", "lean", "pitch"), symbols=("ψ", "φ", "θ_B"))
+        ),
         parent="world",
         child="rear_frame",
         description="rear hub and orientation; lean is positive to the right, the paper's phi",
@@ -50,6 +52,7 @@ def build() -> Model:
         parent="rear_frame",
         child="rear_wheel",
         description="spin of the rear wheel, the paper's theta_R reversed",
+        symbols={"angle": "θ_R"},
     )
     b.joint(
         "steer",
@@ -58,6 +61,7 @@ def build() -> Model:
         child="front_frame",
         parent_frame=Placement(position=("w + c", 0.0, "-rR")),
         description="steer angle, positive to the right, the paper's delta",
+        symbols={"angle": "δ"},
     )
     b.joint(
         "front_wheel",
@@ -66,18 +70,21 @@ def build() -> Model:
         child="front_wheel",
         parent_frame=Placement(position=("-c", 0.0, "rF")),
         description="spin of the front wheel, the paper's theta_F reversed",
+        symbols={"angle": "θ_F"},
     )
     for name, radius in (("rear_wheel", "rR"), ("front_wheel", "rF")):
         b.contact(Rolling(name=name, body=name, wheel=Disk(radius=radius, axis=_AXLE)))
-    b.input("lean_torque", "N*m", "moment from outside that leans it to the right, as of a gust")
-    b.input("steer_torque", "N*m", "moment of the hands, steering to the right")
-    b.input("drive_torque", "N*m", "moment of the chain on the rear wheel, forward")
+    b.input(
+        "lean_torque", "N*m", "moment from outside that leans it to the right, as of a gust", "T_φ"
+    )
+    b.input("steer_torque", "N*m", "moment of the hands, steering to the right", "T_δ")
+    b.input("drive_torque", "N*m", "moment of the chain on the rear wheel, forward", "T_θ")
     b.force(Wrench(name="gust", body="rear_frame", moment=("lean_torque", 0.0, 0.0), axes="body"))
     b.force(Motor(name="hands", speed="steer.rate", input="steer_torque"))
     b.force(Motor(name="chain", speed="rear_wheel.rate", input="drive_torque"))
     b.independent_speed("frame.wx")
     b.independent_speed("steer.rate")
-    b.independent_speed("speed", "rR*rear_wheel.rate", "m/s")
+    b.independent_speed("speed", "rR*rear_wheel.rate", "m/s", "v")
     b.scenario(
         Scenario(
             duration=8.0,
@@ -95,28 +102,34 @@ def _parameters(b: ModelBuilder) -> None:
     b.parameter("c", 0.08, "m", "trail")
     b.parameter("lam", pi / 10, "rad", "steer axis tilt, from the vertical")
     b.parameter("g", 9.81, "m/s^2", "gravity")
-    b.parameter("rR", 0.3, "m", "radius of the rear wheel")
-    b.parameter("mR", 2.0, "kg", "mass of the rear wheel")
-    b.parameter("IRxx", 0.0603, "kg*m^2", "inertia of the rear wheel about a diameter")
-    b.parameter("IRyy", 0.12, "kg*m^2", "inertia of the rear wheel about its axle")
-    b.parameter("xB", 0.3, "m", "mass center of rear frame and rider, forward of the rear contact")
-    b.parameter("zB", -0.9, "m", "mass center of rear frame and rider, below the ground")
-    b.parameter("mB", 85.0, "kg", "mass of rear frame and rider")
-    b.parameter("IBxx", 9.2, "kg*m^2", "inertia of rear frame and rider, forward axis")
-    b.parameter("IBxz", 2.4, "kg*m^2", "product of inertia, entry of the tensor, z down")
-    b.parameter("IByy", 11.0, "kg*m^2", "inertia of rear frame and rider, sideways axis")
-    b.parameter("IBzz", 2.8, "kg*m^2", "inertia of rear frame and rider, vertical axis")
-    b.parameter("xH", 0.9, "m", "mass center of fork and handlebar, forward of the rear contact")
-    b.parameter("zH", -0.7, "m", "mass center of fork and handlebar, below the ground")
-    b.parameter("mH", 4.0, "kg", "mass of fork and handlebar")
-    b.parameter("IHxx", 0.05892, "kg*m^2", "inertia of fork and handlebar, forward axis")
-    b.parameter("IHxz", -0.00756, "kg*m^2", "product of inertia, entry of the tensor, z down")
-    b.parameter("IHyy", 0.06, "kg*m^2", "inertia of fork and handlebar, sideways axis")
-    b.parameter("IHzz", 0.00708, "kg*m^2", "inertia of fork and handlebar, vertical axis")
-    b.parameter("rF", 0.35, "m", "radius of the front wheel")
-    b.parameter("mF", 3.0, "kg", "mass of the front wheel")
-    b.parameter("IFxx", 0.1405, "kg*m^2", "inertia of the front wheel about a diameter")
-    b.parameter("IFyy", 0.28, "kg*m^2", "inertia of the front wheel about its axle")
+    b.parameter("rR", 0.3, "m", "radius of the rear wheel", "r_R")
+    b.parameter("mR", 2.0, "kg", "mass of the rear wheel", "m_R")
+    b.parameter("IRxx", 0.0603, "kg*m^2", "inertia of the rear wheel about a diameter", "I_Rxx")
+    b.parameter("IRyy", 0.12, "kg*m^2", "inertia of the rear wheel about its axle", "I_Ryy")
+    b.parameter(
+        "xB", 0.3, "m", "mass center of rear frame and rider, forward of the rear contact", "x_B"
+    )
+    b.parameter("zB", -0.9, "m", "mass center of rear frame and rider, below the ground", "z_B")
+    b.parameter("mB", 85.0, "kg", "mass of rear frame and rider", "m_B")
+    b.parameter("IBxx", 9.2, "kg*m^2", "inertia of rear frame and rider, forward axis", "I_Bxx")
+    b.parameter("IBxz", 2.4, "kg*m^2", "product of inertia, entry of the tensor, z down", "I_Bxz")
+    b.parameter("IByy", 11.0, "kg*m^2", "inertia of rear frame and rider, sideways axis", "I_Byy")
+    b.parameter("IBzz", 2.8, "kg*m^2", "inertia of rear frame and rider, vertical axis", "I_Bzz")
+    b.parameter(
+        "xH", 0.9, "m", "mass center of fork and handlebar, forward of the rear contact", "x_H"
+    )
+    b.parameter("zH", -0.7, "m", "mass center of fork and handlebar, below the ground", "z_H")
+    b.parameter("mH", 4.0, "kg", "mass of fork and handlebar", "m_H")
+    b.parameter("IHxx", 0.05892, "kg*m^2", "inertia of fork and handlebar, forward axis", "I_Hxx")
+    b.parameter(
+        "IHxz", -0.00756, "kg*m^2", "product of inertia, entry of the tensor, z down", "I_Hxz"
+    )
+    b.parameter("IHyy", 0.06, "kg*m^2", "inertia of fork and handlebar, sideways axis", "I_Hyy")
+    b.parameter("IHzz", 0.00708, "kg*m^2", "inertia of fork and handlebar, vertical axis", "I_Hzz")
+    b.parameter("rF", 0.35, "m", "radius of the front wheel", "r_F")
+    b.parameter("mF", 3.0, "kg", "mass of the front wheel", "m_F")
+    b.parameter("IFxx", 0.1405, "kg*m^2", "inertia of the front wheel about a diameter", "I_Fxx")
+    b.parameter("IFyy", 0.28, "kg*m^2", "inertia of the front wheel about its axle", "I_Fyy")
 
 
 def _bodies(b: ModelBuilder) -> None:

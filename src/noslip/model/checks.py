@@ -13,7 +13,12 @@ from typing import Any
 from noslip.errors import Fault, ModelError
 from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_inertia import check_inertia, check_moment
-from noslip.model.checks_names import check_names, check_references, check_unused
+from noslip.model.checks_names import (
+    check_names,
+    check_references,
+    check_symbols,
+    check_unused,
+)
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_scenario import check_scenario
 from noslip.model.checks_topology import check_motion, check_topology
@@ -28,6 +33,7 @@ Check = Callable[[Model, Vocabulary], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     check_names,
     check_references,
+    check_symbols,
     check_topology,
     check_motion,
     check_numbers,

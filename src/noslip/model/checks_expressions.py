@@ -84,6 +84,8 @@ def texts_of(path: Path, key: Key, value: Any) -> Iterator[tuple[Path, str]]:
             yield path, value
         case Kind.SCALARS if isinstance(value, tuple):
             yield from (((*path, k), v) for k, v in enumerate(value) if isinstance(v, str))
+        case Kind.TEXT_TABLE if key.meaning.is_plain:
+            pass
         case Kind.SCALAR_TABLE | Kind.TEXT_TABLE:
             yield from (((*path, k), v) for k, v in value.items() if isinstance(v, str))
         case Kind.TEXT if key.name == "expression" and (value or key.is_required):

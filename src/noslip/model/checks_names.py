@@ -10,14 +10,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from noslip.errors import nearest
 from noslip.model.bodies import WORLD
-from noslip.model.checks_expressions import kind_of, loop_finding, texts_of
+from noslip.model.checks_expressions import kind_of, loop_finding, quoted, texts_of
 from noslip.model.contacts import AbstractContact
+from noslip.model.couplings import contradictions
 from noslip.model.definitions import circle_findings
 from noslip.model.expressions import CONSTANTS, FUNCTIONS, ExpressionError, names_of
 from noslip.model.findings import NOUNS, Finding, Path, field, hint, owner
+from noslip.model.joints import Joint
+from noslip.model.letters import read_symbol
 from noslip.model.model import Model
-from noslip.model.vocabulary import TIME, Vocabulary
+from noslip.model.vocabulary import TIME, Vocabulary, angle_names
 
 #: Length of a model's name.
 MAX_NAME = 100
@@ -153,6 +157,34 @@ def _shared_inputs(model: Model) -> Iterator[Finding]:
             )
 
 
+def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """Every symbol is a letter with an index, and those of joints belong to what the joint has."""
+    for path, key, part, value in known.fields:
+        if key.name not in ("symbol", "symbols") or not value:
+            continue
+        if isinstance(part, Joint):
+            names = [q.name for q in (*part.type.coordinates, *part.type.speeds)]
+            names += angle_names(part)
+            names += [f"{name}_rate" for name in angle_names(part)]
+            for name in value:
+                if name not in names:
+                    yield Finding(
+                        (*path, name),
+                        f"joint '{part.name}' has no coordinate or speed '{name}' to give a symbol",
+                        nearest(name, names),
+                    )
+        texts = value.items() if isinstance(value, dict) else enumerate(value)
+        for at, text in [("", value)] if isinstance(value, str) else texts:
+            try:
+                read_symbol(text)
+            except ValueError as error:
+                yield Finding(
+                    (*path, at) if at != "" else path,
+                    f"{owner(path)} has the symbol {quoted(text)}: {error}",
+                    "write a letter with an index, such as I_1, θ or \\theta_w",
+                )
+
+
 def _definition_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """A definition must not have the name of anything else that expressions know."""
     speeds = [s.name for s in model.independent_speeds if s.expression]
@@ -229,7 +261,7 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
         kind = key.meaning.names
         if kind == "body":
             yield from _body(path, value, known)
-        elif kind:
+        elif kind and (value or not key.meaning.is_optional):
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)
@@ -238,6 +270,9 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
     for contact in model.contacts:
         yield from _check_contact(contact)
         yield from contact.faults(known)
+    for row in model.rows:
+        yield from row.faults(known)
+    yield from contradictions(model.rows, known)
     for force in model.forces:
         yield from force.faults(known)
     yield from _check_speed_inputs(model)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import abc
 import os
 import re
-import stat
 import tomllib
 from pathlib import Path as FilePath
 from typing import Any
@@ -28,6 +27,7 @@ from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model
 from noslip.model.tables import Table, model_from_table
 from noslip.model.to_tables import table_from_model
+from noslip.reading import check_plain, read_text
 
 #: Files above this size in bytes are not read.
 MAX_SIZE = 1_000_000
@@ -66,7 +66,8 @@ class AbstractModelText(AbstractModelFormat):
     def read(self, path: FilePath) -> tuple[Model, tuple[Fault, ...]]:
         """The checked model of a file, and warnings about what is unusual in it."""
         file = os.fspath(path)
-        return parse_model(_read_text(file), file, self)
+        fix = f"{_fix()}; results and meshes do not belong in one"
+        return parse_model(read_text(file, ModelError, fix, max_bytes=MAX_SIZE), file, self)
 
     def write(self, model: Model, path: FilePath) -> None:
         """Write a checked model."""
@@ -129,7 +130,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Model, tuple[Fault, ...]]:
     ModelError : with all faults of the file, each with its line.
     """
     file = os.fspath(path)
-    _check_plain(file)
+    check_plain(file, ModelError, _fix())
     model, warnings = format_of(AbstractModelFormat, file, "read").read(FilePath(file))
     return model, warnings
 
@@ -211,6 +212,9 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     """
     file = os.fspath(path)
     check_model(model)
+    if "\0" in file:
+        shown = file.replace("\0", "\\0")
+        raise ModelError("the name holds a NUL, which no file can have", shown, "correct the name")
     if os.path.isdir(file):
         raise ModelError(
             f"'{file}' is a folder", file, f"give a file name in it, such as {model.name}.toml"
@@ -244,52 +248,6 @@ def model_to_toml(model: Model) -> str:
     """
     check_model(model)
     return Toml().text(table_from_model(model))
-
-
-def _check_plain(file: str) -> int:
-    """Size of a file, or what keeps it from being one."""
-    try:
-        status = os.stat(file)
-    except FileNotFoundError:
-        raise ModelError(
-            f"there is no file '{file}'", file, "check the name and the folder"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, error) from error
-    if stat.S_ISDIR(status.st_mode):
-        raise ModelError(
-            f"'{file}' is a folder", file, f"give the name of a {model_suffixes()} file in it"
-        )
-    if not stat.S_ISREG(status.st_mode):
-        raise ModelError(
-            f"'{file}' is not a plain file", file, f"give the name of a {model_suffixes()} file"
-        )
-    return status.st_size
-
-
-def _read_text(file: str) -> str:
-    """The text of a plain file."""
-    size = _check_plain(file)
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MAX_SIZE + 1)
-    except OSError as error:
-        raise _unreadable(file, error) from error
-    if len(data) > MAX_SIZE:
-        raise ModelError(
-            f"'{file}' has {max(size, len(data))} bytes, at most {MAX_SIZE} are read",
-            file,
-            "give a model file; results and meshes do not belong in one",
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError(
-            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
-            f"{file}, line {line}",
-            "save the file as UTF-8",
-        ) from error
 
 
 def _read_table(text: str, file: str) -> tuple[Table, dict[Path, int]]:
@@ -326,10 +284,8 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
     return ModelError(what + said[:1].lower() + said[1:], where, fix)
 
 
-def _unreadable(file: str, error: Exception) -> ModelError:
-    return ModelError(
-        f"'{file}' cannot be read: {_reason(error)}", file, "check the name and its permissions"
-    )
+def _fix() -> str:
+    return f"give the name of a {model_suffixes()} file"
 
 
 def _reason(error: Exception) -> str:

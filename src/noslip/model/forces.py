@@ -53,12 +53,13 @@ GRAVITY, SPRING, DISSIPATIVE, GIVEN = "gravity", "spring", "dissipative", "given
 class ForceInput:
     """A force or torque that is given from outside while the mechanism moves.
 
-    Force elements refer to it by name.
+    Force elements refer to it by name; `symbol` is how equations write it.
     """
 
     name: str
     unit: str
     description: str = ""
+    symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +70,13 @@ class SpeedInput:
     ----------
     name : of the input.
     speed : the tree speed that is imposed, such as ``steer.rate``.
+    symbol : how equations write it, plain or as LaTeX.
     """
 
     name: str
     speed: SpeedName
     description: str = ""
+    symbol: str = ""
 
 
 class Sliding(NamedTuple):

@@ -61,11 +61,19 @@ class Angles:
     """Names for the orientation of a spherical or free joint, for start values and columns.
 
     The orientation is R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of `sequence`; a name ``yaw`` also
-    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity.
+    gives the rate ``yaw_rate``. The state itself is a quaternion and has no singularity; equations
+    are printed in the angles.
+
+    Parameters
+    ----------
+    sequence : axes of the turns, such as ``zyx``.
+    names : of the angles, in that order.
+    symbols : how equations write them, plain or as LaTeX; ψ, θ, φ by default.
     """
 
     sequence: str
     names: tuple[str, str, str]
+    symbols: tuple[str, str, str] | None = None
 
 
 class AbstractJointType(Member, abc.ABC, family="joint type"):
@@ -315,6 +323,63 @@ class Prismatic(AbstractJointType):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Screw(AbstractJointType):
+    """Rotation about `axis` and motion along it by `lead` for each radian: ``angle``, ``rate``.
+
+    Where it closes a loop it turns by less than half a turn from its rest position.
+    """
+
+    axis: Direction
+    lead: Annotated[Scalar, Meaning(unit="m")]
+
+    word = "screw"
+    also_called = ("helical",)
+    coordinates = (angle(symbol="θ"),)
+    speeds = (_rate("θ̇"),)
+    rest = (0.0,)
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        axis = read.direction(self.axis)
+        return spatial.rotation_about(axis, q[0]), axis * (read.scalar(self.lead) * q[0])
+
+    def motion(self, read: Reads) -> ca.SX:
+        axis = read.direction(self.axis)
+        return ca.vertcat(axis, axis * read.scalar(self.lead))
+
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        axis = read.direction(self.axis)
+        first, second = _across(axis)
+        turned = ca.mtimes(R, first)
+        turn = ca.atan2(ca.dot(second, turned), ca.dot(first, turned))
+        return [
+            ("shift_1", "m", ca.dot(first, p)),
+            ("shift_2", "m", ca.dot(second, p)),
+            ("lead", "m", ca.dot(axis, p) - read.scalar(self.lead) * turn),
+            *_tilt_rows(R, axis, {"1": first, "2": second}),
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation(AbstractJointType):
+    """Any motion without rotation: coordinates ``x y z`` in F, speeds ``vx vy vz``."""
+
+    word = "translation"
+    also_called = ("cartesian", "gantry")
+    coordinates = _PLACE
+    speeds = _MOVING
+    rest = (0.0, 0.0, 0.0)
+
+    def pose(self, q: Traced, read: Reads) -> tuple[ca.SX, ca.SX]:
+        return spatial.EYE3, q[0:3]
+
+    def motion(self, read: Reads) -> ca.SX:
+        return ca.vertcat(ca.SX.zeros(3, 3), spatial.EYE3)
+
+    def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
+        return _turn_rows(R)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planar(AbstractJointType):
     """Motion in the x-y plane of the joint frame.
 
@@ -411,7 +476,7 @@ class Free(AbstractJointType):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """A joint between two bodies.
+    r"""A joint between two bodies.
 
     The first joint that reaches a body carries it in the tree; a joint between two bodies that are
     already in the tree closes a loop, and has rows instead of coordinates.
@@ -425,6 +490,8 @@ class Joint:
     motion : coordinates that are prescribed as expressions of time ``t``, such as
         ``{"angle": "rate*t"}``; the force that holds each is then an output. The orientation of a
         spherical or free joint is prescribed by all three of its named angles.
+    symbols : how equations write its coordinates and speeds, plain or as LaTeX, such as
+        ``{"angle": "\delta"}``; the rate of such a coordinate has a dot.
     """
 
     name: str
@@ -435,6 +502,7 @@ class Joint:
     child_frame: Placement = Placement()
     motion: Annotated[dict[str, str], Meaning(scope=("t",))] | None = None
     description: str = ""
+    symbols: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
 
     def coordinate_names(self) -> tuple[str, ...]:
         """Full names of the joint's coordinates."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
+import noslip.model.couplings  # noqa: F401  so that files know their words
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
@@ -32,11 +33,13 @@ class IndependentSpeed:
     name : of a tree speed, or a new name if `expression` is given.
     expression : linear in the speeds; empty for a tree speed.
     unit : of a named expression.
+    symbol : how equations write a named expression, plain or as LaTeX.
     """
 
     name: str
     expression: Annotated[str, Meaning(scope=MOVING[:-1])] = ""
     unit: str = ""
+    symbol: str = ""
 
     def expression_faults(
         self, path: Path, tree: Expression, known: Vocabulary
@@ -56,6 +59,8 @@ class Model:
     """A mechanism as plain data: no state, no expressions, no caches.
 
     Made by :meth:`ModelBuilder.build` or :func:`noslip.load`, both of which check it as a whole.
+    `equation_numbers` says where printed equations stand in the model's reference, by the names
+    they are printed with: ``{"sled.vx": "(84)", "blade.lateral": "(93)"}``.
     """
 
     name: str
@@ -73,6 +78,7 @@ class Model:
     independent_speeds: tuple[IndependentSpeed, ...] = ()
     scenario: Scenario | None = None
     references: tuple[str, ...] = ()
+    equation_numbers: Annotated[dict[str, str], Meaning(is_plain=True)] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -100,14 +106,18 @@ class ModelBuilder:
     gravity: Vector3
     description: str = ""
     references: tuple[str, ...] = ()
+    equation_numbers: dict[str, str] | None = None
     _parts: dict[str, list[Any]] = field(default_factory=dict)
     _scenario: Scenario | None = None
 
-    def parameter(self, name: str, value: float, unit: str, description: str = "") -> str:
+    def parameter(
+        self, name: str, value: float, unit: str, description: str = "", symbol: str = ""
+    ) -> str:
         """Declare a parameter and return its name, for use in expressions."""
-        self._add(
-            "parameters", Parameter(name=name, value=value, unit=unit, description=description)
+        parameter = Parameter(
+            name=name, value=value, unit=unit, description=description, symbol=symbol
         )
+        self._add("parameters", parameter)
         return name
 
     def body(
@@ -144,6 +154,7 @@ class ModelBuilder:
         child_frame: Placement = Placement(),
         motion: dict[str, str] | None = None,
         description: str = "",
+        symbols: dict[str, str] | None = None,
     ) -> None:
         """Add a joint; see :class:`Joint`."""
         if not isinstance(type, AbstractJointType):
@@ -167,6 +178,7 @@ class ModelBuilder:
                 child_frame=child_frame,
                 motion=motion,
                 description=description,
+                symbols=symbols,
             ),
         )
 
@@ -193,20 +205,28 @@ class ModelBuilder:
         _expect(force, AbstractForce, "force", "Motor(…), Spring(…), Wrench(…) and so on")
         self._add("forces", force)
 
-    def input(self, name: str, unit: str, description: str = "") -> str:
+    def input(self, name: str, unit: str, description: str = "", symbol: str = "") -> str:
         """Declare a force input and return its name."""
-        self._add("inputs", ForceInput(name=name, unit=unit, description=description))
+        self._add(
+            "inputs", ForceInput(name=name, unit=unit, description=description, symbol=symbol)
+        )
         return name
 
-    def speed_input(self, name: str, speed: str, description: str = "") -> str:
+    def speed_input(self, name: str, speed: str, description: str = "", symbol: str = "") -> str:
         """Declare a speed input that imposes a tree speed, and return its name."""
-        self._add("speed_inputs", SpeedInput(name=name, speed=speed, description=description))
+        self._add(
+            "speed_inputs",
+            SpeedInput(name=name, speed=speed, description=description, symbol=symbol),
+        )
         return name
 
-    def independent_speed(self, name: str, expression: str = "", unit: str = "") -> None:
+    def independent_speed(
+        self, name: str, expression: str = "", unit: str = "", symbol: str = ""
+    ) -> None:
         """Choose a speed to write the equations in; see :class:`IndependentSpeed`."""
         self._add(
-            "independent_speeds", IndependentSpeed(name=name, expression=expression, unit=unit)
+            "independent_speeds",
+            IndependentSpeed(name=name, expression=expression, unit=unit, symbol=symbol),
         )
 
     def scenario(self, scenario: Scenario) -> None:
@@ -227,6 +247,7 @@ class ModelBuilder:
             gravity=_tuple(self.gravity),
             description=self.description,
             references=_tuple(self.references),
+            equation_numbers=self.equation_numbers,
             scenario=self._scenario,
             **{kind: tuple(parts) for kind, parts in self._parts.items()},
         )

@@ -37,10 +37,12 @@ class Meaning:
     sign : `POSITIVE` or `NOT_NEGATIVE`; empty for any.
     is_direction : whether it is a vector whose length does not matter, but not zero.
     names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
+    is_optional : whether that name may be left empty.
     choices : the texts it may be.
     scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
         ``t``.
     linear_in : names of the scope it must be linear in, such as ``inputs``.
+    is_plain : whether a table of texts holds words and no expressions.
     """
 
     unit: str = ""
@@ -49,9 +51,11 @@ class Meaning:
     sign: str = ""
     is_direction: bool = False
     names: str = ""
+    is_optional: bool = False
     choices: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     linear_in: str = ""
+    is_plain: bool = False
 
 
 PositiveLength = Annotated[Scalar, Meaning(unit="m", sign=POSITIVE)]
@@ -79,7 +83,7 @@ class Reads(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A number of the mechanism that may change without recompiling anything.
+    r"""A number of the mechanism that may change without recompiling anything.
 
     Parameters
     ----------
@@ -87,12 +91,15 @@ class Parameter:
     value : its nominal value, in `unit`.
     unit : SI unit, such as ``"kg*m^2"``; ``"1"`` for a pure number.
     description : one line for people.
+    symbol : how equations write it, plain or as LaTeX, such as ``I_1`` or ``\theta``; by default
+        its name is read as one.
     """
 
     name: str
     value: float
     unit: str
     description: str = ""
+    symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from noslip.model.findings import Finding, Path, owner
 from noslip.model.quantities import Meaning
 
 if TYPE_CHECKING:
+    from noslip.model.forces import Loads
     from noslip.model.vocabulary import Vocabulary
 
 
@@ -38,6 +39,19 @@ class AbstractRow(Member, abc.ABC, family="row type"):
         self, path: Path, tree: Expression, known: Vocabulary
     ) -> Iterator[Finding]:
         """Findings about the expression, which can be read and has a value."""
+
+    # fallbacks
+
+    def apply(self, loads: Loads) -> None:
+        """Apply what it loses, if anything."""
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        """Findings about its fields together."""
+        return iter(())
+
+    def pitch_circles(self) -> tuple[tuple[str, str], ...]:
+        """Circles to draw: angles of joints, and radii about their axes as text."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

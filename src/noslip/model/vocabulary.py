@@ -56,6 +56,7 @@ class Vocabulary:
     parameters: Mapping[str, float]
     bodies: tuple[str, ...]
     coordinates: tuple[str, ...]
+    coordinate_units: Mapping[str, str]
     speeds: tuple[str, ...]
     angles: tuple[str, ...]
     rates: tuple[str, ...]
@@ -128,6 +129,9 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
         parameters=model.parameter_values(),
         bodies=bodies,
         coordinates=tuple(name for joint in joints for name in joint.coordinate_names()),
+        coordinate_units={
+            f"{joint.name}.{c.name}": c.unit for joint in joints for c in joint.type.coordinates
+        },
         speeds=tuple(name for joint in joints for name in joint.speed_names()),
         angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),

@@ -93,7 +93,7 @@ def simulate_sensitivities(
     def code_of(there: System) -> TangentCode:
         return tangent_code(there, run.inputs, run.definitions, request.variables, texts)
 
-    code = code_of(system)
+    code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     started, state, tangents = begin(
         code.loop, numbers, request.variables, run.start, run.start_time

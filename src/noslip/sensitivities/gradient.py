@@ -150,7 +150,7 @@ def gradient(
             measured=tuple(measurements.values) if measurements else (),
         )
 
-    code = code_of(system)
+    code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     _, state, tangents = begin(
         code.loop,

@@ -25,7 +25,7 @@ from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.input_plan import input_index, settable_inputs, table_entries
 from noslip.simulation.plan import InputTable
-from noslip.simulation.request import check_redundant_rows
+from noslip.simulation.request import with_regular_rows
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.starts.layout import layout_of
 
@@ -207,7 +207,7 @@ def _check_rows(system: System, variables: Sequence[Variable], parameters: Array
         nudged = parameters.copy()
         nudged[k] += _NUDGE * (abs(nudged[k]) or 1.0)
         if ca.depends_on(rows, kin.symbols.params[k]):
-            check_redundant_rows(system, nudged, {name: nudged[k]})
+            with_regular_rows(system, nudged, {name: nudged[k]})
 
     for v in variables:
         try:

@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
+from noslip.memory_limits import check_memory
 from noslip.show.scene.camera import is_far
 from noslip.show.scene.frames import Frames, frames
 from noslip.show.scene.scene import Scene, scene
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MOST = {".html": 3600, ".gif": 600, ".mp4": 7200}
 #: Pictures a second unless asked otherwise.
 RATES = {".html": 30.0, ".gif": 20.0, ".mp4": 30.0}
+#: s that an animation may last.
+LONGEST = 86400.0
 
 
 def animate(
@@ -86,7 +89,7 @@ def animate(
         write_atomically(target, lambda file: file.write_text(html, encoding="utf-8"))
         return target
 
-    from noslip.show.scene.film import Film, write_gif, write_mp4
+    from noslip.show.scene.film import FINER, Film, write_gif, write_mp4
 
     shown_rate = film_rate(trajectory, rate, speed, kind)
     drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
@@ -100,6 +103,13 @@ def animate(
         velocities=velocities,
         follow=is_far(drawn, motion) if follow is None else follow,
         caption=trajectory.model.name,
+    )
+    pixels = film.width * film.height
+    check_memory(
+        pixels * (16 * FINER**2 + (len(motion) if kind == ".gif" else 1)),
+        "pictures",
+        f"animation of model '{trajectory.model.name}'",
+        "give a smaller size, or a lower rate",
     )
     if kind == ".png":
         picture = film.picture(len(motion) - 1)
@@ -234,6 +244,12 @@ def film_rate(run: Trajectory, rate: float | None, speed: float, kind: str) -> f
             )
     seconds = float(run.t[-1] - run.t[0]) / speed if len(run.t) else 0.0
     most = MOST.get(kind, 3600)
+    if seconds > LONGEST:
+        raise SimulationError(
+            f"the animation would last {seconds:.3g} s",
+            f"animation of model '{run.model.name}'",
+            f"give a higher speed: {LONGEST:g} s is the longest",
+        )
     return wanted if seconds * wanted <= most else most / seconds
 
 

@@ -32,6 +32,7 @@ from noslip.formulations.catalog import formulation_of
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
 from noslip.show.equations.confirming import Item
+from noslip.show.equations.coordinates import PrintedEquations
 from noslip.show.equations.derivations.document import (
     Block,
     Draft,
@@ -208,7 +209,7 @@ class MethodMatrices:
 
     @cached_property
     def _subject(self) -> Subject:
-        return Subject(self.equations)
+        return Subject(PrintedEquations.as_compiled(self.equations))
 
     def _expressions(self, items: list[Item], seconds: float) -> list[sympy.Expr]:
         """Scalars in the model's symbols, simplified and confirmed, without shared parts."""
@@ -242,16 +243,16 @@ class MethodMatrices:
         subject = self._subject
         drafted: list[tuple[str, list[Draft]]] = []
         for o in shown:
+            glyph = subject.letter(o.letter, o.index, o.dots)
             if o.value.numel() == 1:
-                glyph = _glyph(o)
                 label = None if glyph.text in subject.notation.taken else symbol(glyph)
                 item = dataclasses.replace(_items(o)[0], label=label)
                 line = Scalars(((glyph, item, ", ".join(o.rows)),))
                 drafted.append((o.name, [words(_caption(o)), line]))
                 continue
             matrix = Matrix(
-                name=_glyph(o),
-                letter=Glyph(f"{o.letter}{DOTS[o.dots]}", o.index),
+                name=glyph,
+                letter=Glyph(f"{glyph.base}{DOTS[o.dots]}", glyph.index),
                 shown=ca.densify(o.value if o.shown is None else o.shown),
                 compiled=ca.densify(o.value),
                 row_names=tuple(Word(name) for name in o.rows),
@@ -414,6 +415,7 @@ def _numbers(
                 "give another configuration, or independent speeds that are regular there",
             )
         m, n = o.value.shape
-        shape = () if (m, n) == (1, 1) and not o.rows else (m,) if not o.columns else (m, n)
+        is_column = n == 1 and not o.columns
+        shape = () if is_column and not o.rows else (m,) if is_column else (m, n)
         result[o.name] = number.reshape(shape)
     return result

@@ -1,7 +1,8 @@
 """Run folders: write a run as a folder of files, and read it back.
 
-A folder is written whole or not at all. Writer and reader share one list of file names, and one of
-the entries of ``summary.json`` that a run is read back from.
+A folder is written whole or not at all, and never replaces another (`atomic`). Writer and reader
+share one list of file names, and one of the entries of ``summary.json`` that a run is read back
+from.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
-import tempfile
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,22 @@ import numpy as np
 
 from noslip import __version__
 from noslip.analysis.reactions import sampled_states
-from noslip.atomic import registered
+from noslip.atomic import (
+    MANIFEST,
+    publish_folder,
+    read_manifest,
+    reported,
+    storage_error,
+    temporary_folder,
+)
 from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.errors import NoslipError, SimulationError, StorageError
 from noslip.formats import format_called, known_formats, write_file
 from noslip.formulations.derive import derive
-from noslip.model.files import load_model, save_model
+from noslip.model.files import Toml, load_model
+from noslip.reading import read_text
 from noslip.show.json_text import json_text
+from noslip.simulation.lazy_columns import measured_speeds
 from noslip.simulation.path_errors import COLUMNS, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 from noslip.simulation.trajectory import Ending, Trajectory, largest_errors
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
 
 #: Files that a run is read back from; a folder with a summary is taken for a run.
 MODEL, SUMMARY = "model.toml", "summary.json"
+#: Bytes of a summary.
+MAX_SUMMARY = 10_000_000
 #: The same for people.
 REPORT, SUMMARY_TEXT = "report.html", "summary.txt"
 #: The trajectory, whose format follows, and the formats in which it is written unless asked for.
@@ -69,11 +80,13 @@ def write_run(
     command: str = "",
     plots: bool = True,
     force: bool = False,
+    numbered: bool = False,
     audit: Audit | None = None,
     system: System | None = None,
     facts: Mapping[str, str] | None = None,
     tell: Callable[[str], None] | None = None,
     formats: Sequence[str] = FORMATS,
+    note: Callable[[str], None] | None = None,
 ) -> Path:
     """Write a run into a folder of its own.
 
@@ -83,17 +96,26 @@ def write_run(
     folder : to be made; its parents too.
     command : that reproduces the run, for the summary and the report.
     plots : also draw the figures.
-    force : replace an earlier run in that folder (never a folder with anything else in it).
+    force : replace an earlier run in that folder. What noslip did not write there, or what was
+        changed since, is kept.
+    numbered : where the folder is taken, make the next free one, as ``run-2``, and refuse nothing.
     audit : of the run, for the summary, the figures and the report.
     system : compiled system that was simulated; given it, ``report.html`` is written too.
     facts : further words for the report, as in :func:`write_report`.
     tell : called with a word on what is being done.
     formats : of the trajectory, a file each: ``"netcdf"``, ``"csv"``, or the words of your own.
+    note : called with a sentence on what was kept of an earlier run, or on another folder.
 
     Returns
     -------
     Path : of the folder, which now holds ``trajectory.nc``, ``trajectory.csv``, ``model.toml``,
-        ``summary.json``, ``summary.txt``, the figures as PNG and the report.
+        ``summary.json``, ``summary.txt``, the figures as PNG, the report, and a manifest of them.
+        It has the next free name, too, if another run takes the folder while this one is written.
+
+    Raises
+    ------
+    SimulationError : the folder holds something that is not replaced.
+    StorageError : it cannot be written; what was there is as it was.
     """
     if not isinstance(run, Trajectory):
         raise TypeError(
@@ -101,73 +123,153 @@ def write_run(
             "track returned"
         )
     target = Path(folder)
-    check_target(target, force=force)
+    real = Path(os.path.realpath(target)) if numbered else check_target(target, force=force)
     chosen = run_formats(formats)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    except OSError as error:
-        raise SimulationError(
-            f"the folder cannot be made: {error.strerror}", str(target), "choose another with -o"
-        ) from None
-    with registered(temporary):
-        say = tell or (lambda word: None)
-        say("writing")
-        _fill(temporary, run, chosen, command, audit)
-        if plots and len(run.t) > 1:
-            say("drawing")
-            _draw(temporary, run, audit)
-        if system is not None:
-            from noslip.show.report.report import write_report
+    say = tell or (lambda word: None)
+    with reported(target):
+        real.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(real) as temporary:
+            try:
+                say("writing")
+                _fill(temporary, run, chosen, command, audit)
+                if plots and len(run.t) > 1:
+                    say("drawing")
+                    _draw(temporary, run, audit)
+                if system is not None:
+                    from noslip.show.report.report import write_report
 
-            write_report(
-                system,
-                run,
-                temporary / REPORT,
-                command=command,
-                facts=facts,
-                audit=audit,
-                tell=say,
+                    write_report(
+                        system,
+                        run,
+                        temporary / REPORT,
+                        command=command,
+                        facts=facts,
+                        audit=audit,
+                        tell=say,
+                    )
+                made = _publish(temporary, real, force, note or (lambda sentence: None))
+            except (OSError, SimulationError) as error:
+                raise _not_written(error, temporary, target) from error
+    return target if made == real else target.with_name(made.name)
+
+
+def _publish(temporary: Path, target: Path, force: bool, note: Callable[[str], None]) -> Path:
+    """Give a finished folder its name, or the next free one if that is taken by now."""
+    wanted = target
+    while True:
+        try:
+            kept = publish_folder(temporary, target, replace=force)
+        except FileExistsError:
+            target = next_folder(target)
+            continue
+        if kept:
+            shown = ", ".join(kept[:5]) + (f" and {len(kept) - 5} more" if len(kept) > 5 else "")
+            note(f"kept in {target.name}, since noslip did not write it: {shown}")
+        if target != wanted:
+            note(f"{wanted.name} is taken by another run by now; this one is in {target.name}")
+        return target
+
+
+def _not_written(error: Exception, temporary: Path, target: Path) -> Exception:
+    """The error of a folder that could not be written, with the name it was to have."""
+    if not temporary.is_dir():
+        return StorageError(
+            "the folder vanished while it was written", str(target), "write it again, elsewhere"
+        )
+    if not isinstance(error, OSError):
+        return error
+    place = Path(error.filename or target)
+    inner = place.relative_to(temporary) if place.is_relative_to(temporary) else Path()
+    made = storage_error(error, target / inner)
+    if isinstance(error, StorageError) and error.errno is None:
+        made = StorageError(error.what, made.where, error.fix)
+    return made
+
+
+def check_target(folder: Path, *, force: bool) -> Path:
+    """The path of a folder that may be made, without links; what is there is not touched.
+
+    Raises
+    ------
+    SimulationError : there is something that is not replaced, or no folder can be made there.
+    """
+    try:
+        target = Path(os.path.realpath(folder))
+        if Path.cwd().is_relative_to(target):
+            raise SimulationError(
+                "the folder is the one you are in, or one above it, and a run gets its own",
+                str(folder),
+                "name a folder to make, such as -o runs/circle",
             )
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o777 & ~umask)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old."))
-            os.replace(target, old / target.name)
-            os.replace(temporary, target)
-            shutil.rmtree(old)
-        else:
-            os.replace(temporary, target)
+        with os.scandir(target) as entries:
+            is_empty = next(iter(entries), None) is None
+    except FileNotFoundError:
+        _check_parent(target, folder)
+        return target
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SimulationError(
+            "the target exists and is not a run of noslip, so it is not replaced"
+            if os.path.lexists(folder) and isinstance(error, NotADirectoryError)
+            else f"the folder cannot be made: {reason}",
+            str(folder).replace("\0", "\\0"),
+            "choose another folder with -o",
+        ) from None
+    if os.path.ismount(target):
+        raise SimulationError(
+            "the folder is a disk of its own, which cannot be replaced",
+            str(folder),
+            "name a folder in it",
+        )
+    if is_empty:
+        return target
+    if read_manifest(target) is None:
+        earlier = (target / SUMMARY).exists()
+        raise SimulationError(
+            f"the folder has no {MANIFEST} that says what noslip wrote there, so it is not replaced"
+            if earlier
+            else "the target exists and is not a run of noslip, so it is not replaced",
+            str(folder),
+            "choose another folder with -o" + (", or remove it yourself" if earlier else ""),
+        )
+    if not force:
+        raise SimulationError(
+            "the folder already holds a run",
+            str(folder),
+            "choose another folder with -o, or replace the run with --force",
+        )
     return target
 
 
-def check_target(target: Path, *, force: bool) -> None:
-    """Refuse to touch what is there, unless it is an earlier run and `force` says so."""
-    if not target.exists():
-        return
-    if not target.is_dir() or (any(target.iterdir()) and not (target / SUMMARY).exists()):
+def _check_parent(target: Path, folder: Path) -> None:
+    """Refuse a folder that could not be made, before the run and not after it."""
+    parent = target.parent
+    while not os.path.lexists(parent) and parent != parent.parent:
+        parent = parent.parent
+    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
         raise SimulationError(
-            "the target exists and is not a run of noslip, so it is not replaced",
-            str(target),
-            "choose another folder with -o",
-        )
-    if any(target.iterdir()) and not force:
-        raise SimulationError(
-            "the folder already holds a run",
-            str(target),
-            "choose another folder with -o, or replace the run with --force",
+            "the folder cannot be made: "
+            + (f"you may not write to '{parent}'" if parent.is_dir() else f"'{parent}' is a file"),
+            str(folder),
+            "choose another with -o",
         )
 
 
 def free_folder(parent: Path, name: str) -> Path:
     """parent/name, or parent/name-2, name-3, … if that is taken."""
     candidate = parent / name
-    number = 2
-    while candidate.exists():
-        candidate = parent / f"{name}-{number}"
+    return next_folder(candidate) if os.path.lexists(candidate) else candidate
+
+
+def next_folder(taken: Path) -> Path:
+    """The next free one of name-2, name-3, … after a folder that is taken."""
+    found = re.fullmatch(r"(.+)-(\d{1,9})", taken.name)
+    base, number = taken.name, 2
+    if found and os.path.lexists(taken.with_name(found[1])):
+        base, number = found[1], int(found[2]) + 1
+    while os.path.lexists(taken.with_name(f"{base}-{number}")):
         number += 1
-    return candidate
+    return taken.with_name(f"{base}-{number}")
 
 
 def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> dict[str, Any]:
@@ -255,7 +357,7 @@ def _fill(
     audit: Audit | None,
 ) -> None:
     """Everything but pictures."""
-    save_model(run.model, folder / MODEL)
+    write_file(Toml(), run.model, folder / MODEL)
     for format in formats:
         write_file(format, run, folder / f"{TRAJECTORY}{format.suffixes[0]}")
     (folder / SUMMARY).write_text(json_text(summary(run, command, audit)) + "\n", "utf-8")
@@ -294,12 +396,16 @@ def read_run(folder: str | Path) -> Trajectory:
         )
     format, file = kept
     try:
-        entries: dict[str, Any] = json.loads((place / SUMMARY).read_text(encoding="utf-8"))
+        text = read_text(place / SUMMARY, SimulationError, "simulate again", max_bytes=MAX_SUMMARY)
+        entries: dict[str, Any] = json.loads(text)
         system = System(equations=derive(load_model(place / MODEL)))
         return _trajectory(system, format.read(file), entries)
-    except (KeyError, OSError, ValueError) as error:
+    except NoslipError:
+        raise
+    except Exception as error:  # of whatever reads the parts of damaged files
+        reason = f"{type(error).__name__}: {error}"[:200]
         raise SimulationError(
-            f"the files of the run do not belong together or are damaged: {error}",
+            f"the files of the run do not belong together or are damaged: {reason}",
             str(place),
             "simulate again",
         ) from None
@@ -375,9 +481,10 @@ def _extra(system: System, found: ColumnTable, taken: set[str]) -> ColumnTable:
     follows = {"energy_error"}
     for joint in system.model.joints:
         angles = joint.type.named_angles()
-        names = [f"{joint.name}.{n}" for n in angles.names] if angles is not None else []
-        follows |= {*names, *(f"{name}_rate" for name in names)}
-    follows |= {s.name for s in system.model.independent_speeds if s.expression}
+        follows |= {f"{joint.name}.{n}_rate" for n in (angles.names if angles is not None else ())}
+    measured = measured_speeds(system.model)
+    speeds = system.model.independent_speeds
+    follows |= {s.name for s in speeds if s.expression and s.name not in measured}
     return {name: column for name, column in found.items() if name not in taken | follows}
 
 

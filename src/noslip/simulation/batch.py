@@ -28,6 +28,7 @@ def simulate_batch(
     *,
     duration: float,
     starts: Mapping[str, ArrayLike] | None = None,
+    guess: Mapping[str, float] | None = None,
     parameters: Mapping[str, ArrayLike] | None = None,
     inputs: Mapping[str, BatchInput] | AbstractInputLaw | None = None,
     definitions: Mapping[str, str | ArrayLike] | None = None,
@@ -63,6 +64,7 @@ def simulate_batch(
     duration : s.
     starts : coordinates, speeds, named angles and their rates at the start, each a number or one
         for each trajectory; the rest is completed consistently.
+    guess : coordinates and named angles about which the rest is looked for, of all trajectories.
     parameters : values that differ from the nominal ones.
     inputs : by name: numbers, an expression of t, coordinates, speeds, named angles and
         definitions, a :class:`Table` or one for each trajectory, or a CasADi function of (t, q, v,
@@ -97,5 +99,5 @@ def simulate_batch(
     """
     request = read_batch(locals())
     motions = BatchMotions(request, out)
-    drive(motions, SegmentBasis(system), request.count)
+    drive(motions, SegmentBasis(request.run.system), request.count)
     return collect(request, motions)

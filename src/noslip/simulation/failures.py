@@ -16,10 +16,10 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault
+from noslip.kinematics.basis import RANK_LOST
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.rules import EPS
-from noslip.simulation.segments import RANK_LOST
 
 #: Conditioning (1: all directions alike) below which a law is reported as singular.
 SINGULAR = 1e-3
@@ -42,7 +42,7 @@ def undefined_input(
     parameters : of the model.
     """
     for time, place in _ahead(system, plan, t, state, step, parameters):
-        values = _inputs(plan, time, place)
+        values = current_inputs(plan, time, place)
         wrong = np.flatnonzero(~np.isfinite(values))
         if wrong.size:
             k = int(wrong[0])
@@ -63,7 +63,7 @@ def _ahead(
     if not np.all(np.isfinite(state)):
         return
     yield t, state
-    u, nx = _inputs(plan, t, state), system.num_states
+    u, nx = current_inputs(plan, t, state), system.num_states
     rates = system.rates(t, state[:nx], u, parameters)[:nx]
     if plan.generator is not None and plan.function is not None:
         law = plan.function(t, state, plan.base, plan.parameters)[len(u) :]
@@ -75,7 +75,7 @@ def _ahead(
         yield t + dt, state + dt * rates
 
 
-def _inputs(plan: InputPlan, t: float, state: Array) -> Array:
+def current_inputs(plan: InputPlan, t: float, state: Array) -> Array:
     """[u; w; ẇ] at a state, those of Python callables too."""
     values = inputs_at(plan, t, state)
     if plan.callback is None:

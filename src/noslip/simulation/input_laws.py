@@ -18,6 +18,7 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.model.scenario import MAX_SAMPLES
 from noslip.numeric import is_truth
 
 
@@ -147,7 +148,14 @@ class InputGenerator:
         """Times of the updates of a sampled law in a run, its start included, s."""
         if self.update is None:
             return np.zeros(0)
-        count = int(np.floor((end_time - start_time) / self.period * (1 + 1e-12))) + 1
+        updates = (end_time - start_time) / self.period * (1 + 1e-12)
+        if not updates <= MAX_SAMPLES:
+            raise SimulationError(
+                f"a period of {self.period:g} s makes {updates:.3g} updates in this run",
+                "period of a sampled controller",
+                f"give a longer period, or 0 for a continuous one; {MAX_SAMPLES} updates at most",
+            )
+        count = int(np.floor(updates)) + 1
         times: Array = start_time + self.period * np.arange(count, dtype=float)
         return times
 

@@ -23,6 +23,7 @@ from noslip.numeric import is_truth
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator, InputSpec, Table
 from noslip.simulation.plan import EMPTY
+from noslip.simulation.time_features import TimeFeatures
 
 _CALLBACK = ctypes.CFUNCTYPE(None, *([ctypes.POINTER(ctypes.c_double)] * 5))
 
@@ -69,12 +70,15 @@ def plan_inputs(
     given: Mapping[str, InputSpec] | AbstractInputLaw | None,
     parameters: Array,
     definitions: Mapping[str, str] | None = None,
-    end_time: float | None = None,
+    span: tuple[float, float] | None = None,
+    *,
+    is_adaptive: bool = False,
 ) -> InputPlan:
     """Compile given inputs for the loop; inputs that are not given are zero.
 
-    `definitions` are named expressions that later ones and the inputs may use. Python callables are
-    watched in a run with adaptive steps, which ends at `end_time`.
+    `definitions` are named expressions that later ones and the inputs may use. In a run over a span
+    of time, features of time alone in expressions are knots; Python callables are watched if its
+    steps are adaptive.
     """
     if isinstance(given, AbstractInputLaw):
         return _plan_generator(system, given.generator(system), parameters)
@@ -102,17 +106,52 @@ def plan_inputs(
         else:
             base[k] = input_number(spec, name, system)
     function, is_kept = _traced_function(system, traced, definitions) if traced else (None, True)
+    knots = np.unique(np.concatenate([t[1] for t in tables])) if tables else EMPTY
+    notes: tuple[str, ...] = ()
+    if traced and span is not None:
+        found = time_features(system, traced, definitions).find(parameters, *span)
+        if found.knots.size:
+            knots, is_kept = np.union1d(knots, found.knots), False
+        if not found.is_complete:
+            notes = (MANY_BREAKS,)
     plan = InputPlan(
         base=base,
         tables=tuple(tables),
-        knots=np.unique(np.concatenate([t[1] for t in tables])) if tables else EMPTY,
+        knots=knots,
+        notes=notes,
         function=function,
         address=function.address if function else 0,
         parameters=parameters,
         generator=None,
         is_kept=is_kept and not tables,
     )
-    return _with_callables(system, plan, callables, end_time) if callables else plan
+    if not callables:
+        return plan
+    return _with_callables(system, plan, callables, span[1] if span and is_adaptive else None)
+
+
+MANY_BREAKS = (
+    "an input has more kinks or jumps in time than steps can end on: give max_step=…, half of the "
+    "time between two of them"
+)
+
+
+def time_features(
+    system: System,
+    given: Mapping[str, str | ca.Function],
+    definitions: Mapping[str, str | ca.SX] | None,
+) -> TimeFeatures:
+    """Features of time of inputs, see `time_features.py`; cached with the system for texts."""
+
+    def make() -> TimeFeatures:
+        traced = traced_inputs(system, given, definitions)
+        expression = system.fold(inputs_expression(system, traced, None))
+        symbols = system.kinematics.symbols
+        others = ca.vertcat(system.state, system.equations.inputs)
+        return TimeFeatures(expression, symbols.t, symbols.params, others)
+
+    key = texts_key(given, definitions)
+    return make() if key is None else system.cached(("time features", key), make)
 
 
 def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
@@ -274,7 +313,10 @@ def _with_callables(
         address=ctypes.cast(callback, ctypes.c_void_p).value or 0,
         callback=callback,
         failure=failure,
-        notes=(f"input {listed} is a Python callable, called back at every evaluation: slower",),
+        notes=(
+            *plan.notes,
+            f"input {listed} is a Python callable, called back at every evaluation: slower",
+        ),
         is_kept=False,
     )
 

@@ -141,7 +141,7 @@ def _angles(run: Trajectory) -> Sources:
             continue
         at, first = coordinates.index(f"{joint.name}.qw"), speeds.index(f"{joint.name}.wx")
         quaternions, omega = run.q[:, at : at + 4], run.v[:, first : first + 3]
-        values = LazyArray(partial(_unwrapped, quaternions, angles.sequence))
+        values = LazyArray(partial(unwrapped, quaternions, angles.sequence))
         rates = LazyArray(partial(_rates, values, angles.sequence, omega))
         own = [f"{joint.name}.{name}" for name in angles.names]
         table |= {name: ("rad", column(values, k)) for k, name in enumerate(own)}
@@ -149,8 +149,8 @@ def _angles(run: Trajectory) -> Sources:
     return table
 
 
-def _unwrapped(quaternions: Array, sequence: str) -> Array:
-    """(n, 3) angles of a rotation, without jumps."""
+def unwrapped(quaternions: Array, sequence: str) -> Array:
+    """(n, 3) angles of a rotation, without jumps between samples that follow each other closely."""
     from scipy.spatial.transform import Rotation
 
     rotation = Rotation.from_quat(quaternions, scalar_first=True)
@@ -158,6 +158,10 @@ def _unwrapped(quaternions: Array, sequence: str) -> Array:
 
 
 def _rates(angles: LazyArray, sequence: str, omega: Array) -> Array:
+    return angle_rates(angles(), sequence, omega)
+
+
+def angle_rates(a: Array, sequence: str, omega: Array) -> Array:
     """(n, 3) rates of angles a; NaN where the angles are singular.
 
     With R = R₁(a₁) R₂(a₂) R₃(a₃) and ω in the axes of the child,
@@ -166,7 +170,6 @@ def _rates(angles: LazyArray, sequence: str, omega: Array) -> Array:
     """
     from scipy.spatial.transform import Rotation
 
-    a = angles()
     e = [np.eye(3)["xyz".index(letter)] for letter in sequence.lower()]
     R3 = Rotation.from_rotvec(a[:, 2:] * e[2]).as_matrix()
     R2 = Rotation.from_rotvec(a[:, 1:2] * e[1]).as_matrix()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -23,7 +23,8 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
-from noslip.kinematics.basis import independent_rows
+from noslip.kinematics.basis import are_independent, independent_rows
+from noslip.memory_limits import check_memory
 from noslip.model.scenario import MAX_SAMPLES
 from noslip.simulation import rules
 from noslip.simulation.expressions import check_definitions, check_outputs
@@ -36,6 +37,8 @@ METHODS = {"dop853": rules.DOP853, "rk4": rules.RK4}
 _NUMBER = (float, int, np.number)
 _COUNT = (int, np.integer)
 
+#: Samples from which on it is asked whether they fit into memory.
+_MANY = 100_000
 #: Tolerances outside these bounds are refused; an absolute one may be as small as wanted.
 SMALLEST, LARGEST = 1e-15, 0.1
 
@@ -46,6 +49,9 @@ _EXAMPLES = {
     "definitions": "values or expressions, {'gain': 0.2}",
     "inputs": "values or expressions, {'torque1': '0.1*sin(t)'}",
 }
+
+#: Sets of parameter values for which regular rows are remembered.
+MOST_ACCEPTED = 16
 
 #: A run spans at least so many different times.
 FEWEST_TIMES = 10_000
@@ -83,6 +89,7 @@ class RunRequest(NamedTuple):
     step: float = 0.0
     max_step: float = np.inf
     start: Mapping[str, float] | Start | None = None
+    guess: Mapping[str, float] | None = None
     inputs: Any = None
     definitions: Mapping[str, Any] = MappingProxyType({})
     stop: Mapping[str, str] = MappingProxyType({})
@@ -118,6 +125,7 @@ class RunRequest(NamedTuple):
 #: Arguments that are mappings from names, and what else they may be; dictionaries are mappings.
 _MAPPINGS: dict[str, tuple[type, ...]] = {
     "start": (dict, Start),
+    "guess": (dict,),
     "inputs": (dict, AbstractInputLaw),
     **dict.fromkeys(("starts", "parameters", "definitions", "stop", "events", "outputs"), (dict,)),
 }
@@ -161,7 +169,10 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         check_outputs(system, outputs)
     parameters = None if "starts" in given else get("parameters")
     values = system.parameters(parameters)
-    check_redundant_rows(system, values, parameters)
+    system, start = with_regular_rows(system, values, parameters), get("start")
+    if isinstance(start, Start) and system is not given["system"]:
+        E = system.kinematics.independent_rows(start.time, start.q, values)
+        start = dataclasses.replace(start, eta=E @ start.v)
     return RunRequest(
         system,
         start_time,
@@ -174,7 +185,8 @@ def read_run(function: str, given: Mapping[str, Any]) -> RunRequest:
         method,
         step,
         max_step,
-        get("start"),
+        start,
+        get("guess"),
         get("inputs"),
         definitions,
         get("stop") or {},
@@ -229,6 +241,15 @@ def _check_settings(function: str, system: System, settings: tuple[Any, ...], sa
     if count > MAX_SAMPLES:
         raise refused(
             f"the number of samples asked for is {count}", f"ask for {MAX_SAMPLES} or fewer"
+        )
+    if count > _MANY:
+        columns = 3 * len(system.coordinates) + 3 * len(system.speeds) + len(system.inputs)
+        columns += 3 * len(system.kinematics.rows) + 10
+        check_memory(
+            8 * columns * count,
+            "results",
+            f"simulation of model '{system.model.name}'",
+            f"ask for fewer samples than {count}",
         )
 
 
@@ -346,36 +367,72 @@ def _within(value: Any, lower: float, upper: float) -> bool:
     return is_number and bool(lower <= value <= upper)
 
 
-def check_redundant_rows(
-    system: System, values: Array, changed: Mapping[str, float] | None
-) -> None:
-    """A row that was redundant at the nominal parameters must still be so at these."""
+def with_regular_rows(system: System, values: Array, changed: Mapping[str, float] | None) -> System:
+    """The system with rows that are independent at these parameters: itself, mostly.
+
+    Which row repeats others may differ from the nominal parameters; how many are independent must
+    not.
+
+    Raises
+    ------
+    SimulationError : if the mechanism has other degrees of freedom at these parameters.
+    """
     kin = system.kinematics
     if not changed or not kin.redundant:
-        return
+        return system
     places = system.cached("parameters of rows", lambda: row_parameters(system))
     of_rows, nominal = values[places], kin.probe.params[places]
-    accepted = system.cached("rows accepted", lambda: deque([nominal.tobytes()], maxlen=16))
-    if of_rows.tobytes() in accepted:
-        return
+    accepted = system.cached(
+        "rows accepted", lambda: OrderedDict[bytes, System]({nominal.tobytes(): system})
+    )
+    key = of_rows.tobytes()
+    if key not in accepted:
+        if len(accepted) >= MOST_ACCEPTED:
+            accepted.popitem(last=False)
+        accepted[key] = _with_regular_rows(system, values)
+    return accepted[key]
+
+
+def _with_regular_rows(system: System, values: Array) -> System:
+    kin = system.kinematics
     probe = dataclasses.replace(kin.probe, params=values)
     samples = probe.configurations(4)
-    kept = independent_rows(probe, kin.rows, samples).kept
+    found = independent_rows(probe, kin.rows, samples)
+    where = f"parameters of model '{system.model.name}'"
+    again = "write these values into the model and derive it again"
+    is_as_many = bool(samples) and max(found.ranks) == len(kin.kept)
+    restore = "restore the geometry (for example wheels on one axle), or "
     for redundant in kin.redundant:
-        if redundant.row in kept:
-            name = kin.rows[redundant.row].name
-            others = ", ".join(f"'{n}'" for n in redundant.follows_from)
-            raise SimulationError(
+        if redundant.row not in found.kept or (is_as_many and redundant.follows_from):
+            continue
+        name = kin.rows[redundant.row].name
+        others = ", ".join(f"'{n}'" for n in redundant.follows_from)
+        if is_as_many:
+            what = f"row '{name}' no longer holds by itself, as with the nominal parameters"
+        elif others:
+            what = (
                 f"row '{name}' followed from {others} with the nominal parameters, but does not "
                 "with these: the mechanism has lost a degree of freedom"
-                if others
-                else f"row '{name}' held by itself with the nominal parameters, but does not with "
-                "these: the mechanism has lost a degree of freedom",
-                f"parameters of model '{system.model.name}'",
-                "restore the geometry (for example wheels on one axle), or write these values into "
-                "the model and derive it again",
             )
-    accepted.append(of_rows.tobytes())
+        else:
+            what = (
+                f"row '{name}' held by itself with the nominal parameters, but does not with "
+                "these: the mechanism has lost a degree of freedom"
+            )
+        raise SimulationError(what, where, restore + again)
+    repeated = [k for k in kin.kept if k not in found.kept]
+    if samples and not is_as_many:
+        names = ", ".join(f"'{kin.rows[k].name}'" for k in repeated)
+        raise SimulationError(
+            f"the rows {names} repeat others with these parameters, as they do not with the "
+            "nominal ones: the mechanism has gained a degree of freedom",
+            where,
+            again,
+        )
+    if not repeated or kin.combination is not None or are_independent(probe, kin.kept, samples):
+        return system
+    speeds = tuple(s.name for s in system.independent_speeds)
+    return system.in_speeds(speeds, found.kept, values)
 
 
 def row_parameters(system: System) -> list[int]:

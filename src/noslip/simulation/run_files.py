@@ -9,18 +9,29 @@ A format of runs answers what `formats.py` lists:
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
+import math
+import os
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
 from noslip.formats import AbstractFormat, check_folder
+from noslip.reading import csv_rows, open_plain, read_text
 
 if TYPE_CHECKING:
     from noslip.simulation.trajectory import Trajectory
+
+#: Bytes of a run read from NetCDF and from CSV, and how much larger than its file it may be.
+MAX_BYTES, MAX_TEXT, MAX_PACKED = 2**35, 2**28, 100
+_FIX = "give the file of a run that noslip wrote"
 
 #: Name of a column → unit and (n,) values.
 ColumnTable: TypeAlias = dict[str, tuple[str, NDArray[np.float64]]]
@@ -47,9 +58,7 @@ class NetCDF(AbstractRunFormat):
     def write(self, run: Trajectory, path: Path) -> None:
         """Write all columns and attributes."""
         # without xarray, whose import takes longer than most runs
-        import h5netcdf
-
-        with h5netcdf.File(path, "w") as file:
+        with new_netcdf(path) as file:
             file.dimensions = {"time": len(run.t)}
             for name, (unit, values) in {"time": ("s", run.t), **run.columns}.items():
                 variable = file.create_variable(name, ("time",), data=np.ascontiguousarray(values))
@@ -59,12 +68,21 @@ class NetCDF(AbstractRunFormat):
 
     def read(self, path: Path) -> ColumnTable:
         """All columns."""
-        import h5netcdf
+        import h5py  # h5netcdf fails once more as it is closed after a failure
 
-        with h5netcdf.File(path, "r") as file:
+        with open_plain(path, SimulationError, _FIX) as stream, h5py.File(stream, "r") as file:
+            size = os.fstat(stream.fileno()).st_size
+            columns = {name: column for name, column in file.items() if "units" in column.attrs}
+            count = sum(math.prod(column.shape) for column in columns.values())
+            if 8 * count > min(MAX_BYTES, 2**20 + MAX_PACKED * size):
+                raise SimulationError(
+                    f"the file has {size} bytes and says that it holds {count} numbers",
+                    str(path),
+                    _FIX,
+                )
             return {
                 str(name): (str(column.attrs["units"]), np.asarray(column[...], dtype=float))
-                for name, column in file.variables.items()
+                for name, column in columns.items()
             }
 
 
@@ -87,11 +105,160 @@ class Csv(AbstractRunFormat):
 
     def read(self, path: Path) -> ColumnTable:
         """All columns."""
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
-        values = np.array(rows, dtype=float).reshape(len(rows), len(header))
+        text = read_text(path, SimulationError, _FIX, max_bytes=MAX_TEXT)
+        rows = csv_rows(text, str(path), SimulationError, _FIX)
+        header = next(rows, ("", []))[1]
+        values = array("d")
+        for where, row in rows:
+            if len(row) != len(header):
+                raise SimulationError(
+                    f"the line has {len(row)} values, expected {len(header)}", where, _FIX
+                )
+            try:
+                values.extend(map(float, row))
+            except ValueError as error:
+                raise SimulationError(f"the line has no numbers: {error}", where, _FIX) from None
+        table = np.array(values).reshape(-1, max(1, len(header)))
         names = [head.removesuffix("]").rpartition(" [") for head in header]
-        return {name: (unit, values[:, k]) for k, (name, _, unit) in enumerate(names)}
+        return {name: (unit, table[:, k]) for k, (name, _, unit) in enumerate(names)}
+
+
+@contextlib.contextmanager
+def new_netcdf(path: Path) -> Iterator[Any]:
+    """Context with an open NetCDF file to fill, an `h5netcdf.File`.
+
+    Raises
+    ------
+    OSError : it cannot be written; HDF5 never learns of it.
+    """
+    import h5netcdf
+
+    with path.open("wb") as file:
+        spool = _SpooledFile(file.fileno())
+        with h5netcdf.File(spool, "w") as dataset:
+            yield dataset
+        spool.finish()
+
+
+class _SpooledFile(io.RawIOBase):
+    """A file for HDF5 whose writes never fail while HDF5 has it open.
+
+    HDF5 cannot be left after an error: its objects fail again as they are closed, with a traceback
+    each, and on a full disk it ended the process. So small writes, among them all that HDF5 reads
+    back, stay in pages in memory; large ones go to the disk at once, and after the first that fails
+    no more is written. `finish` writes the pages and raises what went wrong.
+    """
+
+    PAGE = 2**16
+
+    def __init__(self, handle: int) -> None:
+        super().__init__()
+        self._handle = handle
+        self._at = self._size = 0
+        self._pages: dict[int, bytearray] = {}
+        #: first and one past the last page that are on the disk
+        self._written: list[tuple[int, int]] = []
+        self._error: OSError | None = None
+
+    def finish(self) -> None:
+        """Write the pages, and raise the first error of all writes."""
+        for number, page in sorted(self._pages.items()):
+            start = number * self.PAGE
+            self._put(start, memoryview(page)[: max(0, self._size - start)])
+        if self._error is not None:
+            raise self._error
+        os.ftruncate(self._handle, self._size)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """The place of the next byte."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to a place."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the size."""
+        self._size = self._at if size is None else size
+        return self._size
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there, zeros where nothing was written."""
+        view = memoryview(buffer).cast("B")
+        count = max(0, min(len(view), self._size - self._at))
+        for piece, page, inside in self._parts(count):
+            view[piece] = self._page(page)[inside]
+        self._at += count
+        return count
+
+    def write(self, data: Any) -> int:
+        """Write to the pages; whole pages of much data to the disk."""
+        view = memoryview(data).cast("B")
+        count = len(view)
+        first, last = -(-self._at // self.PAGE), (self._at + count) // self.PAGE
+        if last - first < 16:
+            first = last = 0
+        for piece, page, inside in self._parts(count, first, last):
+            self._page(page)[inside] = view[piece]
+        if first < last:
+            start, size = first * self.PAGE, (last - first) * self.PAGE
+            self._put(start, view[start - self._at :][:size])
+            self._written.append((first, last))
+            for page in range(first, last):
+                self._pages.pop(page, None)
+        self._at += count
+        self._size = max(self._size, self._at)
+        return count
+
+    def _parts(
+        self, count: int, first: int = 0, last: int = 0
+    ) -> Iterator[tuple[slice, int, slice]]:
+        """Of the next bytes: where in a buffer, in which page, and where in it; not first..last."""
+        done = 0
+        while done < count:
+            page, start = divmod(self._at + done, self.PAGE)
+            if first <= page < last:
+                done = last * self.PAGE - self._at
+                continue
+            size = min(count - done, self.PAGE - start)
+            yield slice(done, done + size), page, slice(start, start + size)
+            done += size
+
+    def _page(self, number: int) -> bytearray:
+        """A page in memory, made or read now if it is not there."""
+        if number not in self._pages:
+            page = bytearray(self.PAGE)
+            if self._error is None and any(a <= number < b for a, b in self._written):
+                try:
+                    found = os.pread(self._handle, self.PAGE, number * self.PAGE)
+                    page[: len(found)] = found
+                except OSError as error:
+                    self._error = error
+            self._pages[number] = page
+        return self._pages[number]
+
+    def _put(self, offset: int, data: memoryview) -> None:
+        """Write to the disk, unless that failed before."""
+        try:
+            while self._error is None and len(data):
+                count = os.pwrite(self._handle, data, offset)
+                data, offset = data[count:], offset + count
+        except OSError as error:
+            self._error = error
 
 
 def check_file(path: str | Path, format: AbstractRunFormat, other: str) -> Path:

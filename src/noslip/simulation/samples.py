@@ -26,8 +26,10 @@ from noslip.simulation.lazy_columns import (
 )
 from noslip.simulation.request import RunRequest
 from noslip.simulation.runner import NativeResult
+from noslip.simulation.singular_passing import Sampled
 from noslip.simulation.starts.completion import Start
 from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.simulation.turns import Again, angle_columns
 
 ENDINGS = {
     rules.FINISHED: Ending.FINISHED,
@@ -42,7 +44,10 @@ ENDINGS = {
 
 
 class Segment(NamedTuple):
-    """A part of the run in one basis: its system, inputs, and the samples it recorded."""
+    """A part of the run in one basis: its system, inputs, and the samples it recorded.
+
+    Those of a passage through a singular configuration have no basis, and no reactions.
+    """
 
     system: System
     plan: InputPlan
@@ -50,6 +55,7 @@ class Segment(NamedTuple):
     states: Array
     inputs: Array
     crossings: Array
+    passage: Sampled | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,6 +78,8 @@ class _Layout:
     residuals: slice
     gaps: slice
     contacts: tuple[tuple[str, int], ...]  # name and column
+    measured: dict[str, str]  # named speeds of measures, by name
+    has_angles: bool
 
 
 class _Samples(NamedTuple):
@@ -92,6 +100,7 @@ def assemble(
     counts: Sequence[int],
     *,
     reactions: bool = False,
+    again: Again | None = None,
 ) -> Trajectory:
     """Trajectory from the samples of all segments, each evaluated in its own basis.
 
@@ -103,6 +112,7 @@ def assemble(
     start : completed.
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.
+    again : the same run at other sample times, to count turns of named angles by.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))
@@ -113,12 +123,18 @@ def assemble(
     ending, message = ending_of(result, segments[-1].system, stop, values)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
+    q, v = states[:, layout.q], outputs[:, layout.v]
+    extra = _extra(layout, segments[0].plan.generator, states, outputs)
+    if layout.measured or request.outputs:
+        extra |= _outputs(request, segments)
+    if layout.has_angles and again is not None:
+        extra |= angle_columns(system, t, q, v, steps, again)
     fields = {
         **layout.shared,
         "parameters": _named_values(layout, values),
         "t": t,
-        "q": states[:, layout.q],
-        "v": outputs[:, layout.v],
+        "q": q,
+        "v": v,
         "vdot": LazyArray(partial(_accelerations, segments, values)),
         "inputs": inputs,
         "kinetic_energy": outputs[:, layout.kinetic],
@@ -127,8 +143,7 @@ def assemble(
         "row_residuals": outputs[:, layout.residuals],
         "position_residuals": outputs[:, layout.gaps],
         "multipliers": multipliers if reactions else None,
-        "extra": _extra(layout, segments[0].plan.generator, states, outputs)
-        | _outputs(request, segments),
+        "extra": extra,
         "ending": ending,
         "message": message,
         "notes": segments[0].plan.notes,
@@ -204,12 +219,17 @@ def _make_layout(system: System) -> _Layout:
             for k, trace in enumerate(kin.contacts)
             for j, axis in enumerate("xyz")
         ),
+        measured=measured_speeds(system.model),
+        has_angles=any(joint.type.named_angles() for joint in system.model.joints),
     )
 
 
 def _read(segment: Segment, values: Array, reactions: bool) -> _Samples:
     """Values at the samples of a segment, evaluated in its own basis."""
     here, t, inputs = segment.system, segment.t, segment.inputs
+    if segment.passage is not None:
+        unknown = np.full((len(t), len(here.kinematics.rows) if reactions else 0), np.nan)
+        return _Samples(t, segment.states, inputs, segment.passage.outputs, unknown)
     x = segment.states[:, : here.num_states]
     if len(t) == 1:  # often the end alone is asked for
         outputs = here.samples(t, x[0], inputs[0], values)[None]
@@ -224,6 +244,9 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
     parts = []
     for segment in segments:
         here = segment.system
+        if segment.passage is not None:
+            parts.append(segment.passage.accelerations)
+            continue
         x, num_v = segment.states[:, : here.num_states], len(here.speeds)
         parts.append(here.motion.map(segment.t, x, segment.inputs, values)[:, num_v:])
     return np.concatenate(parts)
@@ -249,8 +272,6 @@ def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
     """Outputs that were asked for and named speeds of measures, computed when first read."""
     system = request.system
     texts = _output_texts(request)
-    if not texts:
-        return {}
 
     def find() -> Array:
         parts = []
@@ -258,6 +279,9 @@ def _outputs(request: RunRequest, segments: list[Segment]) -> Sources:
             here = segment.system
             x = segment.states[:, : here.num_states]
             function = output_function(request, here)
+            if segment.passage is not None:
+                parts.append(np.full((len(segment.t), len(texts)), np.nan))
+                continue
             parts.append(function.map(segment.t, x, segment.inputs, request.values))
         return np.concatenate(parts)
 

@@ -1,10 +1,10 @@
 """Driver of segments: integrate, and where the independent speeds fail, continue in others.
 
 A motion is integrated natively as long as its independent speeds determine it. Where they no longer
-do, the segment ends with ``rules.SINGULAR``; others are chosen there and compiled once, the state
-is converted through the tree speeds v, and the next segment begins. Where no others are better,
-these are used down to the last admissible conditioning. If the constraints themselves lose rank,
-the motion ends.
+do, the segment ends with ``rules.SINGULAR``; others, and other rows where some repeat each other,
+are chosen there and compiled once, the state is converted through the tree speeds v, and the next
+segment begins. Where no others are better, these are used down to the last admissible conditioning.
+If all rows together lose rank, the motion ends.
 
 All motions are driven this way: single runs, trajectories of a batch, runs with sensitivities, and
 a mechanism that is driven by hand. Motions that continue in the same basis are run together.
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.engines.system import Array, System
-from noslip.kinematics.basis import dependent_columns_each
 from noslip.simulation import rules
 from noslip.simulation.runner import NativeResult
 
@@ -26,9 +25,6 @@ Indices = NDArray[np.int_]
 
 #: The only motion of a single run.
 ONE: Indices = np.zeros(1, int)
-
-#: Least singular value of A_d, rows of length 1, below which no speeds determine the motion.
-RANK_LOST = 1e-8
 
 
 class SegmentBasis(NamedTuple):
@@ -107,20 +103,13 @@ def next_bases(basis: SegmentBasis, ends: Ends) -> list[SegmentBasis | None]:
             singular.append(k)
     if not singular:
         return found
-    kin = system.kinematics
     q = ends.states[singular, : len(system.coordinates)]
-    matrices = kin.probe.matrices(ends.times[singular], q, ends.values[singular])
-    matrices = matrices[:, list(kin.kept)] / kin.probe.scale
-    matrices /= np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
-    finite = np.flatnonzero(np.isfinite(matrices).all(axis=(1, 2)))
-    dependent, least = dependent_columns_each(matrices[finite])
-    own = tuple(s.name for s in kin.independent_speeds)
-    for k, columns, value in zip(finite.tolist(), dependent.tolist(), least, strict=True):
-        names = tuple(s.name for j, s in enumerate(kin.speeds) if j not in columns)
-        if names == own:
-            found[singular[k]] = None if basis.is_best else SegmentBasis(system, is_best=True)
-        elif value >= RANK_LOST:
-            found[singular[k]] = SegmentBasis(system.in_speeds(names))
+    regular = system.regular_at(ends.times[singular], q, ends.values[singular])
+    for k, there in zip(singular, regular, strict=True):
+        if there is system:
+            found[k] = None if basis.is_best else SegmentBasis(system, is_best=True)
+        elif there is not None:
+            found[k] = SegmentBasis(there)
     return found
 
 

@@ -21,10 +21,9 @@ import numpy as np
 
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
-from noslip.interrupts import interruptible
 from noslip.simulation import rules
 from noslip.simulation.events import EventCode, compile_events, fault_notes
-from noslip.simulation.failures import broken_guard, undefined_input
+from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.memory import template_of
@@ -39,10 +38,19 @@ from noslip.simulation.segments import (
     carried,
     drive,
     end_of_one,
+    next_bases,
     tree_speeds,
+)
+from noslip.simulation.singular_passing import (
+    FIT_TOLERANCE,
+    Passage,
+    PassageRefused,
+    SingularPlace,
+    passage,
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
+from noslip.simulation.switches import check_chatter, switch_texts
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
@@ -56,12 +64,12 @@ SHARE = 1e-5
 PROJECTION_TOLERANCE = 1e-14
 
 
-@interruptible
 def simulate(
     system: System,
     *,
     duration: float,
     start: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | None = None,
     inputs: Mapping[str, InputSpec] | AbstractInputLaw | None = None,
     parameters: Mapping[str, float] | None = None,
     samples: int | Sequence[float] | Array = 201,
@@ -89,6 +97,8 @@ def simulate(
     duration : s.
     start : coordinates, speeds, named angles and their rates at the start; the rest is completed
         consistently. Or a completed start.
+    guess : coordinates and named angles about which the rest is looked for, instead of the joints'
+        rest positions: it picks one of several assemblies, of which the run has a note otherwise.
     inputs : by name: a number, an expression of t, coordinates, speeds and named angles, which lie
         between −π and π, a :class:`Table`, a CasADi function of (t, q, v, parameters), or a Python
         callable of (t, q, v); or a law that gives all of them. Inputs that are not given are zero.
@@ -97,7 +107,9 @@ def simulate(
     method : ``"dop853"`` (adaptive, order 8) or ``"rk4"`` (fixed `step`).
     rtol, atol : tolerances of the adaptive method.
     step : of rk4, s; for dop853 the first step, 0 to choose it.
-    max_step, max_steps : bounds on step size and number of steps.
+    max_step, max_steps : bounds on step size and number of steps. Where an expression switches is
+        found, what a Python callable does within a step is not: give half of the shortest time it
+        lasts.
     stop : name → expression; the run ends where one crosses zero. Named angles go on after a turn,
         as the columns do.
     events : name → expression; the times at which it crosses zero are noted, with the states.
@@ -109,28 +121,46 @@ def simulate(
     start_time : s.
     progress : called with the fraction done, now and then.
     cancel : a ``threading.Event``; setting it ends the run.
-    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then.
+    on_failure : ``"raise"``, or ``"return"`` to get what was computed until then; the last state
+        that was reached is the last sample.
 
     Raises
     ------
     SimulationError : for inconsistent arguments, and for a run that fails unless `on_failure` is
         ``"return"``.
     """
-    request = read_run("simulate", locals())
+    given = locals()
+    request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
     motion = _SingleRun(request)
-    drive(motion, SegmentBasis(system))
+    drive(motion, SegmentBasis(request.system))
+    motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
     _raise_callback_failure(motion.segments, system)
     trajectory = assemble(
-        request, motion.segments, result, motion.start, motion.counts, reactions=reactions
+        request,
+        motion.segments,
+        result,
+        motion.start,
+        motion.counts,
+        reactions=reactions,
+        again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
-    notes = (*motion.watched.notes, *motion.fault_notes(), *_small_motion(request, trajectory))
+    notes = (
+        *motion.start.notes,
+        *motion.watched.notes,
+        *motion.fault_notes(),
+        *_passages(motion, request, reactions=reactions),
+        *_small_motion(request, trajectory),
+    )
     if notes:
         trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
     if trajectory.ending in _AS_ASKED:
         return trajectory
+    if trajectory.ending is Ending.SINGULAR and motion.why_not:
+        message = f"{trajectory.message} It was not passed: {motion.why_not}."
+        trajectory = dataclasses.replace(trajectory, message=message)
     last, t = motion.plan, result.time
     fault = broken_guard(here, last.generator, t, result.state, last.parameters)
     if fault is None and trajectory.ending in _MAYBE_UNDEFINED:
@@ -148,6 +178,17 @@ def simulate(
     return trajectory
 
 
+#: Arguments of a run that is repeated for its coordinates at other times.
+_AGAIN: dict[str, Any] = {
+    "outputs": None,
+    "events": None,
+    "reactions": False,
+    "progress": None,
+    "cancel": None,
+    "on_failure": "return",
+}
+
+
 class _SingleRun:
     """A single run, for the driver of segments.
 
@@ -159,52 +200,228 @@ class _SingleRun:
     segments : samples of the segments that were run.
     result : of the last one.
     counts : steps, rejections and evaluations of all.
+    passed : singular configurations that the run went through.
+    why_not : why it did not go through the last one.
     """
 
     def __init__(self, request: RunRequest) -> None:
         self._request, system = request, request.system
         self.plan = self._inputs(system)
-        self.start = begin(system, self.plan, request.start, request.start_time, request.values)
+        self.start = begin(
+            system, self.plan, request.start, request.start_time, request.values, request.guess
+        )
         self._time, self._step = request.start_time, request.step
         self._state = state_at(system, self.start.q, self.start.eta, self.start.mu, self.plan)
-        self._done, self._angles = 0, EMPTY
+        self._done, self._angles, self._angles_before = 0, EMPTY, EMPTY
         self.watched: EventCode
         self.result: NativeResult
         self.segments: list[Segment] = []
         self.counts = [0, 0, 0]
+        self.passed: list[Passage] = []
+        self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
+        self.why_not = ""
         self._faults: list[tuple[Array, Array]] = []
+        self._switches = (
+            switch_texts(system, request.inputs, request.definitions)
+            if request.inputs and request.method == "dop853"
+            else {}
+        )
+        self._switched: list[float] = []  # s
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
+        if not self._faults:
+            return ()
         found = [(counts, times) for counts, times in self._faults if counts.any()]
         if not found:
             return ()
         times = np.array([np.where(counts > 0, at, np.inf) for counts, at in found])
         total = np.sum([counts for counts, _ in found], axis=0)
-        return fault_notes(self.watched.names, total, times.min(axis=0))
+        names = [name for name in self.watched.names if "'switch " not in name]
+        return fault_notes(names, total, times.min(axis=0))
 
     def _inputs(self, system: System) -> InputPlan:
         """Inputs in the speeds of a system."""
         request = self._request
-        adaptive_end = request.end_time if request.method == "dop853" else None
         return plan_inputs(
-            system, request.inputs, request.values, request.definitions, adaptive_end
+            system,
+            request.inputs,
+            request.values,
+            request.definitions,
+            (request.start_time, request.end_time),
+            is_adaptive=request.method == "dop853",
         )
 
     def run(self, basis: SegmentBasis, which: Indices) -> Ends | None:
-        """Run a segment."""
-        request, values, here, plan = self._request, self._request.values, basis.system, self.plan
-        self.watched = watched = compile_events(
-            here, request.stop, request.events, request.definitions
+        """Run a segment, and on through singular configurations that can be passed."""
+        while True:
+            ends = self._segment(basis)
+            if ends is None or next_bases(basis, ends)[0] is not None:
+                return ends
+            if not self._pass(basis.system):
+                return ends
+            if self._time >= self._request.end_time:
+                return None
+
+    def _pass(self, system: System) -> bool:
+        """Go on beyond a singular configuration, if that can be done; else note why not."""
+        request, result = self._request, self.result
+        if system.health[result.index].kind != "basis" or system.costates:
+            return False
+        values = request.values
+
+        def integrate(t: float, state: Array, times: Array) -> tuple[Array, Array]:
+            found = self._fitted(system, t, state, times)
+            return found.times, found.states
+
+        marks = [mark for mark in self._marks() if mark[0] < result.time]
+
+        def state_of(k: int) -> Array:
+            t, state, there, theirs = marks[k]
+            if there is system:
+                return state
+            v = tree_speeds(there, t, state, current_inputs(theirs, t, state), values)
+            return carried(there, system, state, v)
+
+        try:
+            found = passage(
+                SingularPlace(system, values, self.inputs_at),
+                integrate,
+                (np.array([mark[0] for mark in marks]), state_of),
+                (result.time, result.state),
+                request.rtol,
+            )
+            self._check_no_event(result.time, result.state, found)
+        except PassageRefused as reason:
+            self.why_not = str(reason)
+            return False
+        self._resume(system, found)
+        return True
+
+    def _marks(self) -> list[tuple[float, Array, System, InputPlan]]:
+        """Times and states since the last passage, in the order of time, with their systems."""
+        found = list(self._begun)
+        for segment in self.segments:
+            rows = zip(segment.t, segment.states, strict=True)
+            found += [(float(t), x, segment.system, segment.plan) for t, x in rows]
+        since = self._begun[0][0]
+        return sorted((m for m in found if m[0] >= since), key=lambda mark: mark[0])
+
+    def inputs_at(self, t: float, state: Array) -> Array:
+        """[u; w; ẇ] at a time and a state."""
+        return current_inputs(self.plan, t, state)
+
+    def _check_no_event(self, time: float, state: Array, found: Passage) -> None:
+        """Refuse a passage within which an event's value changes its sign."""
+        watched = self.watched
+        if watched.function is None:
+            return
+        numbers = np.concatenate([self._angles, self._request.values])
+        num = watched.num_endings + watched.num_events
+        signs = []
+        for t, y in ((time, state), (found.after, found.state)):
+            u = self.inputs_at(t, y)
+            signs.append(np.sign(watched.function(t, y, u, numbers)[:num]))
+        if (signs[0] != signs[1]).any():
+            raise PassageRefused("an event lies so near to it that it cannot be located")
+
+    def _resume(self, system: System, found: Passage) -> None:
+        """Take over a passage: its samples, and the state from which the run goes on."""
+        request, last = self._request, self.segments[-1]
+        good = last.t < found.before
+        self._done -= len(last.t) - int(good.sum())
+        states = last.states[good]
+        for k in np.flatnonzero(last.t[good] > found.reliable):
+            states[k] = found.state_at(float(last.t[k]))
+        self.segments[-1] = last._replace(t=last.t[good], states=states, inputs=last.inputs[good])
+        times = request.times[self._done :]
+        times = times[times <= found.after]
+        self._time, self._state, self._step = found.after, found.state, 0.0
+        self.passed.append(found)
+        self._begun.clear()
+        if not len(times):
+            return
+        sampled = found.samples(times)
+        u = [current_inputs(self.plan, *at) for at in zip(times, sampled.states, strict=True)]
+        inputs = np.array(u).reshape(len(times), last.inputs.shape[1])
+        self.segments.append(
+            Segment(system, self.plan, times, sampled.states, inputs, last.crossings[:0], sampled)
         )
+        self._done += len(times)
+
+    def _fitted(self, system: System, t: float, state: Array, times: Array) -> NativeResult:
+        """The motion from a state to some times, beside a singular configuration."""
+        request, plan, end = self._request, self.plan, float(times[-1])
+        sizes = request.absolute(system.num_states + plan.num_states, FIT_TOLERANCE)
+        numbers = Numbers(
+            start_time=t,
+            end_time=end,
+            start_state=state,
+            sample_times=times,
+            parameters=request.values,
+            generator_parameters=plan.parameters,
+            event_parameters=request.values,
+            base_inputs=plan.base,
+            absolute_tolerance=sizes,
+            relative_tolerance=FIT_TOLERANCE,
+            projection_tolerance=PROJECTION_TOLERANCE,
+            step=0.0,
+            max_step=np.inf,
+            max_steps=request.max_steps,
+        )
+        watched = compile_events(system, {}, {}, {})
+        template = template_of(system, plan, watched, "dop853", True, numbers, t)
+        found = run_memory(template.instantiate(numbers), t, end)
+        self.counts[2] += found.evaluations
+        return found
+
+    def _segment(self, basis: SegmentBasis) -> Ends | None:
+        """Run a segment, from one switch of the inputs to the next.
+
+        A step that holds a switch saw both sides of it. So the part is run again to the switch,
+        where its last step ends, and the next one begins there.
+        """
+        request, num_stops = self._request, len(self._request.stop)
+        self._run_part(basis, request.end_time, self._switches)
+        while self.result.code == rules.EVENT and self.result.index >= num_stops:
+            which_switch, end = self.result.index - num_stops, self.result.time
+            self._take_back()
+            if end > self._time:
+                self._run_part(basis, end, {})
+                if self.result.code != rules.FINISHED:
+                    break
+            result = self.result
+            self._time, self._state, self._step = result.time, result.state, result.step
+            self._switched.append(result.time)
+            duration = request.end_time - request.start_time
+            check_chatter(basis.system, self._switches, which_switch, self._switched, duration)
+            self._run_part(basis, request.end_time, self._switches)
+        is_singular = self.result.code == rules.SINGULAR
+        return end_of_one(self.result, request.values) if is_singular else None
+
+    def _take_back(self) -> None:
+        """Forget the last part that was run; what it cost stays counted."""
+        self._done -= len(self.segments.pop().t)
+        self._faults.pop()
+        self._angles = self._angles_before
+
+    def _run_part(self, basis: SegmentBasis, end: float, switches: Mapping[str, str]) -> None:
+        """Run to a time, s, to a switch or to where the speeds fail."""
+        request, values, here, plan = self._request, self._request.values, basis.system, self.plan
+        self._begun.append((self._time, self._state, here, plan))
+        endings = {**request.stop, **switches} if switches else request.stop
+        times = request.times[self._done :]
+        if end < request.end_time:
+            times = times[: int(np.searchsorted(times, end, side="right"))]
+        self.watched = watched = compile_events(here, endings, request.events, request.definitions)
         if len(self._angles) != watched.num_angles:
             self._angles = np.zeros(watched.num_angles)
-        angles = self._angles
+        angles = self._angles_before = self._angles
         numbers = Numbers(
             start_time=self._time,
-            end_time=request.end_time,
+            end_time=end,
             start_state=self._state,
-            sample_times=request.times[self._done :],
+            sample_times=times,
             parameters=values,
             generator_parameters=plan.parameters,
             event_parameters=np.concatenate([angles, values]) if len(angles) else values,
@@ -221,18 +438,38 @@ class _SingleRun:
             here, plan, watched, request.method, basis.is_best, numbers, request.start_time
         )
         memory = template.instantiate(numbers)
-        result = run_memory(memory, self._time, request.end_time, request.progress, request.cancel)
+        result = run_memory(
+            memory, request.start_time, request.end_time, request.progress, request.cancel
+        )
         if len(angles):
             self._angles = memory.event_parameters[: len(angles)]
         if watched.function is not None:
-            self._faults.append(memory.faults)
+            counts, faults_at = memory.faults
+            keep = [*range(len(request.stop)), *range(len(endings), len(counts))]
+            self._faults.append((counts[keep], faults_at[keep]) if switches else memory.faults)
         self.result = result
         for k, count in enumerate((result.steps, result.rejections, result.evaluations)):
             self.counts[k] += count
         samples = result.times, result.states, result.inputs
-        self.segments.append(Segment(here, plan, *samples, result.crossings))
+        crossings = result.crossings
+        if switches and len(crossings):
+            crossings[:, 0] -= len(switches)  # events follow stops
+        self.segments.append(Segment(here, plan, *samples, crossings))
         self._done += len(result.times)
-        return end_of_one(result, values) if result.code == rules.SINGULAR else None
+
+    def keep_last_state(self) -> None:
+        """Make the last state that was reached the last sample, if the run ended early."""
+        result, last = self.result, self.segments[-1]
+        times = [segment.t[-1] for segment in self.segments if len(segment.t)]
+        is_early = result.code not in (rules.FINISHED, rules.EVENT)
+        if not is_early or (times and times[-1] >= result.time):
+            return
+        u = current_inputs(last.plan, result.time, result.state)
+        self.segments[-1] = last._replace(
+            t=np.append(last.t, result.time),
+            states=np.vstack([last.states, result.state]),
+            inputs=np.vstack([last.inputs, u]),
+        )
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Indices) -> None:
         """Begin the next segment where this one ended, in other speeds if need be."""
@@ -253,6 +490,38 @@ class _SingleRun:
             v = tree_speeds(here.system, result.time, result.state, u, request.values)
         self.plan = self._inputs(there.system)
         self._state = carried(here.system, there.system, result.state, v)
+
+
+#: Growth of reactions, where σ falls to a quarter, above which they are without bound.
+UNBOUNDED = 2.0
+
+
+def _passages(motion: _SingleRun, request: RunRequest, *, reactions: bool) -> tuple[str, ...]:
+    """A note on the singular configurations that a run went through."""
+    if not motion.passed:
+        return ()
+    first = motion.passed[0]
+    more = f", and {len(motion.passed) - 1} more" if len(motion.passed) > 1 else ""
+    worst = max(found.error for found in motion.passed)
+    notes = [
+        f"went through a singular configuration at t = {first.singular:.9g} s{more}, on the branch "
+        f"it came on; the way back is off by {worst:.1e} at most"
+    ]
+    if reactions:
+        system = request.system
+        # where σ falls to a quarter
+        t = np.array([first.singular - 4 * (first.singular - first.before), first.before])
+        states = np.array([first.state_at(s) for s in t.tolist()])
+        x = np.ascontiguousarray(states[:, : system.num_states])
+        u = np.array([motion.inputs_at(*at) for at in zip(t, states, strict=True)])
+        lam = np.abs(system.multipliers.map(t, x, u, request.values)).max(axis=1)
+        grow = lam[1] > UNBOUNDED * lam[0] > 0.0
+        how = "grow without bound towards it" if grow else "are not determined there"
+        notes.append(
+            f"reactions {how}: they are NaN between t = {first.before:.9g} and {first.after:.9g} s"
+            f"{', and so on' if more else ''}"
+        )
+    return tuple(notes)
 
 
 def _small_motion(request: RunRequest, run: Trajectory) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.simulation.input_plan import InputPlan, inputs_at
-from noslip.simulation.starts.completion import Completion, Start, complete_one
+from noslip.simulation.starts.completion import Completion, Start, check_completed, complete_one
 
 _NO_WORK = np.zeros(1)
 
@@ -20,10 +20,17 @@ def begin(
     start: Mapping[str, float] | Start | None,
     time: float,
     values: Array,
+    guess: Mapping[str, float] | None = None,
 ) -> Start:
     """The completed start of a run at a time, s; one that is completed already stays as it is."""
     if not isinstance(start, Start):
-        return complete(system, plan, start, time, values).start()
+        return complete(system, plan, start, time, values, guess).start()
+    if guess:
+        raise SimulationError(
+            "a guess is given beside a start that is completed",
+            f"simulation of model '{system.model.name}'",
+            "leave out the guess, or give the start by names",
+        )
     if plan.generator is not None:
         plan.generator.check_start(time, system.model.name)
     if start.time != time:
@@ -32,6 +39,7 @@ def begin(
             f"simulation of model '{system.model.name}'",
             f"pass start_time={start.time:g}, or complete the start at the other time",
         )
+    check_completed(system, start, values)
     return start
 
 
@@ -51,6 +59,7 @@ def complete(
     start: Mapping[str, float] | None,
     time: float,
     values: Array,
+    guess: Mapping[str, float] | None = None,
 ) -> Completion:
     """The completion of a start at a time, s, with the speed inputs that hold there."""
     if plan.generator is not None:
@@ -64,6 +73,7 @@ def complete(
     return complete_one(
         system,
         dict(start or {}),
+        guess=dict(guess or {}),
         time=time,
         speed_inputs=speed_inputs if num_w else None,
         parameters=values,

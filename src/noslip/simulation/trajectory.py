@@ -25,7 +25,7 @@ from noslip.simulation.lazy_columns import (
     column,
     named_columns,
 )
-from noslip.simulation.path_errors import PathErrors
+from noslip.simulation.path_errors import WORSE, PathErrors
 from noslip.simulation.run_files import AbstractRunFormat, Csv, NetCDF, check_file
 from noslip.words import counted
 
@@ -177,7 +177,11 @@ class Trajectory:
                 for name in self.errors
                 if self.columns[name][0] == error.unit
             ]
-            if not error.size <= max(MEANINGLESS * max(ways), AT_REST):
+            # one that begins beside its motion, as at a set point, is to come back to it
+            begun = [
+                abs(float(e[0])) for n, e in self.errors.items() if self.columns[n][0] == error.unit
+            ]
+            if not error.size <= max(MEANINGLESS * max(ways), WORSE * max(begun), AT_REST):
                 return (
                     f"it is {error.size:.3g} {error.unit} off the motion it was to follow "
                     f"({error.name}), which covers {max(ways):.3g} {error.unit}"

@@ -133,11 +133,11 @@ def test_files_that_cannot_be_read(file, text, refuses):
 
 
 def test_a_file_that_is_not_there(file, refuses):
-    with refuses(SimulationError, "cannot be read: No such file", "way.csv", "a CSV file"):
+    with refuses(SimulationError, "there is no file", "way.csv", "check the name"):
         path_from_csv(file)
 
 
 def test_a_file_that_is_not_text(file, refuses):
     file.write_bytes(b"x,y\n\xff\xfe\n")
-    with refuses(SimulationError, "byte 4 is not UTF-8", "way.csv", "UTF-8"):
+    with refuses(SimulationError, "byte 0xff is not UTF-8", "way.csv", "UTF-8"):
         path_from_csv(file)

@@ -45,6 +45,12 @@ def model_of(name):
     return ns.load(name)
 
 
+@models
+def test_its_bodies_are_possible(name):
+    """Moments of inertia that no distribution of mass has are warned of, and not shipped."""
+    assert not [w for w in ns.check(model_of(name)).warnings if "no body has" in w.what]
+
+
 def test_every_model_is_listed_here():
     assert set(FREEDOMS) == set(ns.MODELS)
 

@@ -115,12 +115,13 @@ KEYS = [
         edited('type = "planar"\n', ""),
         "joint 'sled' has no type",
         "sled.toml, line 7, joints.sled",
-        'add type = one of "fixed", "revolute", "prismatic", "planar", "spherical", "free"',
+        'add type = one of "fixed", "revolute", "prismatic", "screw", "translation", "planar", '
+        '"spherical", "free"',
     ),
     (
         edited('type = "planar"', 'type = "plannar"'),
         'joint \'sled\' has type "plannar", expected one of "fixed", "revolute", '
-        '"prismatic", "planar", "spherical", "free"',
+        '"prismatic", "screw", "translation", "planar", "spherical", "free"',
         "sled.toml, line 8, joints.sled.type",
         "did you mean 'planar'?",
     ),

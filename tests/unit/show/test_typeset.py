@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sympy
 
-from noslip.show.equations.documents import broken
+from noslip.show.equations.documents import broken, broken_math
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Arranger, MathRow, formula
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
@@ -34,7 +34,7 @@ CASES = [
     (sympy.pi * x, "π x", r"\pi x"),
     (x ** sympy.Rational(3, 2), "x^(3/2)", r"{x}^{\frac{3}{2}}"),
     (sympy.Max(x, y, evaluate=False), "max(x, y)", r"\max\left(x, y\right)"),
-    (sympy.atan2(x, y), "atan2(x, y)", r"\operatorname{atan2}\left(x, y\right)"),
+    (sympy.atan2(x, y), "atan2(x, y)", r"\mathop{\mathrm{atan2}}\nolimits\left(x, y\right)"),
 ]
 
 
@@ -49,7 +49,7 @@ def test_expressions(expression, text, latex):
 def test_choices():
     node = ARRANGE(sympy.Piecewise((x, x < y), (-x, True), evaluate=False))
     assert to_text(node) == "{x if x < y, −x otherwise}"
-    assert to_latex(node).startswith(r"\begin{cases} x & \text{if } x < y")
+    assert to_latex(node).startswith(r"\left\{\begin{array}{ll} x & \mbox{if } x < y")
     assert "<mo>&lt;</mo>" in to_mathml(node)
 
 
@@ -83,3 +83,14 @@ def test_long_sums_break_before_their_signs():
     assert all(len(to_text(r)) <= 70 for r in rows)
     assert MathRow(tuple(i for r in rows for i in r.items)) == whole
     assert broken(Glyph("x")) == [MathRow((Glyph("x"),))]
+
+
+def test_a_long_fraction_breaks_over_lines():
+    terms = [sympy.Symbol(f"a{k}") * sympy.Symbol(f"b{k}") for k in range(1, 30)]
+    node = ARRANGE(sympy.Add(*terms) / sympy.Symbol("c"))
+    pieces = broken_math(node)
+    assert len(pieces) > 1
+    assert max(len(to_text(piece)) for piece in pieces) <= 130
+    whole = "".join(to_latex(piece) for piece in pieces)
+    assert whole.startswith(r"\frac{1}{c} \big(") and whole.endswith(r"\big)")
+    assert all(f"a_{{{k}}}" in whole for k in range(1, 30))

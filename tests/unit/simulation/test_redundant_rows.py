@@ -5,7 +5,7 @@ import pytest
 
 import noslip as ns
 from noslip.errors import SimulationError
-from noslip.simulation.request import check_redundant_rows, row_parameters
+from noslip.simulation.request import row_parameters, with_regular_rows
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def cart():
 
 
 def _check(system, **changed):
-    check_redundant_rows(system, system.parameters(changed), changed)
+    with_regular_rows(system, system.parameters(changed), changed)
 
 
 def test_only_parameters_of_the_rows_are_looked_at(cart):

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from noslip.control.forms import AbstractForm
 from noslip.errors import SimulationError
 from noslip.numeric import is_truth
+from noslip.reading import LARGEST
 
 Array = NDArray[np.float64]
 
@@ -132,6 +133,10 @@ def number(value: Any, name: str, where: str) -> float:
     if not math.isfinite(result):
         raise SimulationError(
             f"{name} is {value!r}, which is not a finite number", where, f"give {name} as a number"
+        )
+    if abs(result) > LARGEST:
+        raise SimulationError(
+            f"{name} is {result:g}, beyond ±{LARGEST:g}", where, f"give {name} in SI units"
         )
     return result
 

@@ -43,6 +43,8 @@ from noslip.control.paths.selection import look_up
 from noslip.errors import SimulationError, nearest
 
 TURN = 0.8  # rad, from the middle of a piece to its end
+#: Pieces of a path; each is a row of numbers in compiled code.
+MAX_PIECES = 2000
 TERMS = 19  # of the series: 0.8¹⁹/19! < 1e-18
 
 #: A stretch of the path: its length, and its curvature at both ends.
@@ -75,6 +77,21 @@ class Clothoid(AbstractPath):
             start=point,
             start_heading=number,
         )
+        self._check_size()
+
+    def _check_size(self) -> None:
+        """Refuse a curve of too many pieces before they are made."""
+        curvatures = abs(self.start_curvature), abs(self.end_curvature)
+        rate = abs(self.end_curvature - self.start_curvature) / self.length
+        num = _num_pieces(self.length, max(curvatures), rate)
+        if num > MAX_PIECES:
+            turned = self.length * sum(curvatures) / 2
+            raise SimulationError(
+                f"the clothoid turns by about {turned:.3g} rad, which takes {num:.3g} pieces; at "
+                f"most {MAX_PIECES} are compiled",
+                "Clothoid(length=…, start_curvature=…, end_curvature=…)",
+                "give a shorter one, or smaller curvatures, in 1/m",
+            )
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the arc length p."""
@@ -186,8 +203,8 @@ def _pieces(
 def _num_pieces(whole: float, kappa: float, rate: float) -> int:
     """How many equal pieces keep |κ| v + |c| v²/2 ≤ TURN."""
     # the longest v, written so that neither κ nor c may vanish but both
-    root = math.sqrt(kappa**2 + 2 * rate * TURN)
-    return max(1, math.ceil(whole * (kappa + root) / (4 * TURN)))
+    root = math.hypot(kappa, math.sqrt(2 * rate * TURN))
+    return max(1, math.ceil(min(whole * (kappa + root) / (4 * TURN), 1e15)))
 
 
 def _direction(angle: float) -> complex:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from noslip.control.paths.base import (
 from noslip.control.paths.selection import look_up, polynomial
 from noslip.errors import SimulationError
 from noslip.model.quantities import Meaning
+from noslip.reading import csv_rows, read_number, read_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +194,8 @@ def _rationals(path: Nurbs) -> tuple[tuple[float, ...], Array]:
 
 
 _EXAMPLE = "write the header x,y and then one point a line, in m, such as 0.5,1.2"
+#: Bytes and points of a file of way-points.
+MAX_BYTES, MAX_POINTS = 2_000_000, 10_000
 
 
 def path_from_csv(file: str | Path) -> Spline:
@@ -203,33 +205,28 @@ def path_from_csv(file: str | Path) -> Spline:
     ------
     SimulationError : the file cannot be read; it names the line.
     """
-    file = Path(file)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SimulationError(
-            f"the way-points cannot be read: {error.strerror}",
-            str(file),
-            "give the name of a CSV file with the columns x and y",
-        ) from None
-    except UnicodeDecodeError as error:
-        raise SimulationError(
-            f"the way-points are not text: byte {error.start} is not UTF-8",
-            str(file),
-            "save the file as CSV with the encoding UTF-8",
-        ) from None
-    rows = csv.reader(text.splitlines())
-    header = next(rows, [])
+    fix = f"give a CSV file with the columns x and y and at most {MAX_POINTS} way-points"
+    text = read_text(file, SimulationError, fix, max_bytes=MAX_BYTES)
+    rows = csv_rows(text, str(file), SimulationError, _EXAMPLE)
+    where, header = next(rows, (f"{file}, line 1", []))
     if [name.strip() for name in header] != ["x", "y"]:
-        raise SimulationError(
-            f"the header is '{','.join(header)}', expected 'x,y'", f"{file}, line 1", _EXAMPLE
-        )
+        shown = ",".join(header)[:60]
+        raise SimulationError(f"the header is '{shown}', expected 'x,y'", where, _EXAMPLE)
     points: list[Point] = []
-    for row in rows:
-        where = f"{file}, line {rows.line_num}"
-        if not row or (len(row) == 1 and not row[0].strip()):
-            continue
-        points.append(_point(row, where))
+    for where, row in rows:
+        if len(row) != 2:
+            raise SimulationError(f"the line has {len(row)} values, expected 2", where, _EXAMPLE)
+        x, y = (
+            read_number(field, name, where, SimulationError, _EXAMPLE)
+            for name, field in zip("xy", row, strict=True)
+        )
+        points.append((x, y))
+        if len(points) > MAX_POINTS:
+            raise SimulationError(
+                f"the file has more than {MAX_POINTS} way-points",
+                where,
+                "leave some out: a spline needs few points between which it bends",
+            )
         if len(points) > 1 and points[-1] == points[-2]:
             raise SimulationError(
                 f"the way-point {place(points[-1])} is the same as the one before it",
@@ -258,20 +255,3 @@ class PathFile(AbstractPath):
     @classmethod
     def numbers(cls, length: float) -> None:
         """None: it is not made of numbers."""
-
-
-def _point(row: list[str], where: str) -> Point:
-    if len(row) != 2:
-        raise SimulationError(f"the line has {len(row)} values, expected 2", where, _EXAMPLE)
-    values = []
-    for name, cell in zip("xy", row, strict=True):
-        try:
-            value = float(cell)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise SimulationError(
-                f"{name} is '{cell.strip()}', which is not a finite number", where, _EXAMPLE
-            )
-        values.append(value)
-    return values[0], values[1]

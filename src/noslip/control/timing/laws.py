@@ -29,6 +29,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from noslip.control.chaplygin import gyration
 from noslip.control.follower import Follower
 from noslip.control.forms import AbstractForm, Duration, Length
 from noslip.control.paths.arc_length import arc_table, integrate, length
@@ -218,18 +219,22 @@ class ConstantEnergy(AbstractTiming):
     Parameters
     ----------
     total_speed : v_T, m/s.
-    radius_of_gyration : b, about the point that follows the path, m.
+    radius_of_gyration : b, about the point that follows the path, m; that of the vehicle if it is
+        not given, ½ M (ṡ² + b² φ̇²) being its kinetic energy.
     """
 
     word = "constant-energy"
     typical = {"radius_of_gyration": 0.5}
+    offered = ("radius_of_gyration",)
 
     total_speed: float
-    radius_of_gyration: Length
+    radius_of_gyration: Length | None = None
 
     def __post_init__(self) -> None:
-        radius = number(self.radius_of_gyration, "radius_of_gyration", "ConstantEnergy")
-        if radius < 0:
+        radius = self.radius_of_gyration
+        if radius is not None:
+            radius = number(radius, "radius_of_gyration", "ConstantEnergy")
+        if radius is not None and radius < 0:
             raise SimulationError(
                 f"radius_of_gyration is {radius:g}, expected 0 or more",
                 "ConstantEnergy",
@@ -249,7 +254,29 @@ class ConstantEnergy(AbstractTiming):
         """(1/v_T) ∫ √(1 + b² κ²) ds."""
         return integrate(path, lambda p: self._stretch(curvature(path, p))) / self.total_speed
 
+    def on(
+        self,
+        system: System,
+        path: AbstractPath,
+        follower: Follower | None = None,
+        *,
+        inputs: tuple[str, ...] = (),
+        reference: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AbstractTiming:
+        """With the radius of gyration of the vehicle, if none is given."""
+        if self.radius_of_gyration is not None:
+            return self
+        found = gyration(system, parameters=dict(parameters or {}))
+        return ConstantEnergy(total_speed=self.total_speed, radius_of_gyration=found.radius)
+
     def _stretch(self, kappa: ca.SX) -> ca.SX:
+        if self.radius_of_gyration is None:
+            raise SimulationError(
+                "the radius of gyration is not known without a vehicle",
+                "ConstantEnergy",
+                "give radius_of_gyration, or let track find it",
+            )
         return ca.sqrt(1 + (self.radius_of_gyration * kappa) ** 2)
 
 

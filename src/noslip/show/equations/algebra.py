@@ -8,7 +8,8 @@ power) pairs, the atoms being numbers; powers may be negative. Atoms are
     sine        sin of something, kept at power 0 or 1 by sin² = 1 − cos²
     cosine      cos of something
     root        something whose square is known: √P, |x|, or ±x by a condition; kept at power 0 or 1
-    sum         a sum of several terms in a denominator, so its power is negative
+    sum         a sum of several terms in a denominator, so its power is negative; above 1 − cos²
+                cos is kept at power 0 or 1
     call        any other function, taken as it is
     value       a result that grew too large, or has a name, and is known by its place
 
@@ -166,21 +167,29 @@ class Atom:
 class Algebra:
     """Operations on sums, and the atoms they are made of."""
 
-    def __init__(self, budget: Budget, quaternions: tuple[Quaternion, ...] = ()) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        quaternions: tuple[Quaternion, ...] = (),
+        positive: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
         self.budget = budget
+        self._positive = positive
         self.atoms: list[Atom] = []
         self.lengths: dict[int, int] = {}
         self._unit = {q[0]: q for q in quaternions}
         self._index: dict[Atom, int] = {}
         self._sums: set[int] = set()
         self._special: set[int] = set()
+        self._circles: dict[int, int] = {}  # 1 − cos²x in denominators → cos x
         self._merged: dict[tuple[Monomial, Monomial], Monomial] = {}
 
     def atom(self, atom: Atom) -> Sum:
         """An atom as a sum of one term; equal atoms are the same."""
-        return {((self._place(atom), 1),): 1}
+        return {((self.place(atom), 1),): 1}
 
-    def _place(self, atom: Atom) -> int:
+    def place(self, atom: Atom) -> int:
+        """The number of an atom; a new one if it is not known yet."""
         place = self._index.get(atom)
         if place is None:
             place = self._index[atom] = len(self.atoms)
@@ -190,6 +199,9 @@ class Algebra:
                 self._special.add(place)
             if atom.kind == "sum":
                 self._sums.add(place)
+                cosine = self._cosine_of(dict(atom.meaning))
+                if cosine is not None:
+                    self._circles[place] = self.place(cosine)
         return place
 
     def squares_to_one(self, place: int) -> list[int]:
@@ -197,11 +209,27 @@ class Algebra:
         atom = self.atoms[place]
         if atom.kind in ("sine", "cosine"):
             names = (("sine", "sin"), ("cosine", "cos"))
-            return [self._place(Atom(kind, name, atom.arguments)) for kind, name in names]
+            return [self.place(Atom(kind, name, atom.arguments)) for kind, name in names]
         for quaternion in self._unit.values():
             if atom.kind == "symbol" and atom.name in quaternion:
-                return [self._place(Atom("symbol", k)) for k in quaternion]
+                return [self.place(Atom("symbol", k)) for k in quaternion]
         return []
+
+    def sine_below(self, place: int) -> int | None:
+        """The sine whose square an atom in a denominator is, 1 − cos²x."""
+        atom = self.atoms[place]
+        if atom.kind != "sum" or len(atom.meaning) != 2:
+            return None
+        cosine = self._cosine_of(dict(atom.meaning))
+        return None if cosine is None else self.place(Atom("sine", "sin", cosine.arguments))
+
+    def _cosine_of(self, a: Sum) -> Atom | None:
+        """cos x, if the sum is 1 − cos²x."""
+        for monomial in a if len(a) == 2 and a.get(ONE) == 1 else ():
+            if len(monomial) == 1 and monomial[0][1] == 2 and a[monomial] == -1:
+                atom = self.atoms[monomial[0][0]]
+                return atom if atom.kind == "cosine" else None
+        return None
 
     def below_root(self, root: Atom) -> tuple[int, int] | None:
         """The atom that stands for the root's P or −P in denominators, and that sign."""
@@ -249,7 +277,15 @@ class Algebra:
         for place, power in monomial:
             if place in self._special and (power > 0 if place in self._sums else power != 1):
                 return False
-        return True
+        return not self._circles or self._over_circle(monomial) is None
+
+    def _over_circle(self, monomial: Monomial) -> tuple[int, int] | None:
+        """1 − cos²x below and cos²x above it in a monomial, which are 1/(1 − cos²x) − 1."""
+        powers = dict(monomial)
+        for place, cosine in self._circles.items():
+            if place in powers and powers.get(cosine, 0) >= 2:
+                return place, cosine
+        return None
 
     def _reduced(self, monomial: Monomial, number: Rational) -> Sum:
         """The monomial with sines and roots at power 0 or 1 and sums in the denominator only."""
@@ -270,6 +306,12 @@ class Algebra:
             for _ in range(abs(half)):
                 start = self._product(start, factor)
             return start
+        over = self._over_circle(monomial) if self._circles else None
+        if over is not None:
+            place, cosine = over
+            return self._product(
+                {merge(monomial, ((cosine, -2),)): number}, {ONE: 1, ((place, 1),): -1}
+            )
         return {monomial: number}
 
     def _square(self, place: int) -> Sum:
@@ -277,11 +319,11 @@ class Algebra:
         if atom.kind == "root":
             return dict(atom.meaning)
         if atom.kind == "symbol":
-            rest = [self._place(Atom("symbol", k)) for k in self._unit[int(atom.name)][1:]]
+            rest = [self.place(Atom("symbol", k)) for k in self._unit[int(atom.name)][1:]]
             square: Sum = {ONE: 1}
             square.update({((p, 2),): -1 for p in rest})
             return square
-        cosine = self._place(Atom("cosine", "cos", atom.arguments))
+        cosine = self.place(Atom("cosine", "cos", atom.arguments))
         return {ONE: 1, ((cosine, 2),): -1}
 
     def divide(self, a: Sum, b: Sum) -> Sum:
@@ -314,7 +356,7 @@ class Algebra:
                 below = self._product(self.reciprocal(quotient), {((place, -1),): 1})
                 break
         else:
-            place = self._place(Atom("sum", "", meaning=frozenset(bare.items())))
+            place = self.place(Atom("sum", "", meaning=frozenset(bare.items())))
             below = {((place, -1),): 1}
         outside = tuple((p, -power) for p, power in monomial)
         return self._product(below, self._reduced(outside, exact(Fraction(1) / number)))
@@ -402,11 +444,52 @@ class Algebra:
         top, bottom = math.isqrt(abs(inner.numerator)), math.isqrt(inner.denominator)
         if Fraction(top**2, bottom**2) == abs(inner):
             outside, inner = Fraction(top, bottom), Fraction(1 if inner > 0 else -1)
+        front, monomial = self._taken_out(monomial)
+        found: Sum = {front: exact(outside)}
+        sine = self._positive_sine(bare) if inner == 1 else None
+        if sine is not None:
+            found, bare = self.multiply(found, sine), {ONE: 1}
         inside = {merge(m, monomial): exact(inner * c) for m, c in bare.items()}
         if inside == {ONE: 1}:
-            return {ONE: exact(outside)}
+            return found
         key = frozenset(inside.items())
-        return self.multiply({ONE: exact(outside)}, self.atom(Atom("root", "sqrt", (key,), key)))
+        return self.multiply(found, self.atom(Atom("root", "sqrt", (key,), key)))
+
+    def sine_or_cosine(self, kind: str, a: Sum) -> Sum:
+        """``sin`` or ``cos`` of a sum, whose first term is positive: sin(−a) = −sin a."""
+        if not a:
+            return {ONE: 1} if kind == "cos" else {}
+        flipped = a[max(a)] < 0
+        argument = negative(a) if flipped else a
+        key = (frozenset(argument.items()),)
+        if kind == "cos":
+            return self.atom(Atom("cosine", "cos", key))
+        sine = self.atom(Atom("sine", "sin", key))
+        return negative(sine) if flipped else sine
+
+    def is_positive(self, place: int) -> bool:
+        """Whether an atom is known to be positive: the sine or cosine of some angles."""
+        atom = self.atoms[place]
+        if atom.kind not in ("sine", "cosine"):
+            return False
+        return any(
+            kind == atom.kind and dict(atom.arguments[0]) == self.atom(Atom("symbol", k))
+            for kind, k in self._positive
+        )
+
+    def _taken_out(self, monomial: Monomial) -> tuple[Monomial, Monomial]:
+        """The root of the squares of positive atoms in a monomial, and what is left of it."""
+        out = tuple((p, e // 2) for p, e in monomial if e % 2 == 0 and self.is_positive(p))
+        left = tuple((p, e) for p, e in monomial if e % 2 or not self.is_positive(p))
+        return out, left
+
+    def _positive_sine(self, a: Sum) -> Sum | None:
+        """sin x of 1 − cos²x, if it is known to be positive."""
+        cosine = self._cosine_of(a)
+        if cosine is None:
+            return None
+        sine = self.place(Atom("sine", "sin", cosine.arguments))
+        return {((sine, 1),): 1} if self.is_positive(sine) else None
 
     def _bounded(self, a: Sum) -> Sum:
         if len(a) > MAX_TERMS or any(c.numerator.bit_length() > MAX_BITS for c in a.values()):

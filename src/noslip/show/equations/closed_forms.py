@@ -67,6 +67,7 @@ def forms_of(
     labeled: Collection[int] = frozenset(),
     share: Collection[int] = frozenset(),
     quaternions: tuple[Quaternion, ...] = (),
+    positive: frozenset[tuple[str, int]] = frozenset(),
 ) -> Forms:
     """The forms of all values.
 
@@ -77,8 +78,9 @@ def forms_of(
     labeled : values that have names.
     share : values that are named too where they are long.
     quaternions : places of the inputs that make up unit quaternions.
+    positive : ``("sine", k)`` or ``("cosine", k)`` for inputs whose sine or cosine is positive.
     """
-    forms = Forms(algebra=Algebra(budget, quaternions))
+    forms = Forms(algebra=Algebra(budget, quaternions, positive))
     algebra = forms.algebra
     forms.values += [algebra.atom(Atom("symbol", k)) for k in range(sum(program.input_sizes))]
     forms.values += [_constant(algebra, c) for c in program.constants]
@@ -189,7 +191,9 @@ def _apply(algebra: Algebra, kind: str, operands: list[Sum]) -> Sum:
         case "hypot", [a, b]:
             return algebra.root(algebra.add(algebra.multiply(a, a), algebra.multiply(b, b)))
         case "sin" | "cos", [a]:
-            return _sine_or_cosine(algebra, kind, a)
+            return algebra.sine_or_cosine(kind, a)
+        case "sign", [a] if len(a) == 1 and _is_positive(algebra, a):
+            return {ONE: 1 if next(iter(a.values())) > 0 else -1}
         case "abs", [a]:
             return _of_known_square(algebra, "abs", [a], a)
         case "if_else", [condition, a, b]:
@@ -201,23 +205,17 @@ def _apply(algebra: Algebra, kind: str, operands: list[Sum]) -> Sum:
     return algebra.atom(Atom("call", kind, tuple(frozenset(x.items()) for x in operands)))
 
 
-def _sine_or_cosine(algebra: Algebra, kind: str, a: Sum) -> Sum:
-    if not a:
-        return {ONE: 1} if kind == "cos" else {}
-    # the argument with a positive first term: sin(−a) = −sin a
-    flipped = a[max(a)] < 0
-    argument = negative(a) if flipped else a
-    key = (frozenset(argument.items()),)
-    if kind == "cos":
-        return algebra.atom(Atom("cosine", "cos", key))
-    sine = algebra.atom(Atom("sine", "sin", key))
-    return negative(sine) if flipped else sine
+def _is_positive(algebra: Algebra, a: Sum) -> bool:
+    """Whether all atoms of a term are positive."""
+    return all(algebra.is_positive(place) for monomial in a for place, _ in monomial)
 
 
 def _of_known_square(algebra: Algebra, name: str, arguments: list[Sum], a: Sum) -> Sum:
     """|a|, or ±a by a condition: whatever its sign, its square is a²."""
     if name == "abs" and set(a) <= {ONE}:
         return a if a.get(ONE, 0) >= 0 else negative(a)
+    if name == "abs" and len(a) == 1 and _is_positive(algebra, a):
+        return a if next(iter(a.values())) > 0 else negative(a)
     square = algebra.multiply(a, a)
     shown = tuple(frozenset(x.items()) for x in arguments)
     return algebra.atom(Atom("root", name, shown, frozenset(square.items())))

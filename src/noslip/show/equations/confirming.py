@@ -57,6 +57,8 @@ class Alphabet:
     free_states : the same at speeds that break the constraints.
     leading : places of the entries that terms are collected by first: masses and inertias.
     quaternions : places of q_w, q_x, q_y, q_z of unit quaternions.
+    positive : ``("sine", k)`` or ``("cosine", k)`` for entries whose sine or cosine is positive.
+    speeds : places of speeds and accelerations.
     letter : of numbered parts.
     """
 
@@ -66,6 +68,8 @@ class Alphabet:
     free_states: Array
     leading: frozenset[int] = frozenset()
     quaternions: tuple[Quaternion, ...] = ()
+    positive: frozenset[tuple[str, int]] = frozenset()
+    speeds: frozenset[int] = frozenset()
     letter: str = "z"
 
 

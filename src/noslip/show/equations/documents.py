@@ -15,8 +15,16 @@ from noslip.show.equations.derivations.document import (
     Paragraph,
     Section,
 )
+from noslip.show.equations.fonts import font_style
 from noslip.show.equations.glyphs import escape_latex
-from noslip.show.equations.layout import MathRow, Node, Operator
+from noslip.show.equations.layout import (
+    Fenced,
+    MathNumber,
+    MathRow,
+    Node,
+    Operator,
+    Quotient,
+)
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 #: Text is wrapped at this width; lines of mathematics break where a sum allows it.
@@ -78,9 +86,9 @@ def _text_line(line: EquationLine) -> list[str]:
     note = f"   [{line.note}]" if line.note else ""
     *before, left = broken(line.left, WIDTH - 8)
     found = [x for k, r in enumerate(before) for x in _wrapped(_row(r, k), _indent(k), _HANGING)]
-    head = f"{_indent(len(before))}{_row(left, len(before))} {line.sign} "
-    first, *rest = broken(line.right, WIDTH - _wide(head) - 6)
-    found += _wrapped(to_text(first), head, _HANGING)
+    head = f"{_row(left, len(before))} {line.sign} "
+    first, *rest = broken(line.right, WIDTH - _wide(head) - 8)
+    found += _wrapped(head + to_text(first), _indent(len(before)), _HANGING)
     for row in rest:
         found += _wrapped(_row(row, 1), _indent(1), _HANGING)
     if _wide(found[-1]) + len(note) <= WIDTH:
@@ -146,6 +154,7 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
     length = 0
     for k, item in enumerate(node.items):
         is_sign = isinstance(item, Operator) and item.sign in "+−" and k > 0
+        is_sign = is_sign and node.items[k - 1] != Operator("(")
         ahead = len(to_text(node.items[k + 1])) if is_sign and k + 1 < len(node.items) else 0
         if is_sign and length + ahead > width:
             pieces.append([])
@@ -155,8 +164,32 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
     return [MathRow(tuple(p)) for p in pieces]
 
 
+def broken_math(node: Node, width: int = LINE) -> list[MathRow]:
+    """A long formula in pieces that fit a line each; long fractions and brackets are opened."""
+    return broken(MathRow(tuple(_opened(node, width))), width)
+
+
+def _opened(node: Node, width: int) -> list[Node]:
+    """A formula side by side: a fraction that is too long as 1/b (a), a bracket as its sum."""
+    items: list[Node] = []
+    for item in node.items if isinstance(node, MathRow) else (node,):
+        if len(to_text(item)) <= width:
+            items.append(item)
+            continue
+        match item:
+            case Quotient(top, bottom):
+                items += [Quotient(MathNumber("1"), bottom), *_opened(Fenced(top), width)]
+            case Fenced(inside, "(", ")"):
+                items += [Operator("("), *_opened(inside, width), Operator(")")]
+            case MathRow():
+                items += _opened(item, width)
+            case _:
+                items.append(item)
+    return items
+
+
 def latex_document(title: str, sections: list[Section]) -> str:
-    """A fragment for the body of a LaTeX document that loads amsmath."""
+    """A fragment for the body of a LaTeX document, which needs no package."""
     lines = [rf"\section*{{{escape_latex(title)}}}"]
     for section in sections:
         lines += ["", rf"\subsection*{{{escape_latex(section.title)}}}"]
@@ -166,8 +199,15 @@ def latex_document(title: str, sections: list[Section]) -> str:
 
 
 def latex_blocks(section: Section) -> str:
-    """The blocks of a section as LaTeX."""
-    return "\n".join(_latex_block(block) for block in section.blocks)
+    """The blocks of a section as LaTeX for notebooks, which know amsmath."""
+    return "\n".join(
+        "\n".join(
+            [r"\begin{align*}", " \\\\\n".join(map(_latex_line, block.lines)), r"\end{align*}"]
+        )
+        if isinstance(block, Lines)
+        else _latex_block(block)
+        for block in section.blocks
+    )
 
 
 def _latex_block(block: Block) -> str:
@@ -187,19 +227,30 @@ def _latex_block(block: Block) -> str:
             top = " & ".join(map(escape_latex, header)) + r" \\ \hline"
             return "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *body, r"\end{tabular}"])
         case Lines(lines):
-            return "\n".join(
-                [r"\begin{align*}", " \\\\\n".join(_latex_line(x) for x in lines), r"\end{align*}"]
-            )
+            rows_ = [row for line in lines for row in _eqnarray_rows(line)]
+            return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
         case MatrixBlock(left, grid, row_names):
             names = ", ".join(to_latex(n) for n in row_names)
-            rows_ = rf" \quad \text{{rows }} {names}" if names else ""
-            return rf"\[ {to_latex(left)} = {to_latex(grid)}{rows_} \]"
+            beside = rf" \quad \mbox{{rows }} {names}" if names else ""
+            return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
     raise TypeError(block)
 
 
+def _eqnarray_rows(line: EquationLine) -> list[str]:
+    """An equation as rows of eqnarray, which LaTeX has without a package."""
+    *before, left = [to_latex(r) for r in broken_math(line.left)]
+    first, *rest = [to_latex(r) for r in broken_math(line.right)]
+    note = rf" \quad \mbox{{({escape_latex(line.note)})}}" if line.note else ""
+    rows = [rf"\lefteqn{{{r}}}" if k == 0 else f"& & {{}} {r}" for k, r in enumerate(before)]
+    start = f"& & {{}} {left} {line.sign}" if before else f"{left} & {line.sign} &"
+    return [*rows, f"{start} {first}{'' if rest else note}"] + [
+        f"& & {{}} {r}{note if k == len(rest) - 1 else ''}" for k, r in enumerate(rest)
+    ]
+
+
 def _latex_line(line: EquationLine) -> str:
-    *before, left = [to_latex(r) for r in broken(line.left)]
-    first, *rest = [to_latex(r) for r in broken(line.right)]
+    *before, left = [to_latex(r) for r in broken_math(line.left)]
+    first, *rest = [to_latex(r) for r in broken_math(line.right)]
     note = rf" && \text{{{escape_latex(line.note)}}}" if line.note else ""
     rows = [rf"&{' ' if k == 0 else chr(92) + 'quad '}{r}" for k, r in enumerate(before)]
     head = rf"&\quad {left} {line.sign}" if before else f"{left} &{line.sign}"
@@ -246,8 +297,7 @@ _STYLE = """
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
 """.strip()
-#: Of what `html_blocks` makes, within an element of class "noslip".
-PARTS_STYLE = """
+_PARTS_STYLE = """
 .noslip table { border-collapse: collapse; margin: 0.6rem 0; font-size: 0.95em; }
 .noslip th, .noslip td { padding: 0.15rem 0.9rem 0.15rem 0; text-align: left;
   vertical-align: baseline; background: none; border: 0; }
@@ -257,6 +307,8 @@ PARTS_STYLE = """
 .noslip .note { opacity: 0.65; font-size: 0.85em; }
 .noslip .side { text-align: right; padding-right: 0.3rem; }
 .noslip .more { padding-left: 1.5rem; }
+.noslip .scroll td { padding-top: 0.25rem; padding-bottom: 0.25rem; }
+.noslip mtd { padding: 0.25em 0.4em; }
 .noslip mrow.matrix > mo { display: none; }
 .noslip mrow.matrix > mtable { border: 0 solid; border-width: 0 0.08em; margin: 0.2em;
   padding: 0.1em 0.3em; background:
@@ -264,8 +316,18 @@ PARTS_STYLE = """
     linear-gradient(currentColor, currentColor) 100% 0 / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
-.noslip math { font-size: 1.05em; }
+.noslip math { font-size: 1.15em; }
+.noslip mover > mo { padding-bottom: 0.1em; }
+@media (max-width: 40rem) {
+  .noslip .side { text-align: left; }
+  .noslip .scroll { margin-left: 0; }
+}
 """.strip()
+
+
+def parts_style() -> str:
+    """CSS of what `html_blocks` makes, within an element of class "noslip"."""
+    return f"{_PARTS_STYLE}\n{font_style()}".strip()
 
 
 def html_document(title: str, sections: list[Section]) -> str:
@@ -292,7 +354,7 @@ def html_fragment(title: str, sections: list[Section], folded: list[Section] | N
     """HTML to embed in a page, such as a notebook; the `folded` part opens on a click."""
     lines = [
         '<div class="noslip">',
-        f"<style>\n{PARTS_STYLE}\n</style>",
+        f"<style>\n{parts_style()}\n</style>",
         f"<h1>{escape(title)}</h1>",
     ]
     lines += [_html_section(section) for section in sections]
@@ -349,8 +411,8 @@ def _line_lengths(lines: tuple[EquationLine, ...]) -> list[int]:
     """Letters of the longest left side, right side and note."""
     sides, whole = [0], [0]
     for line in lines:
-        *before, left = [len(to_text(r)) for r in broken(line.left)]
-        first, *rest = [len(to_text(r)) for r in broken(line.right)]
+        *before, left = [len(to_text(r)) for r in broken_math(line.left)]
+        first, *rest = [len(to_text(r)) for r in broken_math(line.right)]
         sides.append(0 if before else left)
         whole += [*before, *rest, first + (left if before else 0)]
     return [max(sides), max(whole) + 2, max(len(line.note) for line in lines)]
@@ -369,8 +431,8 @@ def _html_cell(cell: str | Node) -> str:
 
 
 def _html_line(line: EquationLine) -> str:
-    *before, left = broken(line.left)
-    first, *rest = broken(line.right)
+    *before, left = broken_math(line.left)
+    first, *rest = broken_math(line.right)
     note = f'<td class="note">{escape(line.note)}</td>' if line.note else ""
     sign: Node = Operator(line.sign)
     indented = '<tr><td></td><td class="more">{}</td>{}</tr>'

@@ -15,7 +15,7 @@ from noslip.show.equations.algebra import Algebra, Atom, Monomial, Rational, Sum
 #: Sums up to this size and number of atoms are factored completely.
 FACTORED_TERMS, FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_NUMBER = 12, 5, 4, 10**6
 #: By how much longer an expression may become when its terms are collected by masses.
-WORTH_LEADING = 1.4
+WORTH_LEADING = 1.0
 _NUMBERS = {"inf": sympy.oo, "-inf": -sympy.oo, "nan": sympy.nan}
 
 
@@ -62,6 +62,7 @@ class Writer:
     value : symbol of a value that has a name of its own.
     leading : inputs that terms are collected by first, such as masses.
     factors : factorizations that are known already.
+    speeds : inputs that are speeds.
     """
 
     def __init__(
@@ -71,22 +72,102 @@ class Writer:
         value: Callable[[int], sympy.Symbol],
         leading: frozenset[int] = frozenset(),
         factors: Factorizations | None = None,
+        speeds: frozenset[int] = frozenset(),
     ) -> None:
         self.algebra = algebra
         self.symbols = symbols
         self.value = value
         self.leading = leading
+        self.speeds = speeds
         self.factors = factors or Factorizations()
         self._atoms: dict[int, sympy.Expr] = {}
 
     def expression(self, a: Sum) -> sympy.Expr:
         """The sum as an expression with common factors taken out."""
+        a = self._merged_angles(a)
         whole = self._written(a)
+        if whole.is_Mul:
+            return whole
+        groups = self._by_speeds(a)
+        if len(groups) == 2:
+            # weights and springs apart from what depends on speeds
+            apart = sympy.Add(*[self._written(group) for group in groups])
+            whole = apart if size(apart) <= size(whole) else whole
         groups = self._by_leading(a)
         if len(groups) < 2:
             return whole
         apart = sympy.Add(*[self._written(group) for group in groups])
         return apart if size(apart) <= WORTH_LEADING * size(whole) else whole
+
+    def _by_speeds(self, a: Sum) -> list[Sum]:
+        """The terms without speeds and those with them, as far as there are any."""
+        groups: tuple[Sum, Sum] = ({}, {})
+        for monomial, number in a.items():
+            groups[any(self._is_speed(p) for p, _ in monomial)][monomial] = number
+        return [group for group in groups if group]
+
+    def _is_speed(self, place: int) -> bool:
+        atom = self.algebra.atoms[place]
+        return atom.kind == "value" or (atom.kind == "symbol" and atom.name in self.speeds)
+
+    def _merged_angles(self, a: Sum) -> Sum:
+        """The sum with cos(x ± y) for cos x cos y ∓ sin x sin y, and sin(x ± y) likewise."""
+        for _ in range(len(a)):
+            pair = self._angle_pair(a)
+            if pair is None:
+                break
+            first, second, merged = pair
+            rest = {m: c for m, c in a.items() if m not in (first, second)}
+            a = self.algebra.add(rest, merged)
+        return a
+
+    def _angle_pair(self, a: Sum) -> tuple[Monomial, Monomial, Sum] | None:
+        """Two terms that are the sine or cosine of a sum of angles, and that."""
+        algebra = self.algebra
+        seen: dict[tuple[Monomial, int, int], Monomial] = {}
+        for monomial, number in a.items():
+            turns = [
+                (p, algebra.squares_to_one(p))
+                for p, e in monomial
+                if e == 1 and algebra.atoms[p].kind in ("sine", "cosine")
+            ]
+            for i, (p, x) in enumerate(turns):
+                for q, y in turns[i + 1 :]:
+                    (p1, x1), (q1, y1) = sorted([(p, x), (q, y)], key=lambda t: t[1])
+                    rest = tuple(f for f in monomial if f[0] not in (p1, q1))
+                    # sines come first in a circle: (0, 0) is sin x sin y
+                    places = x1.index(p1), y1.index(q1)
+                    partner = (x1[1 - places[0]], y1[1 - places[1]])
+                    other = seen.get((rest, *partner))
+                    if other is not None and abs(a[other]) == abs(number):
+                        return other, monomial, self._joined(a, other, monomial, places, x1, y1)
+                    seen[rest, p1, q1] = monomial
+        return None
+
+    def _joined(
+        self,
+        a: Sum,
+        other: Monomial,
+        monomial: Monomial,
+        places: tuple[int, int],
+        x: list[int],
+        y: list[int],
+    ) -> Sum:
+        """cos x cos y and sin x sin y, or sin x cos y and cos x sin y, as one."""
+        algebra = self.algebra
+        own = {x[0], x[1], y[0], y[1]}
+        rest = tuple(f for f in monomial if f[0] not in own)
+        one, two = (dict(algebra.atoms[circle[0]].arguments[0]) for circle in (x, y))
+        is_even = places[0] == places[1]
+        # what stands with sin x: sin x sin y of the even ones, sin x cos y of the odd ones
+        with_sine = a[monomial] if places[0] == 0 else a[other]
+        without = a[other] if places[0] == 0 else a[monomial]
+        same = with_sine == without
+        if is_even:
+            merged = algebra.sine_or_cosine("cos", algebra.add(one, two, -1 if same else 1))
+            return algebra.multiply({rest: without}, merged)
+        merged = algebra.sine_or_cosine("sin", algebra.add(one, two, 1 if same else -1))
+        return algebra.multiply({rest: with_sine}, merged)
 
     def _by_leading(self, a: Sum) -> list[Sum]:
         """The terms in groups that share a mass; none unless every term has just one."""
@@ -105,7 +186,7 @@ class Writer:
     def _written(self, a: Sum) -> sympy.Expr:
         if not a:
             return sympy.Integer(0)
-        number, monomial, bare = content(self._fewest_terms(a))
+        number, monomial, bare = content(self._with_tangents(self._fewest_terms(a)))
         if number < 0 and any(c < 0 for c in bare.values()):
             number, bare = -number, {m: -c for m, c in bare.items()}
         outside = number_expression(number) * self._monomial(monomial)
@@ -172,6 +253,36 @@ class Writer:
                     best = candidate
         return best
 
+    def _with_tangents(self, a: Sum) -> Sum:
+        """The sum with sin²x for 1 − cos²x below, and tan x and cot x for quotients."""
+        result: Sum = {}
+        for monomial, number in a.items():
+            m = self._tangents(monomial) if any(e < 0 for _, e in monomial) else monomial
+            result[m] = result.get(m, 0) + number
+        return {m: c for m, c in result.items() if c}
+
+    def _tangents(self, monomial: Monomial) -> Monomial:
+        powers = Counter(dict(monomial))
+        for place, power in monomial:
+            sine = self.algebra.sine_below(place) if power < 0 else None
+            if sine is not None:
+                powers[sine] += 2 * powers.pop(place)
+        for place in list(powers):
+            circle = self.algebra.squares_to_one(place)
+            if self.algebra.atoms[place].kind != "sine":
+                continue
+            sine, cosine = circle
+            up, down = powers[sine], powers[cosine]
+            if up * down >= 0:
+                continue
+            count = min(abs(up), abs(down)) * (1 if up > 0 else -1)
+            name = "tan" if count > 0 else "cot"
+            atom = Atom("call", name, self.algebra.atoms[place].arguments)
+            powers[sine] -= count
+            powers[cosine] += count
+            powers[self.algebra.place(atom)] += abs(count)
+        return tuple(sorted((p, e) for p, e in powers.items() if e))
+
     def _monomial(self, monomial: Monomial) -> sympy.Expr:
         powers, sign = dict(monomial), 1
         for place, power in monomial:
@@ -199,6 +310,8 @@ class Writer:
                 return self._written(dict(atom.meaning))
         if atom.name in _NUMBERS:
             return _NUMBERS[str(atom.name)]
+        if atom.name == "cot":
+            return sympy.cot(self.expression(dict(atom.arguments[0])))
         return apply_kind(str(atom.name), [self.expression(dict(a)) for a in atom.arguments])
 
 

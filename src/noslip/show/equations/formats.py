@@ -54,7 +54,7 @@ class TextFormat(AbstractEquationFormat):
 
 
 class LatexFormat(AbstractEquationFormat):
-    """A fragment for the body of a LaTeX document that loads amsmath."""
+    """A fragment for the body of a LaTeX document, which needs no package."""
 
     __slots__ = ()
 

@@ -6,25 +6,18 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
-_NAMES = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma "
-    "tau upsilon phi chi psi omega"
-).split()
-_LETTERS = "αβγδεζηθικλμνξοπρστυφχψω"
-#: Name of a letter → the letter, capital ones under capital names.
-GREEK = dict(zip(_NAMES, _LETTERS, strict=True))
-GREEK |= {name.capitalize(): letter.upper() for name, letter in GREEK.items()}
-GREEK |= {"lam": "λ", "ell": "ℓ", "varphi": "φ"}
+from noslip.model.letters import GREEK, GREEK_LETTERS, GREEK_NAMES, greek_index, read_symbol
 
-_LATEX = {letter: "\\" + name for name, letter in zip(_NAMES, _LETTERS, strict=True)}
+_LATEX = {letter: "\\" + name for name, letter in zip(GREEK_NAMES, GREEK_LETTERS, strict=True)}
 _LATEX |= {
     letter.upper(): "\\" + name.capitalize()
-    for name, letter in zip(_NAMES, _LETTERS, strict=True)
+    for name, letter in zip(GREEK_NAMES, GREEK_LETTERS, strict=True)
     if name.capitalize() in "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 }
 _LATEX |= {"ℓ": r"\ell", "φ": r"\varphi", "ο": "o", "∂": r"\partial"}
 #: Combining marks for one, two and three dots.
 _DOTS = ("", "\u0307", "\u0308", "\u20db")
+_HAT = "\u0302"
 _LATEX_DOTS = ("", r"\dot", r"\ddot", r"\dddot")
 #: Combining mark of C̃.
 TILDE = "\u0303"
@@ -41,11 +34,13 @@ class Glyph:
     base : one letter, or a word that is written upright.
     index : beside it, below; empty for none.
     dots : 1 for a rate, 2 for an acceleration.
+    is_hatted : whether it has a hat: a letter of a method that the model uses for something else.
     """
 
     base: str
     index: str = ""
     dots: int = 0
+    is_hatted: bool = False
 
     @property
     def rate(self) -> Glyph:
@@ -61,13 +56,16 @@ class Glyph:
         """In one line of text; a number stands beside its letter, a word after a low line."""
         beside = self.index.isdigit() and len(self.base) == 1
         joined = "" if beside or not self.index else "_"
-        plain = f"{self.base}{_DOTS[self.dots]}{joined}{self.index}"
+        base = _hatted(self.base) if self.is_hatted else self.base
+        plain = f"{base}{_DOTS[self.dots]}{joined}{self.index}"
         return unicodedata.normalize("NFC", plain)
 
     @property
     def latex(self) -> str:
         """In LaTeX."""
         base = latex_letters(self.base)
+        if self.is_hatted:
+            base = rf"\hat{{{base}}}"
         if self.dots:
             base = f"{_LATEX_DOTS[self.dots]}{{{base}}}"
         return f"{base}_{{{_latex_index(self.index)}}}" if self.index else base
@@ -81,7 +79,15 @@ def latex_letters(base: str) -> str:
         return rf"\tilde{{{latex_letters(base[0])}}}"
     if base.startswith("("):
         return f"({' '.join(latex_letters(part) for part in base[1:-1].split(' '))})"
+    if len(base) <= 3 and any(c in _LATEX for c in base):
+        return " ".join(_LATEX.get(c, c) for c in base)
     return rf"\mathrm{{{escape_latex(base)}}}"
+
+
+def _hatted(base: str) -> str:
+    """A hat on the letter, on the first one of a product in brackets."""
+    k = 1 if base.startswith("(") else 0
+    return f"{base[: k + 1]}{_HAT}{base[k + 1 :]}"
 
 
 def _latex_index(index: str) -> str:
@@ -111,8 +117,10 @@ def escape_latex(text: str) -> str:
 
 def glyph_of_text(text: str) -> Glyph:
     """The glyph of parts and labels that is written so: z12, S41, T_wheel1,31, (C η)_1."""
-    found = re.fullmatch(r"(\(.*\)|.)(?:_(.+)|(\d+))?", text)
-    return Glyph(found[1], found[2] or found[3] or "") if found else Glyph(text)
+    plain = unicodedata.normalize("NFD", text)
+    is_hatted = _HAT in plain
+    found = re.fullmatch(r"(\(.*\)|.)(?:_(.+)|(\d+))?", plain.replace(_HAT, ""))
+    return Glyph(found[1], found[2] or found[3] or "", 0, is_hatted) if found else Glyph(text)
 
 
 def glyph_of_name(name: str) -> Glyph:
@@ -128,8 +136,11 @@ def glyph_of_name(name: str) -> Glyph:
         head, tail = digits[1], digits[2] + (f",{tail}" if tail else "")
     elif re.fullmatch(r"[A-Z][a-z]", head) and head not in GREEK:
         head, tail = head[0], head[1] + (f",{tail}" if tail else "")
-    return Glyph(GREEK.get(head, head or name), ",".join(_greek_index(tail)))
+    index = ",".join(greek_index(part) for part in tail.split(",")) if tail else ""
+    return Glyph(GREEK.get(head, head or name), index)
 
 
-def _greek_index(tail: str) -> list[str]:
-    return [GREEK.get(part, part) for part in tail.split(",")] if tail else []
+def glyph_of_symbol(text: str) -> Glyph:
+    """The symbol that a model gives, plain or as LaTeX."""
+    letter = read_symbol(text)
+    return Glyph(letter.base, letter.index, letter.dots)

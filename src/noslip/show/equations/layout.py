@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import sympy
@@ -285,8 +285,11 @@ _TOKEN = re.compile(
 )
 
 
-def formula(line: str) -> MathRow:
-    """A line such as ``I η̇ = C η + τ`` as a node; each letter is a symbol, "words" are upright."""
+def formula(line: str, letter: Callable[[Glyph], Glyph] = lambda glyph: glyph) -> MathRow:
+    """A line such as ``I η̇ = C η + τ`` as a node; each letter is a symbol, "words" are upright.
+
+    `letter` says how each of them is written.
+    """
     stack: list[list[Node]] = [[]]
     brackets: list[str] = []
     for token in _TOKEN.finditer(unicodedata.normalize("NFD", line)):
@@ -295,10 +298,10 @@ def formula(line: str) -> MathRow:
         elif token["base"]:
             dots = {"": 0, "\u0307": 1, "\u0308": 2}[token["dots"]]
             index = token["long"] or token["short"] or ""
-            letter: Node = (
-                Operator("∂") if token["base"] == "∂" else Glyph(token["base"], index, dots)
+            written: Node = (
+                Operator("∂") if token["base"] == "∂" else letter(Glyph(token["base"], index, dots))
             )
-            stack[-1].append(_raised(letter, token["raised"]))
+            stack[-1].append(_raised(written, token["raised"]))
         elif token["number"]:
             stack[-1].append(MathNumber(token["number"]))
         elif token["open"]:

@@ -2,11 +2,13 @@
 
 A rule for each kind of name, so that the same model always gets the same symbols:
 
+    what the model gives a symbol    that symbol; the rate of a coordinate has a dot
     joints      the symbols of their types; of a joint with one coordinate, with its name as index
     inputs      F for a force, τ for a torque, unless their name is a letter already
     parameters  their own names
 
-The joint's name joins the index where two things would look alike.
+The joint's name joins the index where two things would look alike. A letter of the method, such as
+I of the inertia matrix, that the model uses for something else has a hat: Î.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import sympy
 
 from noslip.formulations.base import Equations
+from noslip.model.forces import ForceInput
+from noslip.model.letters import GREEK, read_symbol
+from noslip.model.model import Model
 from noslip.model.quantities import Quantity
-from noslip.show.equations.glyphs import GREEK, Glyph, glyph_of_name
+from noslip.show.equations.glyphs import Glyph, glyph_of_name, glyph_of_symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +50,25 @@ class Notation:
     def __init__(self, equations: Equations) -> None:
         kin, model = equations.kinematics, equations.model
         # the only coordinate of a joint always says which joint it is of
-        self._alone = {j.name for j in model.joints if len(j.type.coordinates) == 1}
+        owners = Counter(q.name.rpartition(".")[0] for q in kin.coordinates)
+        self._alone = {name for name, count in owners.items() if count == 1}
         self._description = {j.name: j.description for j in model.joints}
+        self._given = _given_symbols(model)
         self._used: set[str] = set()
         self.time = Entry(self._unique(Glyph("t"), "time"), "time", "s", "time", "time")
         self.parameters = [
-            Entry(self._unique(glyph_of_name(p.name), p.name), p.name, p.unit, p.description,
+            Entry(self._unique(_glyph(p.symbol, p.name), p.name), p.name, p.unit, p.description,
                   "parameter")
             for p in model.parameters
         ]  # fmt: skip
         self.inputs = [
-            Entry(self._unique(_input_glyph(i.name, i.unit), i.name), i.name, i.unit,
+            Entry(self._unique(_input_glyph(i), i.name), i.name, i.unit,
                   i.description, "force input")
             for i in model.inputs
         ]  # fmt: skip
         units = {s.name: s.unit for s in kin.speeds}
         self.speed_inputs = [
-            Entry(self._unique(glyph_of_name(i.name), i.name), i.name, units[i.speed],
+            Entry(self._unique(_glyph(i.symbol, i.name), i.name), i.name, units[i.speed],
                   i.description, "speed input")
             for i in model.speed_inputs
         ]  # fmt: skip
@@ -71,13 +78,14 @@ class Notation:
         self.coordinates = [self._moving(c, "coordinate") for c in kin.coordinates]
         self.speeds = [self._moving(s, "tree speed") for s in kin.speeds]
         known = {entry.name: entry for entry in self.speeds}
+        named = {s.name: s.symbol for s in model.independent_speeds}
         self.independent_speeds = [
             known.get(s.name)
             or Entry(
-                self._unique(glyph_of_name(s.name), s.name),
+                self._unique(_glyph(named.get(s.name, ""), s.name), s.name),
                 s.name,
                 s.unit,
-                "independent speed, as the model defines it",
+                "independent speed, defined below",
                 "independent speed",
             )
             for s in kin.independent_speeds
@@ -85,7 +93,7 @@ class Notation:
         rows = [kin.rows[k] for k in kin.kept]
         self.multipliers = [
             Entry(
-                self._unique(Glyph("λ", str(k + 1)), f"λ{row.name}"),
+                self._unique(self.method_letter(Glyph("λ", str(k + 1))), f"λ{row.name}"),
                 row.name,
                 row.multiplier_unit,
                 "constraint force of the row",
@@ -95,7 +103,7 @@ class Notation:
         ]
         self.costates = [
             Entry(
-                self._unique(Glyph("μ", e.glyph.index), f"μ{e.name}"),
+                self._unique(self.method_letter(Glyph("μ", e.glyph.index)), f"μ{e.name}"),
                 f"costate.{e.name}",
                 f"{e.unit}*s",
                 "costate of the row",
@@ -104,9 +112,31 @@ class Notation:
             for e in self.multipliers[: equations.costates.shape[0]]
         ]
 
+    def _described(self) -> list[Entry]:
+        """What the model itself describes."""
+        moving = [*self.coordinates, *self.speeds, *self.independent_speeds]
+        return [*moving, *self.inputs, *self.speed_inputs, *self.parameters]
+
+    def method_letter(self, glyph: Glyph) -> Glyph:
+        """A letter of a method, with a hat where the model uses it for something else.
+
+        Speeds of the model are entries of v and its coordinates entries of q.
+        """
+        if len(glyph.base) > 1:
+            inner = [self.method_letter(Glyph(x)) for x in glyph.base.strip("()").split(" ")]
+            return replace(glyph, is_hatted=bool(inner) and inner[0].is_hatted)
+        speeds = [*self.speeds, *self.independent_speeds]
+        own = {"v": speeds, "η": speeds, "q": self.coordinates, "u": self.inputs}
+        entries = {e.name for e in own.get(glyph.base, ()) if e.glyph.index}
+        others = [e for e in self._described() if e.name not in entries]
+        return replace(glyph, is_hatted=any(e.glyph.base == glyph.base for e in others))
+
     def _short(self, quantity: Quantity) -> Glyph:
         joint, _, part = quantity.name.rpartition(".")
-        glyph = _glyph_of_symbol(quantity.symbol) if quantity.symbol else glyph_of_name(part)
+        given = self._given.get(quantity.name)
+        if given:
+            return glyph_of_symbol(given)
+        glyph = glyph_of_symbol(quantity.symbol) if quantity.symbol else glyph_of_name(part)
         return glyph.of(joint) if joint in self._alone else glyph
 
     def _moving(self, quantity: Quantity, group: str) -> Entry:
@@ -120,7 +150,8 @@ class Notation:
         glyph = self._unique(glyph, quantity.name)
         meaning = f"{quantity.description or part} of '{joint}'"
         if self._description.get(joint) and group == "coordinate":
-            meaning += f" ({self._description[joint]})"
+            # once for each joint
+            meaning += f" ({self._description.pop(joint)})"
         return Entry(glyph, quantity.name, quantity.unit, meaning, group)
 
     def _unique(self, glyph: Glyph, name: str) -> Glyph:
@@ -146,9 +177,7 @@ class Notation:
 
     def letter(self, wanted: str) -> str:
         """A letter for numbered parts that no symbol of the model begins with."""
-        used = {
-            e.glyph.base for e in self.legend if not e.glyph.index or e.glyph.index[0].isdigit()
-        }
+        used = {e.glyph.base for e in self.legend}
         return next((x for x in (wanted, *"ζκχξ") if x not in used), f"{wanted}*")
 
 
@@ -157,15 +186,31 @@ def symbol(glyph: Glyph) -> sympy.Symbol:
     return sympy.Symbol(unicodedata.normalize("NFC", glyph.text), real=True)
 
 
-def _glyph_of_symbol(symbol: str) -> Glyph:
-    """``v_x`` is v with the index x, ``θ̇`` is θ with a dot."""
-    base, _, index = unicodedata.normalize("NFD", symbol).partition("_")
-    dots = base.count("\N{COMBINING DOT ABOVE}")
-    return Glyph(base.replace("\N{COMBINING DOT ABOVE}", ""), index, dots=dots)
+def _glyph(given: str, name: str) -> Glyph:
+    """The symbol that was given, or that of the name."""
+    return glyph_of_symbol(given) if given else glyph_of_name(name)
 
 
-def _input_glyph(name: str, unit: str) -> Glyph:
+def _given_symbols(model: Model) -> dict[str, str]:
+    """Symbols that joints give to their coordinates and speeds, and those of the rates, by name."""
+    found: dict[str, str] = {}
+    for joint in model.joints:
+        given = dict(joint.symbols or {})
+        coordinates = [c.name for c in joint.type.coordinates]
+        for speed in joint.type.speeds:
+            of = {"rate": "angle", "speed": "position"}.get(speed.name, "")
+            of = of or speed.name.removesuffix("_rate")
+            if of in given and of in coordinates and speed.name not in given:
+                given[speed.name] = read_symbol(given[of]).rate.plain
+        found |= {f"{joint.name}.{name}": text for name, text in given.items()}
+    return found
+
+
+def _input_glyph(given: ForceInput) -> Glyph:
     """F and τ for forces and torques that are called by a word; a letter stays itself."""
+    if given.symbol:
+        return glyph_of_symbol(given.symbol)
+    name, unit = given.name, given.unit
     letter = re.fullmatch(r"([A-Za-z]|" + "|".join(GREEK) + r")(\d*)(_.*)?", name)
     base = {"N": "F", "N*m": "τ"}.get(unit)
     if letter or base is None:

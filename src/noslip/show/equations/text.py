@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,12 +17,12 @@ import sympy
 from noslip.formats import format_called
 from noslip.formulations.base import Equations
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
+from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
 from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.formats import AbstractEquationFormat
-from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
 
@@ -58,34 +58,53 @@ class Derivation:
         return self.written.is_confirmed and self.residual <= TOLERANCE
 
 
-def equations_text(equations: Equations, format: str = "text", *, seconds: float = SECONDS) -> str:
+def equations_text(
+    equations: Equations,
+    format: str = "text",
+    *,
+    coordinates: str | None = None,
+    speeds: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> str:
     """The derivation of the equations of motion, for people.
 
     Parameters
     ----------
     equations : derived equations; the document follows their formulation.
-    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for a document that loads amsmath)
+    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
         or ``"html"`` (one page with MathML that needs no network), or the word of your own.
+    coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
+        model names some.
+    speeds : independent speeds to print, as in ``("disk.yaw_rate", "w = disk.spin_rate/2")``; the
+        usual ones by default.
     seconds : time limit of the simplification; what is not done by then is shown as it is.
 
     Raises
     ------
-    NoslipError : if there is no such format.
+    NoslipError : if there is no such format, or there are no such coordinates or speeds.
     """
     used = format_called(AbstractEquationFormat, format, "equations_text, format")
-    done = derivation(equations, seconds=seconds)
+    done = derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
     return used.text(done.title, done.sections)
 
 
-def derivation(equations: Equations, *, seconds: float = SECONDS) -> Derivation:
+def derivation(
+    equations: Equations,
+    *,
+    coordinates: str | None = None,
+    speeds: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> Derivation:
     """Derive the equations of motion of a model step by step, as a document.
 
     Parameters
     ----------
     equations : derived equations.
+    coordinates, speeds : to print, as in `equations_text`.
     seconds : time limit of the simplification.
     """
-    subject = Subject(equations)
+    printed = printed_equations(equations, coordinates, speeds)
+    subject = Subject(printed)
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
@@ -94,7 +113,10 @@ def derivation(equations: Equations, *, seconds: float = SECONDS) -> Derivation:
     for title, blocks in drafted:
         done = [b for block in blocks for b in finisher.finish(block)]
         sections.append(Section(title, tuple(done)))
+    sections = common.with_used_symbols(subject, sections)
     residual = _residual(subject, items, written, finisher.motion)
+    difference = printed.difference(subject.alphabet.states)
+    residual = math.nan if math.isnan(difference) else max(residual, difference)
     sections.append(_closing(written, residual))
     formulation = equations.formulation
     return Derivation(
@@ -116,7 +138,7 @@ def _draft(subject: Subject) -> list[Drafted]:
     opening.append(words(reference))
     drafted = [("Model and method", opening), common.mechanism(subject), common.symbols(subject)]
     drafted += [common.kinematics(subject), common.constraints(subject)]
-    drafted.append(common.admissible_speeds(subject, Glyph(*formulation.basis_symbol)))
+    drafted.append(common.admissible_speeds(subject, subject.letter(*formulation.basis_symbol)))
     drafted += _own_sections(subject)
     forces = common.constraint_forces(subject)
     return [*drafted, forces] if forces is not None else drafted

@@ -29,10 +29,10 @@ _SUPERSCRIPTS = str.maketrans("0123456789−T", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻�
 _TIGHT = {"∂", "Σ"}
 _LATEX_SIGNS = {
     "−": "-", "·": r"\cdot", "∂": r"\partial", "Σ": r"\sum", "≥": r"\ge", "≤": r"\le",
-    "≠": r"\ne", "×": r"\times", "→": r"\to", "|": r"\vert",
+    "≠": r"\ne", "(": r"\big(", ")": r"\big)", "×": r"\times", "→": r"\to", "|": r"\vert",
 }  # fmt: skip
 _THIN = ' rspace="0.1667em"'
-_LATEX_FUNCTIONS = {"sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh", "min", "max"}
+_LATEX_FUNCTIONS = {"sin", "cos", "tan", "cot", "exp", "log", "sinh", "cosh", "tanh", "min", "max"}
 
 
 def to_text(node: Node) -> str:
@@ -117,7 +117,7 @@ def to_latex(node: Node) -> str:
         case Operator(sign):
             return _LATEX_SIGNS.get(sign, sign)
         case Word(text):
-            return rf"\text{{{escape_latex(text)}}}"
+            return rf"\mbox{{{escape_latex(text)}}}"
         case MathRow(items):
             return " ".join(to_latex(i) for i in items)
         case Quotient(top, bottom):
@@ -141,10 +141,10 @@ def to_latex(node: Node) -> str:
         case Cases(cases):
             lines = r" \\ ".join(
                 f"{to_latex(value)} & "
-                + (r"\text{otherwise}" if c is None else rf"\text{{if }} {to_latex(c)}")
+                + (r"\mbox{otherwise}" if c is None else rf"\mbox{{if }} {to_latex(c)}")
                 for value, c in cases
             )
-            return rf"\begin{{cases}} {lines} \end{{cases}}"
+            return rf"\left\{{\begin{{array}}{{ll}} {lines} \end{{array}}\right."
     raise TypeError(node)
 
 
@@ -152,7 +152,8 @@ def _latex_call(name: str, arguments: tuple[Node, ...], power: Node | None) -> s
     if name == "abs":
         whole = rf"\left\vert {to_latex(arguments[0])}\right\vert"
         return whole if power is None else f"{whole}^{{{to_latex(power)}}}"
-    command = rf"\{name}" if name in _LATEX_FUNCTIONS else rf"\operatorname{{{escape_latex(name)}}}"
+    upright = rf"\mathop{{\mathrm{{{escape_latex(name)}}}}}\nolimits"
+    command = rf"\{name}" if name in _LATEX_FUNCTIONS else upright
     raised = f"^{{{to_latex(power)}}}" if power is not None else ""
     inside = ", ".join(to_latex(a) for a in arguments)
     if len(arguments) == 1 and isinstance(arguments[0], Glyph):
@@ -214,11 +215,15 @@ def _mathml_glyph(glyph: Glyph) -> str:
         if text.startswith("("):
             inside = "".join(letters(part) for part in text[1:-1].split(" "))
             return f"<mrow><mo>(</mo>{inside}<mo>)</mo></mrow>"
+        if len(text) <= 3 and any("α" <= c <= "ω" for c in text[1:]):
+            return f"<mrow>{''.join(letters(c) for c in text)}</mrow>"
         return f"<mi>{escape(text)}</mi>" if len(text) == 1 else f"<mtext>{escape(text)}</mtext>"
 
     base = letters(glyph.base)
+    if glyph.is_hatted:
+        base = f'<mover accent="true">{base}<mo stretchy="false">^</mo></mover>'
     if glyph.dots:
-        base = f"<mover>{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>"
+        base = f'<mover accent="true">{base}<mo>{ACCENTS[glyph.dots]}</mo></mover>'
     if not glyph.index:
         return base
     parts = [letters(part) for part in glyph.index.split(",")]

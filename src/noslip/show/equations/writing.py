@@ -40,10 +40,20 @@ class WrittenForm:
         share: frozenset[int] = frozenset(),
     ) -> None:
         self.forms: Forms = forms_of(
-            program, budget, labeled=labeled, share=share, quaternions=alphabet.quaternions
+            program,
+            budget,
+            labeled=labeled,
+            share=share,
+            quaternions=alphabet.quaternions,
+            positive=alphabet.positive,
         )
         self.writer = Writer(
-            self.forms.algebra, alphabet.symbols, value_symbol, alphabet.leading, factors
+            self.forms.algebra,
+            alphabet.symbols,
+            value_symbol,
+            alphabet.leading,
+            factors,
+            alphabet.speeds,
         )
 
     def factors(self, place: int) -> float:

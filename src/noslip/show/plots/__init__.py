@@ -1,5 +1,6 @@
 """Figures for papers and pages: histories, paths, phase plots, forces, energies, eigenvalues."""
 
+from noslip.show.plots import matplotlib_import  # noqa: F401  before matplotlib itself
 from noslip.show.plots.catalog import plot, run_sheets
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import png_bytes, save_figure, svg_text

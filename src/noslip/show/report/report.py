@@ -10,7 +10,7 @@ from noslip.analysis.audit import Audit
 from noslip.atomic import write_atomically
 from noslip.engines.system import System
 from noslip.errors import SimulationError
-from noslip.show.equations.documents import PARTS_STYLE
+from noslip.show.equations.documents import parts_style
 from noslip.show.report import mechanism_sections, pictures, result_sections
 from noslip.show.report.elements import Html, joined, text, verdicts
 from noslip.show.report.page import page
@@ -95,5 +95,5 @@ def report_html(
             mechanism_sections.environment(subject),
             mechanism_sections.reproduction(subject),
         ],
-        styles=PARTS_STYLE,
+        styles=parts_style(),
     )

@@ -43,6 +43,7 @@ def default_shapes(
             continue
         shapes += contact.shapes(size, NumberReader(values))
     shapes += _links(model, body, size, color, values)
+    shapes += _gears(model, body, size, values)
     tables = [plane for plane in planes(model) if plane.body == body.name]
     shapes += [_table(plane, size, color, values) for plane in tables]
     is_wheel = any(c.body == body.name and c.is_wheel for c in model.contacts)
@@ -96,6 +97,22 @@ def typical_length(model: Model, values: Mapping[str, float]) -> float:
         if 1e-9 < longest < np.inf:
             return longest
     return 1.0
+
+
+def _gears(
+    model: Model, body: Body, size: float, values: Mapping[str, float]
+) -> Iterator[AbstractShape]:
+    """Disks of the pitch circles that couplings give the joints which carry a body."""
+    for row in model.rows:
+        for coordinate, radius in row.pitch_circles():
+            joint = next((j for j in model.joints if coordinate in j.coordinate_names()), None)
+            pin = None if joint is None else joint.type.pin(values)
+            if joint is None or joint.child != body.name or pin is None:
+                continue
+            R, p = placed(joint.child_frame, values)
+            frame = Placement.at(p, rotation_to(R @ pin))
+            r = number(radius, values)
+            yield Cylinder(radius=r, length=min(size, r) / 6, frame=frame, color=METAL)
 
 
 def _links(

@@ -28,6 +28,7 @@ from noslip.simulation.input_plan import (
     traced_inputs,
 )
 from noslip.simulation.loop.shape import rounded
+from noslip.simulation.time_features import TimeFeatures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,19 +111,25 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     law = made.generator
     update_times = law.update_times(start_time, end_time) if law else np.zeros(0)
     entries = [] if made.generator is not None else _table_entries(system, request)
+    parameters = _parameter_rows(request, made.generator, made.num_angles)
+    features = _features(request, made.features, parameters)
     return BatchCode(
         system=system,
         functions=made.addresses,
         units=made.units,
-        parameters=_parameter_rows(request, made.generator, made.num_angles),
+        parameters=parameters,
         base_inputs=_base_rows(system, request),
-        tables=_table_sets(entries, request.count, update_times, start_time, end_time),
+        tables=_table_sets(entries, request.count, update_times, features, start_time, end_time),
         generator=made.generator,
         update_times=update_times,
         inputs_program=made.inputs_program,
         num_angles=made.num_angles,
         _kept=made.kept,
     )
+
+
+#: Different sets of parameters up to which features of time are found for each.
+MOST_FEATURED = 256
 
 
 class _Functions(NamedTuple):
@@ -133,6 +140,7 @@ class _Functions(NamedTuple):
     generator: InputGenerator | None
     inputs_program: Program | None
     num_angles: int
+    features: TimeFeatures | None
     kept: tuple[Any, ...]
 
 
@@ -172,8 +180,32 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         generator=generator,
         inputs_program=programs.get("generator"),
         num_angles=near.shape[0],
+        features=_trace_features(system, expressions["generator"], extra)
+        if traced and generator is None
+        else None,
         kept=(own, motion),
     )
+
+
+def _trace_features(system: System, inputs: ca.SX, extra: ca.SX) -> TimeFeatures:
+    """Features of time of inputs, with the numbers of the request behind the parameters."""
+    symbols = system.kinematics.symbols
+    others = ca.vertcat(system.state, system.equations.inputs)
+    params = ca.vertcat(symbols.params, extra)
+    return TimeFeatures(system.fold(inputs), symbols.t, params, others)
+
+
+def _features(request: BatchRequest, features: TimeFeatures | None, rows: Array) -> list[Array]:
+    """Times on which steps end for features of time in inputs: for all, or for each trajectory."""
+    if features is None:
+        return [np.zeros(0)]
+    span = request.run.start_time, request.run.end_time
+    own = rows[:, features.used]
+    _, first, which = np.unique(own, axis=0, return_index=True, return_inverse=True)
+    if len(first) > MOST_FEATURED:
+        return [np.zeros(0)]
+    found = [features.find(rows[k], *span).knots for k in first.tolist()]
+    return found if len(found) == 1 else [found[k] for k in which.ravel().tolist()]
 
 
 def _motion(system: System, lanes: int) -> dict[str, Any]:
@@ -228,10 +260,16 @@ def _table_entries(system: System, request: BatchRequest) -> list[Entry]:
 
 
 def _table_sets(
-    entries: list[Entry], count: int, updates: Array, start_time: float, end_time: float
+    entries: list[Entry],
+    count: int,
+    updates: Array,
+    features: list[Array],
+    start_time: float,
+    end_time: float,
 ) -> TableSets:
-    """Tables in sets: one for all trajectories, or one for each if a table differs."""
-    num_sets = count if any(len(segments) > 1 for _, segments in entries) else 1
+    """Tables and knots in sets: one for all trajectories, or one for each if something differs."""
+    differs = len(features) > 1 or any(len(segments) > 1 for _, segments in entries)
+    num_sets = count if differs else 1
     first = np.zeros((num_sets, len(entries)), np.int64)
     end, at = first.copy(), 0
     starts, coefficients = [np.zeros(0)], [np.zeros((0, 4))]
@@ -245,7 +283,8 @@ def _table_sets(
     knots = []
     for k in range(num_sets):
         times = [s[k if len(s) > 1 else 0][0] for _, s in entries]
-        found = np.unique(np.concatenate([updates, *times]))
+        own = features[k if len(features) > 1 else 0]
+        found = np.unique(np.concatenate([updates, own, *times]))
         knots.append(found[(found > start_time) & (found < end_time)])
     return TableSets(
         targets=np.array([target for target, _ in entries], np.int64),

@@ -183,6 +183,7 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
         time=time,
         parameters=request.parameters,
         speed_inputs=speed_inputs if num_w else None,
+        guess=request.run.guess,
     )
     work = np.zeros((count, 1 if system.does_work else 0))
     parts = [q, eta, mu, work, np.tile(z, (count, 1))]

@@ -18,13 +18,14 @@ from numpy.typing import ArrayLike
 from noslip.engines.native import native_lanes
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.memory_limits import check_memory
 from noslip.numeric import is_truth
 from noslip.simulation.batches.columns import default_columns
 from noslip.simulation.batches.lanes import Array
 from noslip.simulation.expressions import units_by_name
 from noslip.simulation.input_laws import AbstractInputLaw, Table
 from noslip.simulation.input_plan import settable_inputs
-from noslip.simulation.request import RunRequest, check_redundant_rows, read_run
+from noslip.simulation.request import RunRequest, read_run, with_regular_rows
 from noslip.simulation.starts.layout import layout_of
 
 #: What an input of a batch may be given as, besides what :func:`simulate` takes.
@@ -127,6 +128,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
     lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
     count = _count(given["count"], lengths, where)
+    _check_size(run, given, count, where)
 
     def of(kind: str) -> dict[str, Array]:
         return {name: array for (k, name), array in numbers.items() if k == kind}
@@ -136,11 +138,13 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         for (kind, name), array in numbers.items()
         if len(array) > 1
     }
+    parameters, system = _parameters(system, of("parameter"), count)
+    run = run._replace(system=system)
     return BatchRequest(
         run=run if set(keep) - {"final"} else run._replace(times=np.zeros(0)),
         count=count,
         starts=of("start"),
-        parameters=_parameters(system, of("parameter"), count),
+        parameters=parameters,
         varied=varied,
         units={name: _unit(system, name) for name in varied},
         constants=of("input"),
@@ -244,8 +248,29 @@ def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
     return found.pop() if found else 1
 
 
-def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
-    """Rows of parameters; values that differ are checked where each is least and largest."""
+def _check_size(run: RunRequest, given: Mapping[str, Any], count: int, where: str) -> None:
+    """Refuse results that do not fit into memory, before any of it is taken."""
+    system, keep, columns = run.system, given["keep"], given["columns"]
+    num_columns = len(default_columns(system) if columns is None else columns)
+    states = len(system.coordinates) + len(system.speeds) + len(system.costates) + 8
+    numbers = 3 * states + num_columns * len(set(keep) - {"samples"})
+    numbers += (len(run.events) + len(run.stop)) * (given["max_events"] + 1)
+    if "samples" in keep and given["out"] is None:
+        numbers += num_columns * len(run.times)
+    check_memory(
+        8.0 * numbers * count,
+        "results",
+        where,
+        "keep final values or fewer samples, name fewer columns, or give fewer trajectories at a "
+        "time",
+    )
+
+
+def _parameters(system: System, given: dict[str, Array], count: int) -> tuple[Array, System]:
+    """Rows of parameters, and the system with rows that are independent at them.
+
+    Values that differ are checked where each is least and largest.
+    """
     rows = 1 if all(len(array) == 1 for array in given.values()) else count
     names = [p.name for p in system.model.parameters]
     if not given.keys() <= set(names):
@@ -253,11 +278,17 @@ def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
     looked_at = {0}
     for array in given.values():
         looked_at |= {int(np.argmin(array)), int(np.argmax(array))}
-    result = np.tile(system.parameters(), (rows, 1))
+    result, systems = np.tile(system.parameters(), (rows, 1)), []
     for k in sorted(looked_at):
         one = {name: float(array[min(k, len(array) - 1)]) for name, array in given.items()}
         try:
-            check_redundant_rows(system, system.parameters(one), one)
+            systems.append(with_regular_rows(system, system.parameters(one), one))
+            if systems[-1] is not systems[0]:
+                raise SimulationError(
+                    "other rows repeat each other than with the parameters of trajectory 0",
+                    f"parameters of model '{system.model.name}'",
+                    "simulate these in a batch of their own",
+                )
         except NoslipError as error:
             if rows == 1:
                 raise
@@ -266,7 +297,7 @@ def _parameters(system: System, given: dict[str, Array], count: int) -> Array:
             raise type(error)(fault.what, place, fault.fix) from None
     for name, array in given.items():
         result[:, names.index(name)] = array
-    return result
+    return result, systems[0]
 
 
 def _all_events(

@@ -24,8 +24,9 @@ from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
-from noslip.simulation.run_files import NetCDF, check_file
+from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
+from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending
 from noslip.words import counted
 
@@ -184,7 +185,16 @@ class Batch:
         """Write the dataset as NetCDF, all or nothing."""
         other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
         target, dataset = check_file(path, NetCDF(), other), self.to_xarray()
-        write_atomically(target, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
+
+        def write(temporary: Path) -> None:
+            from xarray.backends import H5NetCDFStore
+
+            with new_netcdf(temporary) as file:
+                store = H5NetCDFStore(file)
+                dataset.dump_to_store(store)
+                store.sync()
+
+        write_atomically(target, write)
 
     def summary(self) -> str:
         """One line: how many trajectories ended in which way, and what they took."""
@@ -250,6 +260,12 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
 def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
     """Notes on events whose crossings are not known, each with the first trajectory."""
     notes = []
+    system = request.run.system
+    for what in switch_texts(system, request.traced, request.definitions):
+        notes.append(
+            f"{what}: steps of a batch do not end on switches of the state; where one is narrow, "
+            "give max_step=…, or run it alone"
+        )
     for k, name in enumerate(request.events):
         what = f"{'stop' if name in request.terminal else 'event'} '{name}'"
         counts, times = results.fault_counts[:, k], results.fault_times[:, k]

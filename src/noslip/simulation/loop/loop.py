@@ -30,7 +30,7 @@ Traps
 -----
 - Times of stages never reach a knot at which the step ends: they stop one rounding before it, so
   that inputs written as "if t ≥ knot" are seen from the left within that step. The next step sees
-  them from the right, hence its first stage is evaluated anew.
+  them from the right, hence its first stage is evaluated anew, one rounding after it.
 
 References
 ----------
@@ -69,6 +69,7 @@ from noslip.simulation.loop.shape import Shape
 from noslip.simulation.loop.steps import (
     close_step,
     first_step,
+    just_above,
     just_below,
     next_row,
     next_step,
@@ -203,7 +204,9 @@ def _enter_step(w: LoopWriter) -> None:
             enter_segments(w)
         if shape.has_update:
             update_generator(w)
-        health = evaluate(w, s.t, w.y, w.K(1))
+        # a switch such as sign(t − knot) is zero on the knot itself
+        now = f.where(s.is_first, s.t, just_above(w, s.t)) if shape.has_knots else s.t
+        health = evaluate(w, now, w.y, w.K(1))
         w.copy(w.K(1), w.K(0), shape.ny)
         with f.when(s.is_first):
             take_sides(w, health)

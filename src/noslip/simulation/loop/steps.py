@@ -241,6 +241,11 @@ def next_step(w: LoopWriter, error: Value, may_grow: Value) -> Value:
     return following
 
 
+def just_above(w: LoopWriter, t: Value) -> Value:
+    """The number just above a time."""
+    return -just_below(w, -t)
+
+
 def just_below(w: LoopWriter, t_new: Value) -> Value:
     """The number just below a time."""
     f = w.f

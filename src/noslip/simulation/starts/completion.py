@@ -59,10 +59,16 @@ from noslip.words import counted
 
 #: Largest residual of a constraint row that a start may leave, in the unit of the row.
 TOLERANCE = 1e-11
+#: The same of a start that was completed before; a run projects what is left of it.
+COMPLETED = 1e-7
 #: And to this share of the largest coordinate: ten roundings of it.
 ROUNDING = 10 * float(np.finfo(float).eps)
 #: Relative error of coordinate rates up to which independent speeds carry a start.
 CARRIED = 1e-7
+#: Configurations from which other assemblies are looked for, and steps of each.
+ASSEMBLY_TRIES, ASSEMBLY_STEPS = 8, 30
+#: Lengths of the model and radians by which assemblies differ.
+APART = 1e-6
 #: Size up to which the null-space basis is trusted.
 LARGEST_BASIS = 1e6
 #: Share of the speeds by which rows may be missed where the basis is trusted.
@@ -89,6 +95,7 @@ class Start:
     mu : costates, of vakonomic equations; as given, else zero.
     position_residual, speed_residual : largest |g| and |A v + a| that is left.
     completed : coordinates and speeds that were not given and came out different from zero.
+    notes : that several assemblies fit, and which was taken.
     """
 
     time: float
@@ -99,6 +106,7 @@ class Start:
     position_residual: float
     speed_residual: float
     completed: dict[str, float]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,6 +283,7 @@ class Completion:
     ----------
     task : what they were completed from, with the speed inputs at the start.
     first_guess : (n, nq) coordinates with which the completion began.
+    is_guessed : whether a guess picked them.
     q, v, eta, mu : (n, …) what was found.
     rows : there.
     hold, asked, factors : of one start; of many, those of the last that took another way.
@@ -282,6 +291,7 @@ class Completion:
 
     task: Task
     first_guess: Array
+    is_guessed: bool
     q: Array
     v: Array
     eta: Array
@@ -304,6 +314,7 @@ class Completion:
             position_residual=float(largest(self.rows.g)[0]),
             speed_residual=float(largest(apply(self.rows.A, self.v) + self.rows.a)[0]),
             completed={n: x for n, x in named if n not in task.given and abs(x) > 1e-15},
+            notes=() if self.is_guessed else _other_assemblies(task, self.q, self.rows),
         )
 
 
@@ -311,6 +322,7 @@ def complete_start(
     system: System,
     given: Mapping[str, float],
     *,
+    guess: Mapping[str, float] | None = None,
     time: float = 0.0,
     speed_inputs: Callable[[Array], Array] | None = None,
     parameters: Array | None = None,
@@ -322,6 +334,8 @@ def complete_start(
     system : compiled system.
     given : values by name: coordinates, tree speeds, named independent speeds, named angles and
         their rates (``disk.tilt``, ``disk.tilt_rate``).
+    guess : coordinates and named angles about which the others are looked for, instead of the
+        joints' rest positions: it picks one of several assemblies.
     time : s.
     speed_inputs : from coordinates to (nw,) values of the speed inputs at that time; zero by
         default.
@@ -333,7 +347,12 @@ def complete_start(
         mechanism has more freedom at this configuration than its equations.
     """
     return complete_one(
-        system, given, time=time, speed_inputs=speed_inputs, parameters=parameters
+        system,
+        given,
+        guess=guess,
+        time=time,
+        speed_inputs=speed_inputs,
+        parameters=parameters,
     ).start()
 
 
@@ -341,13 +360,15 @@ def complete_one(
     system: System,
     given: Mapping[str, float],
     *,
+    guess: Mapping[str, float] | None = None,
     time: float,
     speed_inputs: Callable[[Array], Array] | None,
     parameters: Array | None,
 ) -> Completion:
     """The completion behind :func:`complete_start`."""
-    layout = layout_of(system)
+    layout, guess = layout_of(system), guess or {}
     _check_names(system, layout, given)
+    _check_guess(system, layout, given, guess)
     params = system.parameters() if parameters is None else parameters
     one = speed_inputs
     return _complete(
@@ -357,6 +378,7 @@ def complete_one(
         float(time),
         params,
         None if one is None else lambda _, q: one(q[0])[None],
+        guess=guess,
     )
 
 
@@ -368,6 +390,7 @@ def complete_starts(
     time: float,
     parameters: Array,
     speed_inputs: SpeedInputs | None,
+    guess: Mapping[str, float] | None = None,
 ) -> tuple[Array, Array, Array]:
     """Coordinates (n, nq), independent speeds (n, nf) and costates (n, nc) of consistent starts.
 
@@ -379,6 +402,7 @@ def complete_starts(
     time : s.
     parameters : (1, np) or (count, np).
     speed_inputs : values of the speed inputs at the start, if there are any.
+    guess : as of :func:`complete_start`, for all trajectories.
 
     Raises
     ------
@@ -388,6 +412,8 @@ def complete_starts(
     is_shared = len(parameters) == 1 and all(len(v) == 1 for v in given.values())
     num_starts = 1 if is_shared and speed_inputs is None else count
     _check_names(system, layout, {name: float(values[0]) for name, values in given.items()})
+    guess = guess or {}
+    _check_guess(system, layout, given, guess)
     block = max(1, min(BLOCK, BLOCK_NUMBERS // max(1, len(layout.scale)) ** 2))
     parts = []
     for k in np.array_split(np.arange(num_starts), -(-num_starts // block)):
@@ -396,12 +422,33 @@ def complete_starts(
             for name, values in given.items()
         }
         params = parameters[0] if len(parameters) == 1 else parameters[k]
-        found = _complete(system, own, k, time, params, speed_inputs, is_one=num_starts == 1)
+        is_one = num_starts == 1
+        found = _complete(system, own, k, time, params, speed_inputs, guess=guess, is_one=is_one)
         parts.append((found.q, found.eta, found.mu))
     q, eta, mu = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if num_starts < count:
         q, eta, mu = (np.tile(part, (count, 1)) for part in (q, eta, mu))
     return q, eta, mu
+
+
+def check_completed(system: System, start: Start, parameters: Array) -> None:
+    """Refuse a completed start that breaks a holonomic row, as of other parameters it may.
+
+    Raises
+    ------
+    SimulationError : with the row that is broken most.
+    """
+    kin = system.kinematics
+    if not kin.probe.holonomic:
+        return
+    g = np.array(kin.probe.position(start.time, start.q, parameters)).ravel()
+    worst = int(np.argmax(np.abs(g)))
+    if not abs(g[worst]) <= COMPLETED * max(1.0, kin.length):
+        raise SimulationError(
+            f"the start breaks row '{kin.rows[kin.probe.holonomic[worst]].name}' by {g[worst]:.3g}",
+            f"start of model '{system.model.name}'",
+            "give the start by names, so that it is completed with these parameters",
+        )
 
 
 def start_names(system: System) -> list[str]:
@@ -431,6 +478,7 @@ def _complete(
     params: Array,
     speed_inputs: SpeedInputs | None,
     *,
+    guess: Mapping[str, float],
     is_one: bool = True,
 ) -> Completion:
     """Starts of some trajectories. The first that fails is refused, with its number among many."""
@@ -439,8 +487,10 @@ def _complete(
     plan = Plan.of(layout, tuple(given))
     task = Task(system, layout, plan, given, t, w, params)
     faults: dict[int, SimulationError] = {}
-    guess = _given_coordinates(task)
-    q, rows, hold = _close(task, guess, faults)
+    first = _given_coordinates(task, guess)
+    q, rows, hold = _close(task, first, faults)
+    if guess and hold.free.size and layout.closing.size:
+        q, rows = _next_to_guess(task, guess, first, (q, rows, hold))
     if len(faults) == n:
         raise _first_fault(faults, trajectories, is_one)
     if speed_inputs is not None:
@@ -459,7 +509,8 @@ def _complete(
         raise _first_fault(faults, trajectories, is_one)
     return Completion(
         task=task,
-        first_guess=guess,
+        first_guess=first,
+        is_guessed=bool(guess),
         q=q,
         v=v,
         eta=eta,
@@ -489,17 +540,40 @@ def _check_names(system: System, layout: Layout, given: Mapping[str, float]) -> 
             )
 
 
+def _check_guess(
+    system: System, layout: Layout, given: Mapping[str, object], guess: Mapping[str, float]
+) -> None:
+    """A guess is of coordinates and named angles that are not given."""
+    angles = [n for o in layout.orientations for n in o.angle_names]
+    _check_names(system, layout, guess)
+    for name in guess:
+        if name in given or name not in (*layout.coordinates, *angles):
+            raise SimulationError(
+                f"'{name}' is both given and guessed"
+                if name in given
+                else f"'{name}' is guessed, but it is no coordinate and no named angle",
+                f"start of model '{system.model.name}'",
+                "leave it out of the guess, which picks one of several configurations",
+            )
+
+
 # Coordinates
 
 
-def _given_coordinates(task: Task) -> Array:
-    """(n, nq): rest positions overwritten by what is given."""
+def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
+    """(n, nq): rest positions overwritten by what is guessed, then by what is given."""
     layout, given, n = task.layout, task.given, len(task.t)
     q = np.empty((n, len(layout.rest)))
     q[:] = layout.rest
+    angled = task.plan.angled
+    if guess:
+        for name, k in layout.coordinates.items():
+            q[:, k] = guess.get(name, q[0, k])
+        given = {**{name: np.full(n, float(x)) for name, x in guess.items()}, **given}
+        angled = [o for o in layout.orientations if any(name in given for name in o.angle_names)]
     for name, k in task.plan.coordinates:
         q[:, k] = given[name]
-    for o in task.plan.angled:
+    for o in angled:
         at = slice(o.quaternion, o.quaternion + 4)
         q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
     return _normalized(q, layout.kinematics.probe.quaternions)
@@ -571,7 +645,7 @@ def _close(
     return q, rows, hold
 
 
-def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
+def _newton(task: Task, q: Array, hold: Hold, steps: int = 200) -> tuple[Array, Rows]:
     """Coordinates after Newton's method with least steps (1), and the rows there."""
     length = task.layout.kinematics.probe.length
     tolerance = TOLERANCE * max(1.0, length)
@@ -583,7 +657,7 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
         return q, rows
     rounding = 1e-15 * np.maximum(1.0, largest(q))
     q, is_open = q.copy(), error > rounding
-    for _ in range(200):
+    for _ in range(steps):
         which = is_open.nonzero()[0]
         if not which.size:
             break
@@ -622,6 +696,117 @@ def _newton(task: Task, q: Array, hold: Hold) -> tuple[Array, Rows]:
         is_stuck = (size <= 1e-12 * length) & (before > 1e3 * tolerance)
         is_open[which] = is_far & is_taken & ~is_stuck
     return q, rows
+
+
+def _other_assemblies(task: Task, q: Array, rows: Rows) -> tuple[str, ...]:
+    """A note, if what is given leaves several isolated configurations of which one was taken.
+
+    Others are looked for from some configurations all over the ranges, always the same ones. Wheels
+    that stand on the ground stand on it from the other side too: only loops and rows by hand count.
+    """
+    layout, plan, kin = task.layout, task.plan, task.layout.kinematics
+    hold = plan.hold
+    if not any(kin.rows[k].origin in ("loop", "row") for k in layout.closing) or not hold.free.size:
+        return ()
+    matrix = hold.matrix(task, q, rows, layout.closing)[0]
+    if np.linalg.matrix_rank(matrix, RANK) < hold.free.size:
+        return ()
+    fixed = q[0, hold.fixed].tobytes() + task.t.tobytes() + task.params_of(0).tobytes()
+    key = "other assemblies", tuple(hold.fixed), fixed
+    others = task.system.cached(key, lambda: _assemblies(task, q))
+    distinct: list[Array] = []
+    for other in others:
+        if all(_is_apart(task, other, known) for known in (q[0], *distinct)):
+            distinct.append(other)
+    if not distinct:
+        return ()
+
+    def shown(found: Array) -> str:
+        moved = [k for k in range(len(found)) if abs(distinct[0][k] - q[0, k]) > 1e-9]
+        return ", ".join(f"{kin.coordinates[k].name} = {found[k]:.6g}" for k in moved)
+
+    return (
+        f"{counted(1 + len(distinct), 'assembly', 'assemblies')} fit what the start gives; the one "
+        f"taken has {shown(q[0])}, another {shown(distinct[0])}: pick one by guess={{…}}",
+    )
+
+
+def _elsewhere(layout: Layout) -> Array:
+    """(tries, nq) configurations all over the ranges, always the same ones; rows may be broken."""
+    probe, rng = layout.kinematics.probe, np.random.default_rng(11)
+    low, high = probe.coordinate_range[:, 0], probe.coordinate_range[:, 1]
+    q = low + (high - low) * rng.random((ASSEMBLY_TRIES, len(low)))
+    for k in probe.quaternions:
+        q[:, k : k + 4] = rng.normal(size=(ASSEMBLY_TRIES, 4))
+    return _normalized(q, probe.quaternions)
+
+
+def _next_to_guess(
+    task: Task, guess: Mapping[str, float], first: Array, found: tuple[Array, Rows, Hold]
+) -> tuple[Array, Rows]:
+    """The configurations that are next to the guess, in what is guessed, of all that fit."""
+    layout, probe = task.layout, task.layout.kinematics.probe
+    q, _, hold = found
+    orientations = [o.quaternion for o in layout.orientations if guess.keys() & {*o.angle_names}]
+    turned = [k + i for k in orientations for i in range(4)]
+    places = [k for name, k in layout.coordinates.items() if name in guess] + turned
+    is_angle = np.array([c.unit == "rad" for c in layout.kinematics.coordinates])
+
+    def off(at: Array) -> Array:
+        """(n,) how far configurations are from the guess, in lengths of the model and radians."""
+        away = at - first
+        away[:, is_angle] = np.abs(np.remainder(away[:, is_angle] + np.pi, 2 * np.pi) - np.pi)
+        away[:, ~is_angle] /= probe.length
+        for k in probe.quaternions:
+            one, other = first[:, k : k + 4], at[:, k : k + 4]
+            sense = np.where(np.add.reduce(one * other, axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+            away[:, k : k + 4] = one - sense * other
+        return np.asarray(np.linalg.norm(away[:, places], axis=1))
+
+    q, best = q.copy(), off(q)
+    moving = [k for k in range(q.shape[1]) if k not in hold.fixed and k not in places]
+    for other in _elsewhere(layout):
+        begin = first.copy()
+        begin[:, moving] = other[moving]
+        there, at = _newton(task, _normalized(begin, hold.quaternions), hold, ASSEMBLY_STEPS)
+        away = off(there)
+        is_closed = largest(at.g) <= TOLERANCE * max(1.0, probe.length)
+        is_nearer = is_closed & (away < best - APART)
+        q[is_nearer], best[is_nearer] = there[is_nearer], away[is_nearer]
+    # whole turns, where the rows allow them
+    turns = np.zeros_like(q)
+    angles = [k for k in places if is_angle[k]]
+    turns[:, angles] = 2 * np.pi * np.round((q[:, angles] - first[:, angles]) / (2 * np.pi))
+    if turns.any():
+        is_same = largest(task.rows(q - turns).g) <= TOLERANCE * max(1.0, probe.length)
+        q[is_same] -= turns[is_same]
+    return _newton(task, q, hold)
+
+
+def _assemblies(task: Task, q: Array) -> list[Array]:
+    """Configurations that fit what is given, from some all over the ranges."""
+    probe, hold, begin = task.layout.kinematics.probe, task.plan.hold, _elsewhere(task.layout)
+    n = len(begin)
+    begin[:, hold.fixed] = q[0, hold.fixed]
+    given = {name: np.tile(x, n) for name, x in task.given.items()}
+    t, w = np.tile(task.t, n), np.tile(task.w, (n, 1))
+    many = Task(task.system, task.layout, task.plan, given, t, w, task.params_of(0))
+    found, rows = _newton(many, begin, hold, ASSEMBLY_STEPS)
+    is_closed = largest(rows.g) <= TOLERANCE * max(1.0, probe.length)
+    return list(found[is_closed])
+
+
+def _is_apart(task: Task, one: Array, other: Array) -> bool:
+    """Whether configurations differ by more than whole turns and signs of quaternions."""
+    kin = task.layout.kinematics
+    off = one - other
+    for k, coordinate in enumerate(kin.coordinates):
+        if coordinate.unit == "rad":
+            off[k] = math.remainder(off[k], 2 * math.pi)
+    for k in kin.probe.quaternions:
+        at = slice(k, k + 4)
+        off[at] = min(off[at], one[at] + other[at], key=lambda x: float(np.abs(x).max()))
+    return bool(np.abs(off).max() > APART * max(1.0, kin.length))
 
 
 def _contradiction(task: Task, q: Array, g: Array) -> SimulationError:
@@ -881,15 +1066,17 @@ def _check_carried(
 
 
 def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
-    """Fault of independent rows that are dependent at a configuration, or None."""
-    kin, kept = task.system.kinematics, task.layout.kept
-    A = A[kept] / task.layout.scale
+    """Fault of rows of which all together have less rank at a configuration than elsewhere."""
+    kin = task.system.kinematics
+    rows = [k for k in range(len(A)) if k not in kin.self_satisfied]
+    A = A[rows] / task.layout.scale
     A *= row_weights(A)[:, None]
     U, singular, _ = np.linalg.svd(A)
-    if not singular.size or singular[-1] > 1e-9:
+    rank = len(kin.kept)
+    if not rank or singular[rank - 1] > 1e-9:
         return None
     repeated = [
-        f"'{kin.rows[k].name}'" for k, x in zip(kept, U[:, -1], strict=True) if abs(x) > 1e-6
+        f"'{kin.rows[k].name}'" for k, x in zip(rows, U[:, rank - 1], strict=True) if abs(x) > 1e-6
     ]
     degrees = counted(kin.num_independent_speeds, "degree of freedom", "degrees of freedom")
     return SimulationError(

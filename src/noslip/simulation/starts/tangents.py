@@ -405,6 +405,7 @@ def _follows(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> 
         moved = complete_one(
             task.system,
             {name: x + sign * given[name] for name, x in place.given.items()},
+            guess=_guess(place),
             time=float(task.t[0]) + sign * time,
             speed_inputs=lambda _: task.w[0],
             parameters=place.params + sign * params,
@@ -412,6 +413,15 @@ def _follows(place: _CompletedStart, moving: Sequence[tuple[Change, Array]]) -> 
         ends.append(moved.q[0])
     off = (ends[0] - ends[1]) / (2 * step) - q
     return bool(np.abs(off).max() <= _OPEN * max(1.0, float(np.abs(q).max())))
+
+
+def _guess(place: _CompletedStart) -> dict[str, float]:
+    """The guess that a start was completed from, if there was one."""
+    completion = place.completion
+    if not completion.is_guessed:
+        return {}
+    named = zip(completion.task.layout.coordinates, completion.first_guess[0], strict=True)
+    return {name: float(x) for name, x in named if name not in place.given}
 
 
 def _left_open(place: _CompletedStart, change: Change) -> SimulationError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import casadi as ca
 
 from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
 from noslip.show.equations.confirming import Item
+from noslip.show.equations.derivations.combining import combinations, explained
 from noslip.show.equations.derivations.document import (
     CellTable,
     Draft,
@@ -14,12 +17,14 @@ from noslip.show.equations.derivations.document import (
     Matrix,
     Motion,
     Scalars,
+    Section,
     Term,
+    glyphs_in,
     words,
 )
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Fenced, Node, Operator, formula, joined
+from noslip.show.equations.layout import Fenced, Node, Operator, joined
 from noslip.show.equations.notation import Entry, symbol
 
 Drafted = tuple[str, list[Draft]]
@@ -39,7 +44,7 @@ def mechanism(subject: Subject) -> Drafted:
     """Frames and bodies: parent, joint, and inertia of each."""
     kin = subject.kin
     rows = []
-    for node in kin.tree.nodes:
+    for _, node, joint in subject.bodies:
         inertia = [node.inertia_D[k, k] for k in range(3)]
         products = [node.inertia_D[0, 1], node.inertia_D[0, 2], node.inertia_D[1, 2]]
         if any(not p.is_zero() for p in products):
@@ -47,7 +52,7 @@ def mechanism(subject: Subject) -> Drafted:
         rows.append(
             (
                 node.body.name,
-                f"{_joint_words(node.joint)} on '{node.joint.parent}'",
+                f"{_joint_words(joint)} on '{joint.parent}'",
                 _items([node.mass]),
                 _items([node.center_D[k] for k in range(3)]),
                 _items(inertia),
@@ -75,13 +80,36 @@ def _items(expressions: list[ca.SX]) -> tuple[Item, ...]:
     return tuple(Item(e, e) for e in expressions)
 
 
+SYMBOLS = "Symbols"
+
+
 def symbols(subject: Subject) -> Drafted:
     """The legend: symbol, full name, unit, meaning."""
     rows = tuple((e.glyph, e.name, e.unit, e.meaning) for e in subject.notation.legend)
-    return "Symbols", [
-        words("A dot is a rate in time."),
-        CellTable(("symbol", "name", "unit", "meaning"), rows),
-    ]
+    return SYMBOLS, [CellTable(("symbol", "name", "unit", "meaning"), rows)]
+
+
+def with_used_symbols(subject: Subject, sections: list[Section]) -> list[Section]:
+    """The document with those symbols in its legend that are written somewhere else."""
+    used = {g for s in sections if s.title != SYMBOLS for b in s.blocks for g in glyphs_in(b)}
+    bare = {replace(g, dots=0) for g in used}
+    said: list[str | Node] = ["A dot is a rate in time."]
+    hatted = sorted({g.base.strip("(").split(" ")[0] for g in used if g.is_hatted})
+    if hatted:
+        letters: list[Node] = [Glyph(base, is_hatted=True) for base in hatted]
+        said += [
+            " A hat marks letters of the method that the model uses for something else: ",
+            joined(letters, Operator(",")),
+            ".",
+        ]
+    rows = tuple(
+        (e.glyph, e.name, e.unit, e.meaning)
+        for e in subject.notation.legend
+        if e.glyph in used or e.glyph.rate in used or (not e.glyph.dots and e.glyph in bare)
+    )
+    table = CellTable(("symbol", "name", "unit", "meaning"), rows)
+    legend = Section(SYMBOLS, (words(*said), table))
+    return [legend if s.title == SYMBOLS else s for s in sections]
 
 
 def kinematics(subject: Subject) -> Drafted:
@@ -93,10 +121,11 @@ def kinematics(subject: Subject) -> Drafted:
         rate = ca.mtimes(kin.N[k, :], subject.v)
         if entry.glyph.rate in [s.glyph for s in notation.speeds]:
             continue
-        lines.append((entry.glyph.rate, Item(rate, at_motion[k], symbol(entry.glyph.rate)), ""))
+        item = Item(rate, at_motion[k], symbol(entry.glyph.rate))
+        lines.append((entry.glyph.rate, item, subject.note(f"{entry.name}_rate")))
     if not lines:
         return "Kinematics", [words("Each coordinate's rate is a speed.")]
-    blocks: list[Draft] = [words(formula("q̇ = N v"), " reads, where it is not trivial,")]
+    blocks: list[Draft] = [words(subject.formula("q̇ = N v"), " reads, where it is not trivial,")]
     blocks.append(Scalars(tuple(lines)))
     if kin.probe.quaternions:
         blocks.append(words("Quaternions have length one, which is used in what follows."))
@@ -111,7 +140,7 @@ def constraints(subject: Subject) -> Drafted:
     redundant = {r.row: r.follows_from for r in kin.redundant}
     lines, positions = [], []
     for k, row in enumerate(kin.rows):
-        note = f"{row.name}, {row.origin}"
+        note = subject.note(row.name, f"{row.name}, {row.origin}")
         if k in redundant:
             others = ", ".join(redundant[k])
             note += f"; follows from {others}" if others else "; fulfilled by itself"
@@ -120,7 +149,10 @@ def constraints(subject: Subject) -> Drafted:
         lines.append((None, item, note))
         if row.position is not None:
             positions.append((None, Item(row.position, row.position), _position_note(row)))
-    blocks: list[Draft] = [words(formula("A v + a = 0"), ", row by row:"), Scalars(tuple(lines))]
+    blocks: list[Draft] = [
+        words(subject.formula("A v = 0" if kin.a.is_zero() else "A v + a = 0"), ", row by row:"),
+        Scalars(tuple(lines)),
+    ]
     if positions:
         blocks += [words("The holonomic ones are the rates of"), Scalars(tuple(positions))]
     return "Constraints", blocks
@@ -142,14 +174,14 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
     blocks: list[Draft] = [
         words(
             f"The constraints leave {kin.num_independent_speeds} of {kin.num_speeds} speeds free: ",
-            Glyph("η"),
+            subject.letter("η"),
             " = ",
             _tuple(glyphs(notation.independent_speeds)),
             ".",
         )
     ]
     if defined:
-        blocks += [words("By the model's own definition"), Scalars(tuple(defined))]
+        blocks += [words("By definition"), Scalars(tuple(defined))]
     if kin.num_independent_speeds and kin.kept:
         S = ca.densify(kin.S)
         blocks.append(words("All speeds that they allow are"))
@@ -178,7 +210,11 @@ def constraint_forces(subject: Subject) -> Drafted | None:
     if not kin.kept:
         return None
     lines = [
-        (e.glyph, Item(subject.multipliers[k], _compiled_multiplier(subject, k)), e.name)
+        (
+            e.glyph,
+            Item(subject.multipliers[k], _compiled_multiplier(subject, k)),
+            subject.note(f"reaction.{e.name}", e.name),
+        )
         for k, e in enumerate(notation.multipliers)
     ]
     blocks: list[Draft] = [
@@ -265,12 +301,46 @@ def reduced_motion(
     forces : columns that add up to f.
     """
     entries = subject.notation.independent_speeds
+    printed = combinations(subject, mass.shown, _whole(bias, forces))
     rows = []
-    for i, entry in enumerate(entries):
-        left = [mass.term(i, j, symbol(e.glyph.rate)) for j, e in enumerate(entries)]
-        right = [force.term(i) for force in forces]
-        rows.append(((*left, bias[i]), tuple(right), entry.name))
-    return "Equations of motion", motion_rows(rows)
+    for i, (entry, row) in enumerate(zip(entries, printed, strict=True)):
+        rates = [symbol(e.glyph.rate) for e in entries]
+        if row.is_plain:
+            left = [mass.term(i, j, rate) for j, rate in enumerate(rates)]
+            right = [force.term(i) for force in forces]
+            rows.append(((*left, bias[i]), tuple(right), subject.note(entry.name, entry.name)))
+            continue
+        left = [
+            Term(_combined(row.weights, mass.shown[:, j], mass.compiled[:, j]), factor=rate)
+            for j, rate in enumerate(rates)
+        ]
+        left.append(Term(_combined(row.weights, *_columns(bias))))
+        right = [Term(_combined(row.weights, force.shown, force.compiled)) for force in forces]
+        rows.append((tuple(left), tuple(right), subject.note(entry.name, entry.name)))
+    return "Equations of motion", [*motion_rows(rows), *explained(subject, printed)]
+
+
+def _columns(terms: list[Term]) -> tuple[ca.SX, ca.SX]:
+    """Terms below each other, as they are shown and as they are compiled."""
+    return (
+        ca.vertcat(*[t.sign * t.item.shown for t in terms]),
+        ca.vertcat(*[t.sign * t.item.compiled for t in terms]),
+    )
+
+
+def _whole(bias: list[Term], forces: list[Matrix]) -> ca.SX:
+    """h − f of all rows."""
+    if not bias:
+        return ca.SX(0, 1)
+    whole, _ = _columns(bias)
+    for force in forces:
+        whole = whole - force.shown
+    return whole
+
+
+def _combined(weights: ca.SX, shown: ca.SX, compiled: ca.SX) -> Item:
+    """A weighted sum of entries, which stands in the equations of motion."""
+    return Item(ca.mtimes(weights, shown), ca.mtimes(weights, compiled), is_motion=True)
 
 
 def motion_rows(

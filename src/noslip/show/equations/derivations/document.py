@@ -8,7 +8,8 @@ in the next. `finish` then puts the mathematics in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 import casadi as ca
 import sympy
@@ -87,6 +88,33 @@ class Section:
     blocks: tuple[Block, ...]
 
 
+def glyphs_in(block: Block) -> Iterator[Glyph]:
+    """All glyphs that a block shows."""
+    match block:
+        case Paragraph(parts):
+            nodes = [p for p in parts if not isinstance(p, str)]
+        case CellTable(_, rows):
+            nodes = [c for row in rows for c in row if not isinstance(c, str)]
+        case Lines(lines):
+            nodes = [side for line in lines for side in (line.left, line.right)]
+        case MatrixBlock(left, grid, names):
+            nodes = [left, grid, *names]
+    for node in nodes:
+        yield from _glyphs_of(node)
+
+
+def _glyphs_of(node: Any) -> Iterator[Glyph]:
+    """Glyphs of a node and of what it is made of."""
+    if isinstance(node, Glyph):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from _glyphs_of(item)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _glyphs_of(getattr(node, part.name))
+
+
 def words(*parts: str | Node) -> Paragraph:
     """A paragraph."""
     return Paragraph(parts)
@@ -150,9 +178,9 @@ class Matrix:
         places = [i + 1] if self.is_column else [i + 1, j + 1]
         index = ("," if max(self.shown.shape) > 9 else "").join(map(str, places))
         parts = [self.letter.index, index] if self.letter.index else [index]
-        glyph = Glyph(self.letter.base, ",".join(parts))
+        glyph = replace(self.letter, index=",".join(parts))
         if glyph.text in self.taken:
-            glyph = Glyph(self.letter.base, ",".join([*parts[:-1], f"({index})"]))
+            glyph = replace(self.letter, index=",".join([*parts[:-1], f"({index})"]))
         return glyph
 
     def items(self) -> list[Item]:
@@ -226,8 +254,15 @@ class Finisher:
             )
         match block:
             case Scalars(lines):
-                done = [self._line(left, next(expressions), n) for left, _, n in lines]
-                return [*before, Lines(tuple(done))] if done else before
+                written = [(left, next(expressions), note) for left, _, note in lines]
+                # a row that says 0 = 0 says nothing
+                done = [self._line(*x) for x in written if x[0] is not None or x[1] != 0]
+                idle = [note for left, e, note in written if left is None and e == 0]
+                if done:
+                    before.append(Lines(tuple(done)))
+                if idle:
+                    before.append(words(f"Fulfilled by themselves: {'; '.join(idle)}."))
+                return before
             case Matrix():
                 return before + self._matrix(block, expressions)
             case ItemTable(header, rows):
@@ -253,13 +288,14 @@ class Finisher:
             cells: list[Node] = []
             for j in range(n):
                 expression, label = next(expressions), block.label(i, j)
+                if block.is_symmetric and i > j:
+                    cells.append(grid[j][i])
+                    continue
                 is_short = measure(expression) <= ENTRY_SIZE and not expression.is_Dummy
                 if label is None or is_short:
                     cells.append(self.arrange(expression))
                 else:
                     cells.append(label)
-                    if block.is_symmetric and i > j:
-                        continue
                     long.append(EquationLine(label, self.arrange(expression)))
             grid.append(tuple(cells))
         if all(cell == MathNumber("0") for cells in grid for cell in cells):
@@ -302,6 +338,8 @@ class Finisher:
                 for terms in written
             ]
             self.motion.append((sympy.Add(*written[0]), sympy.Add(*written[1])))
+            if not any(written):
+                continue
             lines.append(EquationLine(arranged[0], arranged[1], note))
         return Lines(tuple(lines))
 

@@ -8,6 +8,7 @@ import casadi as ca
 
 from noslip.formulations.boltzmann_hamel import hamel_term
 from noslip.formulations.gibbs_appell import acceleration_energy
+from noslip.formulations.hamel_joints import jointwise_shares, recognize
 from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
@@ -24,7 +25,7 @@ from noslip.show.equations.derivations.document import Draft, Scalars, words
 from noslip.show.equations.derivations.hamel import turning_term
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Fenced, Word, formula, row
+from noslip.show.equations.layout import Fenced, Word, row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,47 +75,82 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
     kept, num = len(kin.kept), kin.num_speeds
     independent = list(range(kept, num))
     lagrangian = _lagrangian(subject)
-    names = [Glyph("w", str(k + 1)) for k in range(num)]
+    names = [subject.letter("w", str(k + 1)) for k in range(num)]
     rows = [kin.rows[k].name for k in kin.kept] + [""] * len(independent)
     quasi = ca.mtimes(kin.K, kin.symbols.v)
     defined = [
         (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(k, kept))
         for k in range(num)
     ]
-    P = column(subject, Glyph("P"), lagrangian.P, lagrangian.P)
+    P = column(subject, subject.letter("P"), lagrangian.P, lagrangian.P)
     momenta = [(P.label(k), item, rows[k]) for k, item in enumerate(P.items())]
     Gamma = [matrix[independent, :] for matrix in lagrangian.Gamma]
     slope, drift = lagrangian.slope[independent], lagrangian.drift[independent]
-    constant = row(Glyph("P", dots=1), Word(" at constant "), Glyph("w"))
+    constant = row(subject.letter("P", dots=1), Word(" at constant "), subject.letter("w"))
     blocks: list[Draft] = [
         words(
             "Quasi-velocities ",
-            Glyph("w"),
+            subject.letter("w"),
             ", the constrained ones first (a contact that keeps all three of its rows, in the axes "
             "of its body), then the independent ones:",
         ),
         Scalars(tuple(defined)),
         words(
             "The kinetic energy keeps all of them until the momenta ",
-            formula("P_j = ∂L / ∂w_j"),
+            subject.formula("P_j = ∂L / ∂w_j"),
             " are formed, the dependent ones too; only then those take their values.",
         ),
         Scalars(tuple(momenta)),
         words(
             "For each independent quasi-velocity, ",
-            formula("Ṗ_i + Σ_j Γ_{ij} P_j − β_iᵀ ∂L / ∂q = N_i"),
+            subject.formula("Ṗ_i + Σ_j Γ_{ij} P_j − β_iᵀ ∂L / ∂q = N_i"),
             " with Hamel's terms ",
-            formula("Γ = βᵀγ"),
+            subject.formula("Γ = βᵀγ"),
             ":",
         ),
-        matrix(subject, Glyph("Γ"), Gamma[0], Gamma[1], tuple(names[k] for k in independent)),
+        matrix(
+            subject, subject.letter("Γ"), Gamma[0], Gamma[1], tuple(names[k] for k in independent)
+        ),
         words("What the Lagrangian gives by its coordinates:"),
-        column(subject, None, slope, slope, name=Fenced(formula("βᵀ∂L / ∂q"))),
-        words("The rate of ", Glyph("P"), " at constant quasi-velocities:"),
+        column(subject, None, slope, slope, name=Fenced(subject.formula("βᵀ∂L / ∂q"))),
+        words("The rate of ", subject.letter("P"), " at constant quasi-velocities:"),
         column(subject, None, drift, drift, name=constant),
     ]
     together, motion = _collected(subject)
-    return [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
+    sections = [("Quasi-velocities, momenta and Hamel's terms", blocks + together), motion]
+    if getattr(subject.equations.formulation, "jointwise", False):
+        sections.insert(0, _assembly(subject, names))
+    return sections
+
+
+def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
+    """Hamel's terms joint by joint: what each nonholonomic joint adds to Γ."""
+    kin = subject.kin
+    num, kept = kin.num_speeds, len(kin.kept)
+    P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
+    values = ca.vertcat(-kin.a_solved, kin.eta)
+    rows = list(range(kept, num))
+    joints = [
+        f"'{joint.joint}'" + (f" with {', '.join(joint.rows)}" if joint.rows else "")
+        + f" is a {joint.word} joint"
+        for joint in recognize(kin)
+    ]  # fmt: skip
+    blocks: list[Draft] = [
+        words(
+            "The mechanism is assembled from nonholonomic joints, whose Hamel terms are known once "
+            f"and for all: {'; '.join(joints) or 'none'}. All other joints keep Lagrange's "
+            "equations. What each adds to ",
+            subject.letter("Γ"),
+            ", in the equations of the independent quasi-velocities:",
+        )
+    ]
+    for k, share in enumerate(jointwise_shares(kin, P, w)):
+        slope = ca.substitute([ca.jacobian(share.terms, P)], [w], [values])[0]
+        block = ca.densify(slope)[rows, :]
+        blocks.append(words(f"{share.word} '{share.owner}':".capitalize()))
+        letter = subject.letter("Γ", f"({k + 1})")
+        blocks.append(matrix(subject, letter, block, block, tuple(names[i] for i in rows)))
+    return "Joint by joint", blocks
 
 
 def _role(k: int, kept: int) -> str:
@@ -131,12 +167,15 @@ def _collected(subject: Subject) -> tuple[list[Draft], Drafted]:
     given = ca.mtimes(kin.S.T, other)
     h = [e.reduced_bias - e.reduced_forces + given for e in routes]
     N = [given + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
-    mass = reduced_mass(subject, Glyph("M"))
-    bias, forces = column(subject, Glyph("h"), h[0], h[1]), column(subject, Glyph("N"), N[0], N[1])
+    mass = reduced_mass(subject, subject.letter("M"))
+    bias, forces = (
+        column(subject, subject.letter("h"), h[0], h[1]),
+        column(subject, subject.letter("N"), N[0], N[1]),
+    )
     blocks: list[Draft] = [
         words(
             "Together, ",
-            formula("M η̇ + h = N"),
+            subject.formula("M η̇ + h = N"),
             ", with M the second derivatives of the kinetic energy by the independent "
             "quasi-velocities, h all terms above without accelerations, and N the generalized "
             "forces that have no potential:",
@@ -156,20 +195,20 @@ def gibbs_appell(subject: Subject) -> list[Drafted]:
     M, h = routes[0].reduced_mass, routes[0].reduced_bias
     shown = ca.dot(etadot, ca.mtimes(M, etadot)) / 2 + ca.dot(etadot, h)
     Q = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
-    mass = reduced_mass(subject, Glyph("G"), formula("∂²G / ∂η̇∂η̇"))
-    bias = column(subject, Glyph("h"), h, routes[1].reduced_bias)
-    forces = column(subject, Glyph("Q"), Q[0], Q[1])
+    mass = reduced_mass(subject, subject.letter("G"), subject.formula("∂²G / ∂η̇∂η̇"))
+    bias = column(subject, subject.letter("h"), h, routes[1].reduced_bias)
+    forces = column(subject, subject.letter("Q"), Q[0], Q[1])
     blocks: list[Draft] = [
         words(
             "The acceleration energy of all bodies, ",
-            formula("G = Σ (½ m a·a + ½ α·I α + α·(ω×I ω))"),
+            subject.formula("G = Σ (½ m a·a + ½ α·I α + α·(ω×I ω))"),
             ", is quadratic in the independent accelerations. Its second derivatives are the "
             "reduced mass matrix, its gradient at zero accelerations the velocity terms:",
         ),
         *(mass, bias),
         words("so that, up to terms without accelerations,"),
-        Scalars(((Glyph("G"), Item(shown, G - rest), ""),)),
-        words("The equations of motion are ", formula("∂G / ∂η̇ = Q"), " with the forces"),
+        Scalars(((subject.letter("G"), Item(shown, G - rest), ""),)),
+        words("The equations of motion are ", subject.formula("∂G / ∂η̇ = Q"), " with the forces"),
         forces,
     ]
     rows = [bias.term(i) for i in range(kin.num_independent_speeds)]

@@ -12,8 +12,6 @@ from noslip.show.equations.derivations.common import (
 )
 from noslip.show.equations.derivations.document import Draft, Paragraph, words
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import formula
 
 
 def general(subject: Subject) -> list[Drafted]:
@@ -21,12 +19,12 @@ def general(subject: Subject) -> list[Drafted]:
     kin, routes = subject.kin, (subject.simplest, subject.equations)
     formulation = subject.equations.formulation
     f = [e.reduced_forces + ca.mtimes(e.reduced_inputs, kin.symbols.u) for e in routes]
-    mass = reduced_mass(subject, Glyph("M"))
-    bias = column(subject, Glyph("h"), routes[0].reduced_bias, routes[1].reduced_bias)
-    forces = column(subject, Glyph("f"), f[0], f[1])
+    mass = reduced_mass(subject, subject.letter("M"))
+    bias = column(subject, subject.letter("h"), routes[0].reduced_bias, routes[1].reduced_bias)
+    forces = column(subject, subject.letter("f"), f[0], f[1])
     blocks: list[Draft] = [
-        *(_paragraph(text) for text in formulation.prose),
-        words("In the independent speeds ", formula("M η̇ + h = f"), " with"),
+        *(_paragraph(subject, text) for text in formulation.prose),
+        words("In the independent speeds ", subject.formula("M η̇ + h = f"), " with"),
         *(mass, bias, forces),
     ]
     rows = [bias.term(i) for i in range(kin.num_independent_speeds)]
@@ -34,6 +32,6 @@ def general(subject: Subject) -> list[Drafted]:
     return [(title, blocks), reduced_motion(subject, mass, rows, [forces])]
 
 
-def _paragraph(text: str) -> Paragraph:
+def _paragraph(subject: Subject, text: str) -> Paragraph:
     """Words with formulas between dollar signs."""
-    return words(*(formula(t) if k % 2 else t for k, t in enumerate(text.split("$")) if t))
+    return words(*(subject.formula(t) if k % 2 else t for k, t in enumerate(text.split("$")) if t))

@@ -14,8 +14,6 @@ from noslip.show.equations.derivations.common import Drafted, column, glyphs, ma
 from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, words
 from noslip.show.equations.derivations.hamel import turning_term
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import formula
 from noslip.show.equations.notation import symbol
 
 
@@ -47,14 +45,14 @@ def _blocks(subject: Subject) -> _Blocks:
         mu = subject.mu
         slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(kin.a[list(kin.kept), :], mu), kin.symbols.q))
         shown = slope - turning_term(kin, ca.mtimes(A.T, mu), subject.v)
-        F = column(subject, Glyph("F"), shown, curl_force(kin, mu), speeds)
+        F = column(subject, subject.letter("F"), shown, curl_force(kin, mu), speeds)
     return _Blocks(
-        M=matrix(subject, Glyph("M"), M, M, speeds, is_symmetric=True),
-        c=column(subject, Glyph("c"), c[0], c[1], speeds),
-        Q=column(subject, Glyph("Q"), Q[0], Q[1], speeds),
-        B=matrix(subject, Glyph("B"), forces[0].B, forces[1].B, speeds),
-        A=matrix(subject, Glyph("A"), A, A, rows),
-        b=column(subject, Glyph("b"), b[0], b[1], rows),
+        M=matrix(subject, subject.letter("M"), M, M, speeds, is_symmetric=True),
+        c=column(subject, subject.letter("c"), c[0], c[1], speeds),
+        Q=column(subject, subject.letter("Q"), Q[0], Q[1], speeds),
+        B=matrix(subject, subject.letter("B"), forces[0].B, forces[1].B, speeds),
+        A=matrix(subject, subject.letter("A"), A, A, rows),
+        b=column(subject, subject.letter("b"), b[0], b[1], rows),
         F=F,
     )
 
@@ -65,19 +63,19 @@ def multipliers(subject: Subject) -> list[Drafted]:
     drafts: list[Draft] = [
         words(
             "All tree speeds are kept, and each independent row has its multiplier: ",
-            formula("M v̇ + c = Q + B u + Aᵀλ"),
+            subject.formula("M v̇ + c = Q + B u + Aᵀλ"),
             " and ",
-            formula("A v̇ = b"),
+            subject.formula("A v̇ = b"),
             " with ",
-            formula("b = − (Ȧ v + ȧ)"),
+            subject.formula("b = − (Ȧ v + ȧ)"),
             ".",
         ),
         *_matrices(subject, blocks),
         words(
             "The multipliers solve ",
-            formula("A M⁻¹Aᵀλ = b − A M⁻¹(Q + B u − c)"),
+            subject.formula("A M⁻¹Aᵀλ = b − A M⁻¹(Q + B u − c)"),
             ". Where M is singular, ",
-            formula("M + κ AᵀA"),
+            subject.formula("M + κ AᵀA"),
             " stands for it, which changes neither the accelerations nor the multipliers.",
         ),
     ]
@@ -91,18 +89,18 @@ def vakonomic(subject: Subject) -> list[Drafted]:
     drafts: list[Draft] = [
         words(
             "This is a different theory. The motions below make the action of ",
-            formula("L + μ·(A v + a)"),
+            subject.formula("L + μ·(A v + a)"),
             " stationary; real bodies follow d'Alembert's principle instead, and move differently "
             "unless the constraints are integrable. Do not use these equations to predict how a "
             "mechanism rolls.",
         ),
         words(
             "The costates have rates of their own: ",
-            formula("M v̇ + c − F = Q + B u + Aᵀλ"),
+            subject.formula("M v̇ + c − F = Q + B u + Aᵀλ"),
             ", ",
-            formula("μ̇ = − λ"),
+            subject.formula("μ̇ = − λ"),
             ", ",
-            formula("A v̇ = b"),
+            subject.formula("A v̇ = b"),
             ". The curl force F does no work and vanishes where the rows are integrable.",
         ),
         *_matrices(subject, blocks),
@@ -147,5 +145,5 @@ def _motion(subject: Subject, blocks: _Blocks) -> Drafted:
         rows.append((tuple(left), (blocks.b.term(k),), entry.name))
     drafts = motion_rows(rows)
     if blocks.F is not None:
-        drafts.append(words("together with ", formula("μ̇ = − λ"), "."))
+        drafts.append(words("together with ", subject.formula("μ̇ = − λ"), "."))
     return "Equations of motion", drafts

@@ -14,8 +14,13 @@ from noslip.formulations.base import Equations
 from noslip.formulations.complement import NaturalComplement
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
+from noslip.kinematics.tree import Node
+from noslip.model.angle_coordinates import angle_joints
+from noslip.model.joints import Joint
 from noslip.show.equations.confirming import Alphabet
-from noslip.show.equations.layout import Arranger
+from noslip.show.equations.coordinates import ANGLES, PrintedEquations
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.layout import Arranger, MathRow, formula
 from noslip.show.equations.notation import Entry, Notation, symbol
 
 Array = NDArray[np.float64]
@@ -33,7 +38,38 @@ class Subject:
     of such symbols, and `free` is the same kinematics at those v, whatever the constraints say.
     """
 
-    equations: Equations
+    printed: PrintedEquations
+
+    @cached_property
+    def equations(self) -> Equations:
+        """The equations to print."""
+        return self.printed.equations
+
+    @cached_property
+    def bodies(self) -> list[tuple[int, Node, Joint]]:
+        """Bodies of the model with their places in the tree and joints, without links of chains."""
+        joints = {j.name: j for j in self.printed.model.joints}
+        known = {b.name for b in self.printed.model.bodies}
+        return [
+            (k, node, joints[node.joint.name])
+            for k, node in enumerate(self.kin.tree.nodes)
+            if node.body.name in known
+        ]
+
+    def note(self, name: str, more: str = "") -> str:
+        """What an equation is called, with its number in the model's reference if it has one."""
+        model = self.printed.model
+        number = (model.equation_numbers or {}).get(name)
+        said = [text for text in (more, number and f"{model.references[0]} {number}") if text]
+        return ", ".join(said)
+
+    def letter(self, base: str, index: str = "", dots: int = 0) -> Glyph:
+        """A letter of the method, with a hat where the model uses it."""
+        return self.notation.method_letter(Glyph(base, index, dots))
+
+    def formula(self, line: str) -> MathRow:
+        """A line of mathematics in the method's letters."""
+        return formula(line, self.notation.method_letter)
 
     @cached_property
     def kin(self) -> Kinematics:
@@ -126,6 +162,11 @@ class Subject:
         state = [s.q, s.v, self.kin.eta, self.mu, self.etadot, self._all_vdot, self.lam]
         return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
 
+    @property
+    def _num_moving(self) -> int:
+        """Number of coordinates, speeds, costates, accelerations and multipliers."""
+        return int(self.columns[1].shape[0])
+
     @cached_property
     def alphabet(self) -> Alphabet:
         """Inputs and symbols of all written expressions."""
@@ -137,6 +178,10 @@ class Subject:
             free_states=self._states(break_rows=True),
             leading=frozenset(k for k, unit in enumerate(units) if unit in _INERTIAS),
             quaternions=tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions),
+            positive=frozenset(
+                ("sine" if is_euler else "cosine", k + 1) for k, is_euler in self.second_angles
+            ),
+            speeds=frozenset(range(1 + self.kin.num_coordinates, 1 + self._num_moving)),
             letter=self.notation.letter("z"),
         )
 
@@ -201,10 +246,32 @@ class Subject:
             rows.append(np.concatenate([*moving, draw[4], draw[5], draw[6], params]))
         return np.array(rows).reshape(-1, sum(c.shape[0] for c in self.columns))
 
+    @cached_property
+    def second_angles(self) -> list[tuple[int, bool]]:
+        """Places of second angles among the coordinates, and whether they lie in (0, π).
+
+        Those of sequences such as zxz do; others lie in (−π/2, π/2). The other angles are defined
+        only there.
+        """
+        if self.printed.coordinates != ANGLES:
+            return []
+        places = {c.name: k for k, c in enumerate(self.kin.coordinates)}
+        found = []
+        for joint in angle_joints(self.printed.model):
+            angles = joint.type.named_angles()
+            assert angles is not None, "these joints have angles"
+            is_euler = angles.sequence[0] == angles.sequence[2]
+            found.append((places[f"{joint.name}.{angles.names[1]}"], is_euler))
+        return found
+
     def _configurations(self) -> list[tuple[float, Array]]:
         """Generic configurations, those farthest from where something degenerates."""
         kin = self.kin
-        found = kin.probe.configurations(3 * NUM_STATES)
+        found = [
+            (t, q)
+            for t, q in kin.probe.configurations(3 * NUM_STATES)
+            if all((np.sin if s else np.cos)(q[k]) > 0 for k, s in self.second_angles)
+        ]
         if not kin.health:
             return found[:NUM_STATES]
         symbols = kin.symbols

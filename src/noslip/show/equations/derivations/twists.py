@@ -21,7 +21,7 @@ from noslip.show.equations.derivations.common import (
 from noslip.show.equations.derivations.document import Draft, Matrix, Term, words
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Fenced, formula
+from noslip.show.equations.layout import Fenced, MathNumber, MathRow, Operator
 from noslip.show.equations.notation import symbol
 
 _ANGULAR_FIRST = tuple(Glyph(b, k, d) for b, d in (("ω", 0), ("c", 1)) for k in "xyz")
@@ -36,40 +36,53 @@ def complement(subject: Subject) -> list[Drafted]:
     blocks: list[Draft] = [
         words(
             "Column j of ",
-            Glyph("T"),
+            subject.letter("T"),
             " is the twist of the system for a unit of the j-th independent speed and none of the "
             "others: the angular velocity and the velocity of the mass center of each body, ",
-            formula("V = T η"),
+            subject.formula("V = T η"),
             ". Each body's share, in its own axes (those of a symmetric wheel do not spin with "
             "it):",
         )
     ]
     columns = unit_speed_twists(kin, kin.tree)
-    for k, node in enumerate(kin.tree.nodes):
+    for k, node, _ in subject.bodies:
         share = ca.horzcat(*[ca.vertcat(*column[k]) for column in columns])
         if columns:
-            letter = Glyph("T", node.body.name)
+            letter = subject.letter("T", node.body.name)
             blocks.append(matrix(subject, letter, share, share, _ANGULAR_FIRST))
-    mass = reduced_mass(subject, Glyph("I"))
+    mass = reduced_mass(subject, subject.letter("I"))
     velocity = [-e.reduced_bias for e in routes]
-    bias = column(subject, Glyph("(C η)"), velocity[0], velocity[1], name=Fenced(formula("C η")))
+    bias = column(
+        subject,
+        subject.letter("(C η)"),
+        velocity[0],
+        velocity[1],
+        name=Fenced(subject.formula("C η")),
+    )
     blocks += [
         words(
             "Constraint wrenches do no work on these twists, so the equations of Newton and Euler "
             "for all bodies, multiplied by ",
-            formula("Tᵀ"),
+            subject.formula("Tᵀ"),
             ", are free of them: ",
-            formula("I η̇ = C η + τ + γ + δ"),
+            subject.formula("I η̇ = C η + τ + γ + δ"),
             " with ",
-            formula("I = TᵀM T"),
+            subject.formula("I = TᵀM T"),
             " and the velocity terms from the twists at zero independent accelerations.",
         ),
         *(mass, bias),
     ]
-    forces = []
+    forces, absent = [], []
     for name, meaning, force in _shares(subject):
-        forces.append(column(subject, Glyph(name), force, force))
+        if ca.sparsify(ca.simplify(force)).is_zero():
+            absent.append((name, meaning))
+            continue
+        forces.append(column(subject, subject.letter(name), force, force))
         blocks += [words(f"Generalized forces of {meaning}:"), forces[-1]]
+    if absent:
+        zeros = [Operator("=") if k else subject.letter(name) for name, _ in absent for k in (0, 1)]
+        which = " and no ".join(meaning for _, meaning in absent)
+        blocks.append(words(f"There is no {which}: ", MathRow((*zeros, MathNumber("0"))), "."))
     rows = [bias.term(i, sign=-1) for i in range(kin.num_independent_speeds)]
     motion = reduced_motion(subject, mass, rows, forces)
     return [("The natural orthogonal complement", blocks), motion]
@@ -107,33 +120,33 @@ def desantis(subject: Subject) -> list[Drafted]:
     blocks: list[Draft] = [
         words(
             "The independent speeds are ",
-            Glyph("α"),
+            subject.letter("α"),
             " and the admissible ones ",
-            formula("v = J_{nh} α"),
+            subject.formula("v = J_{nh} α"),
             " (above). The twists of all bodies, velocity of the mass center first, then angular "
             "velocity, in body axes, are ",
-            formula("V = J α"),
+            subject.formula("V = J α"),
             ":",
         )
     ]
-    for k, node in enumerate(kin.tree.nodes):
-        own, letter = slice(6 * k, 6 * k + 6), Glyph("J", node.body.name)
+    for k, node, _ in subject.bodies:
+        own, letter = slice(6 * k, 6 * k + 6), subject.letter("J", node.body.name)
         blocks.append(matrix(subject, letter, J[own, :], compiled.J[own, :], _LINEAR_FIRST))
-    mass = reduced_mass(subject, Glyph("D"))
-    velocity = matrix(subject, Glyph("C"), C, compiled.C, eta)
-    forces = column(subject, Glyph("τ", "a"), tau[0], tau[1])
+    mass = reduced_mass(subject, subject.letter("D"))
+    velocity = matrix(subject, subject.letter("C"), C, compiled.C, eta)
+    forces = column(subject, subject.letter("τ", "a"), tau[0], tau[1])
     blocks += [
         words(
             "With M the masses and inertias of the bodies and ",
-            formula('W = "diag"(Ω×, Ω×)'),
+            subject.formula('W = "diag"(Ω×, Ω×)'),
             ", ",
-            formula("D α̇ + C α = τ_a"),
+            subject.formula("D α̇ + C α = τ_a"),
             " with ",
-            formula("D = JᵀM J"),
+            subject.formula("D = JᵀM J"),
             ", ",
-            formula("C = Jᵀ(M J̇ + W M J)"),
+            subject.formula("C = Jᵀ(M J̇ + W M J)"),
             " and ",
-            formula("τ_a = Jᵀω_a"),
+            subject.formula("τ_a = Jᵀω_a"),
             ".",
         ),
         *(mass, velocity, forces),
@@ -142,9 +155,9 @@ def desantis(subject: Subject) -> list[Drafted]:
         blocks.append(
             words(
                 "Constraints that move make this ",
-                formula("v = J_{nh} α + s"),
+                subject.formula("v = J_{nh} α + s"),
                 ", and add terms of their own to ",
-                formula("C α"),
+                subject.formula("C α"),
                 " in what follows.",
             )
         )
@@ -188,11 +201,11 @@ def _state_model(subject: Subject, C: ca.SX) -> list[Draft]:
     blocks: list[Draft] = [
         words(
             "The state model is ",
-            formula("α̇ = g_0 + g_{wa} τ_a"),
+            subject.formula("α̇ = g_0 + g_{wa} τ_a"),
             " with ",
-            formula("g_{wa} = D⁻¹"),
+            subject.formula("g_{wa} = D⁻¹"),
             " and ",
-            formula("g_0 = − D⁻¹C α"),
+            subject.formula("g_0 = − D⁻¹C α"),
             ".",
         )
     ]
@@ -205,8 +218,8 @@ def _state_model(subject: Subject, C: ca.SX) -> list[Draft]:
     own_inverse, _ = symmetric_solve(own.reduced_mass, ca.SX.eye(num))
     return [
         *blocks,
-        matrix(subject, Glyph("g", "wa"), inverse, own_inverse, eta, is_symmetric=True),
-        column(subject, Glyph("g", "0"), drift, own_drift),
+        matrix(subject, subject.letter("g", "wa"), inverse, own_inverse, eta, is_symmetric=True),
+        column(subject, subject.letter("g", "0"), drift, own_drift),
     ]
 
 

@@ -1,0 +1,180 @@
+"""`follow`: run a prescribed motion, without feedback or under a controller.
+
+    motion → reference motion → input law → run
+
+The motion is any: coordinates as functions of time, a point of an arm, a path of a vehicle
+(`track`). A set point is a motion that stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from noslip.analysis.motion import AbstractMotion
+from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
+from noslip.control.controllers.tracking import Tracking
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.numeric import is_truth
+from noslip.simulation.input_laws import AbstractInputLaw
+from noslip.simulation.simulate import simulate
+from noslip.simulation.starts.completion import Start, complete_start
+from noslip.simulation.trajectory import Trajectory
+
+
+def follow(
+    system: System,
+    motion: AbstractMotion,
+    *,
+    duration: float,
+    controller: AbstractControllerPlan | None = None,
+    inputs: tuple[str, ...] = (),
+    limits: Mapping[str, float] | None = None,
+    period: float = 0.0,
+    start: Mapping[str, float] | None = None,
+    reference: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    outputs: Mapping[str, str] | None = None,
+    samples: int = 601,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    reactions: bool = False,
+    progress: Callable[[float], None] | None = None,
+    cancel: Any = None,
+    on_failure: str = "raise",
+) -> Trajectory:
+    """Follow a motion: joints as functions of time, a tool, a set point.
+
+    Parameters
+    ----------
+    system : compiled system.
+    motion : :class:`ExpressionMotion` of coordinates, :class:`FrameMotion` of a tool, or any other.
+    duration : s.
+    controller : feedback; none by default (the forces of inverse dynamics alone).
+    inputs : force inputs to use without feedback, all by default.
+    limits : input name → largest magnitude, under feedback.
+    period : s between looks of the controller at the state, inputs held in between; 0: continuous.
+    start : coordinates and speeds that differ from the reference's at the start.
+    reference : coordinates of the reference that the motion leaves open.
+    parameters : values that differ from the nominal ones.
+    outputs, samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
+
+    Raises
+    ------
+    SimulationError : if the motion is not admissible, or the run fails.
+    """
+    feedback = FeedForward() if controller is None else controller
+    where = f"motion of model '{system.model.name}'"
+    check_options(system, where, feedback, inputs, dict(limits or {}), period)
+    wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
+    law = law_along(wanted, motion, feedback, duration, dict(limits or {}), period)
+    run = simulate(
+        system,
+        duration=duration,
+        start=disturbed(wanted, start) if start else wanted.start,
+        inputs=law,
+        parameters=parameters,
+        outputs=outputs,
+        samples=samples,
+        rtol=rtol,
+        atol=atol,
+        reactions=reactions,
+        progress=progress,
+        cancel=cancel,
+        on_failure=on_failure,
+    )
+    miss = wanted.residual(run)
+    if miss.size > ADMISSIBLE:
+        raise SimulationError(
+            f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
+            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by "
+            f"{miss.size:.3g} {miss.unit}",
+            where,
+            "prescribe a motion that satisfies the constraints, or fewer coordinates",
+        )
+    return run.replaced(admissibility=miss.size)
+
+
+def law_along(
+    wanted: ReferenceMotion,
+    motion: AbstractMotion,
+    feedback: AbstractControllerPlan,
+    duration: float,
+    limits: dict[str, float],
+    period: float,
+) -> AbstractInputLaw:
+    """The inputs that produce a reference motion, or feedback along it.
+
+    Parameters
+    ----------
+    wanted : reference motion, admissible and with its inputs.
+    motion : that it was found from.
+    feedback : controller; one that is open gives the inputs of the reference.
+    duration : s.
+    limits, period : as in :func:`follow`.
+    """
+    if feedback.is_open:
+        return wanted.law
+    values = wanted.parameters
+    names = [p.name for p in wanted.system.model.parameters]
+    controller = feedback.along(
+        wanted.system,
+        motion,
+        reference_start=wanted.start.q,
+        duration=duration,
+        parameters={n: float(x) for n, x in zip(names, values, strict=True)},
+    )
+    return Tracking(
+        motion=motion,
+        controller=controller,
+        reference_start=wanted.start.q,
+        limits=limits,
+        period=period,
+    )
+
+
+def disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
+    """The start of the reference motion, but for the values that are given."""
+    system, begin = wanted.system, wanted.start
+    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
+    speeds = zip(system.independent_speeds, begin.eta, strict=True)
+    given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
+    return complete_start(system, given, parameters=wanted.parameters)
+
+
+def check_options(
+    system: System,
+    where: str,
+    controller: AbstractControllerPlan,
+    inputs: tuple[str, ...],
+    limits: dict[str, float],
+    period: float,
+) -> None:
+    """Refuse options that would be ignored; `where` is for messages."""
+    known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
+    for name, bound in limits.items():
+        if name not in known:
+            raise SimulationError(
+                f"there is no input '{name}' to limit", where, nearest(name, known)
+            )
+        if is_truth(bound) or not bound > 0:
+            raise SimulationError(
+                f"the limit of '{name}' is {bound}", where, "give its largest magnitude, above 0"
+            )
+    if is_truth(period) or not (period >= 0 and math.isfinite(period)):
+        raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
+    if controller.is_open and (limits or period):
+        raise SimulationError(
+            "limits and a period belong to a controller, and there is none",
+            where,
+            "give a controller, or leave them out",
+        )
+    if not controller.is_open and inputs:
+        raise SimulationError(
+            "a choice of inputs belongs to feed-forward alone, and there is a controller",
+            where,
+            "leave `inputs` out, or the controller",
+        )

@@ -1,0 +1,328 @@
+"""Couplings: gears, racks, belts, planetary sets and differentials, as ready constraint rows.
+
+Each keeps a sum of joint coordinates constant,
+
+    (1)  g(q) = Σ kᵢ qᵢ − phase = 0
+
+The coordinates are angles of joints on one body, the housing. The multiplier of the row is the
+force between the teeth or in the belt, N; of a differential the torque on each side, N·m. A
+positive one pushes coordinates with positive factors forward. The loss is viscous: a force in
+proportion to the speed with which teeth or pinions roll on each other, s = Σ lᵢ q̇ᵢ, which
+dissipates c s².
+
+To add a coupling: a frozen data class below `AbstractCoupling` with `terms`, and `rolling` if
+that differs.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from noslip.model.expressions import Expression, ExpressionError, nominal
+from noslip.model.findings import Finding, Path
+from noslip.model.forces import DISSIPATIVE, Loads
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    CoordinateName,
+    Meaning,
+    PositiveLength,
+    Scalar,
+)
+from noslip.model.rows import AbstractRow
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+#: Factor of each coordinate, as text.
+Terms = tuple[tuple[str, str], ...]
+
+Loss = Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)]
+Phase = Annotated[Scalar, Meaning(unit="m")]
+
+
+class AbstractCoupling(AbstractRow):
+    """Base class of couplings, rows (1) on coordinates of joints."""
+
+    __slots__ = ()
+
+    is_holonomic: ClassVar[bool] = True
+    unit: ClassVar[str] = "m"  # type: ignore[misc]
+    #: Unit of each coordinate that a field names, rad unless listed.
+    coordinate_units: ClassVar[Mapping[str, str]] = {}
+
+    phase: Scalar
+    loss: Scalar
+
+    @abc.abstractmethod
+    def terms(self) -> Terms:
+        """Coordinates and their factors in (1)."""
+
+    # fallbacks
+
+    def rolling(self) -> Terms:
+        """Coordinates and factors of the speed s that the loss opposes; the first term's."""
+        return self.terms()[:1]
+
+    def pitch_circles(self) -> Terms:
+        """Radii of the pitch circles to draw about the axes of angles."""
+        return ()
+
+    @property
+    def expression(self) -> str:  # type: ignore[override]
+        """Row (1) as an expression."""
+        total = " + ".join(f"{factor}*{name}" for name, factor in self.terms())
+        return f"{total} - {_text(self.phase)}"
+
+    def expression_faults(
+        self, path: Path, tree: Expression, known: Vocabulary
+    ) -> Iterator[Finding]:
+        return iter(())
+
+    def apply(self, loads: Loads) -> None:
+        if self.loss == 0.0:
+            return
+        speed = sum(loads.read.scalar(f"{factor}*rate({name})") for name, factor in self.rolling())
+        loss = loads.read.scalar(self.loss)
+        for name, factor in self.rolling():
+            force = -(loss * speed * loads.read.scalar(factor))
+            loads.along_coordinate(DISSIPATIVE, name, force)
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        path = ("rows", self.name)
+        names = [name for name, _ in self.terms()]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield Finding(
+                path,
+                f"row '{self.name}' couples '{name}' with itself",
+                "name the coordinates of different joints",
+            )
+        for field in getattr(self, "__dataclass_fields__", {}):
+            name = getattr(self, field)
+            expected = self.coordinate_units.get(field, "rad")
+            if field in ("name", "phase", "loss") or name not in known.coordinates:
+                continue
+            if known.coordinate_units[name] != expected:
+                yield Finding(
+                    (*path, field),
+                    f"row '{self.name}' couples '{name}', which is in "
+                    f"{known.coordinate_units[name]}, where an "
+                    f"{'angle' if expected == 'rad' else 'displacement'} is expected",
+                    "name an angle of a joint" if expected == "rad" else "name a displacement",
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gear(AbstractCoupling):
+    """Two gears in mesh on parallel axes: r₁ (θ₁ − θ_c) ± r₂ (θ₂ − θ_c) = phase.
+
+    Parameters
+    ----------
+    first, second : angles of the gears' joints.
+    first_radius, second_radius : of the pitch circles.
+    is_internal : whether one runs inside the other, and both turn the same way.
+    carrier : angle of the arm that carries the second gear, whose own angle is then against the
+        arm; empty where both gears turn in one housing.
+    phase : of the teeth at the pitch circle.
+    loss : between the teeth.
+    """
+
+    name: str
+    first: CoordinateName
+    second: CoordinateName
+    first_radius: PositiveLength
+    second_radius: PositiveLength
+    is_internal: bool = False
+    carrier: Annotated[str, Meaning(names="coordinate", is_optional=True)] = ""
+    phase: Phase = 0.0
+    loss: Loss = 0.0
+
+    word = "gear"
+    also_called = ("gears", "spur_gear")
+
+    def terms(self) -> Terms:
+        first, second = _text(self.first_radius), _text(self.second_radius)
+        found = [(self.first, first), (self.second, f"(-{second})" if self.is_internal else second)]
+        if self.carrier:
+            found.append((self.carrier, f"(-{first})"))
+        return tuple(found)
+
+    def rolling(self) -> Terms:
+        return tuple(term for term in self.terms() if term[0] != self.second)
+
+    def pitch_circles(self) -> Terms:
+        radii = (self.first_radius, self.second_radius)
+        return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        yield from AbstractCoupling.faults(self, known)
+        radii = [_number(r, known) for r in (self.first_radius, self.second_radius)]
+        if self.is_internal and None not in radii and radii[0] == radii[1]:
+            yield Finding(
+                ("rows", self.name),
+                f"row '{self.name}' is an internal pair of gears with equal radii",
+                "give the ring the larger radius, or leave out is_internal",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rack(AbstractCoupling):
+    """A gear on a rack: r θ − s = phase, with s the displacement of the rack."""
+
+    name: str
+    gear: CoordinateName
+    rack: CoordinateName
+    radius: PositiveLength
+    phase: Phase = 0.0
+    loss: Loss = 0.0
+
+    word = "rack"
+    also_called = ("rack_and_pinion", "pinion")
+    coordinate_units = {"rack": "m"}
+
+    def terms(self) -> Terms:
+        return ((self.gear, _text(self.radius)), (self.rack, "(-1)"))
+
+    def pitch_circles(self) -> Terms:
+        return ((self.gear, _text(self.radius)),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belt(AbstractCoupling):
+    """A belt or chain that does not slip: r₁ θ₁ − r₂ θ₂ = phase; crossed, r₁ θ₁ + r₂ θ₂."""
+
+    name: str
+    first: CoordinateName
+    second: CoordinateName
+    first_radius: PositiveLength
+    second_radius: PositiveLength
+    is_crossed: bool = False
+    phase: Phase = 0.0
+    loss: Loss = 0.0
+
+    word = "belt"
+    also_called = ("chain", "timing_belt")
+
+    def terms(self) -> Terms:
+        second = _text(self.second_radius)
+        return (
+            (self.first, _text(self.first_radius)),
+            (self.second, second if self.is_crossed else f"(-{second})"),
+        )
+
+    def pitch_circles(self) -> Terms:
+        radii = (self.first_radius, self.second_radius)
+        return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planetary(AbstractCoupling):
+    """A planetary set, planets without inertia: r_s θ_s + r_r θ_r − (r_s + r_r) θ_c = phase.
+
+    Parameters
+    ----------
+    sun, ring, carrier : angles against the housing.
+    sun_radius, ring_radius : of the pitch circles, that of the ring the larger one.
+    """
+
+    name: str
+    sun: CoordinateName
+    ring: CoordinateName
+    carrier: CoordinateName
+    sun_radius: PositiveLength
+    ring_radius: PositiveLength
+    phase: Phase = 0.0
+    loss: Loss = 0.0
+
+    word = "planetary"
+    also_called = ("epicyclic", "planetary_gear")
+
+    def terms(self) -> Terms:
+        sun, ring = _text(self.sun_radius), _text(self.ring_radius)
+        return ((self.sun, sun), (self.ring, ring), (self.carrier, f"(-({sun} + {ring}))"))
+
+    def rolling(self) -> Terms:
+        sun = _text(self.sun_radius)
+        return ((self.sun, sun), (self.carrier, f"(-{sun})"))
+
+    def pitch_circles(self) -> Terms:
+        return ((self.sun, _text(self.sun_radius)), (self.ring, _text(self.ring_radius)))
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        yield from AbstractCoupling.faults(self, known)
+        sun, ring = _number(self.sun_radius, known), _number(self.ring_radius, known)
+        if sun is not None and ring is not None and sun >= ring:
+            yield Finding(
+                ("rows", self.name),
+                f"row '{self.name}' has a sun of radius {sun:g} m in a ring of radius {ring:g} m",
+                "give the ring the larger radius: planets run between them",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differential(AbstractCoupling):
+    """A differential: left + right − 2 drive/ratio = phase, rad.
+
+    Parameters
+    ----------
+    drive, left, right : angles against the housing.
+    ratio : turns of the drive for one of the cage, the mean of both sides.
+    loss : viscous torque between the sides, against their difference of rates.
+    """
+
+    name: str
+    drive: CoordinateName
+    left: CoordinateName
+    right: CoordinateName
+    ratio: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] = 1.0
+    phase: Annotated[Scalar, Meaning(unit="rad")] = 0.0
+    loss: Annotated[Scalar, Meaning(unit="N*m*s/rad", sign=NOT_NEGATIVE)] = 0.0
+
+    word = "differential"
+    unit: ClassVar[str] = "rad"  # type: ignore[misc]
+
+    def terms(self) -> Terms:
+        return ((self.left, "1"), (self.right, "1"), (self.drive, f"(-2/{_text(self.ratio)})"))
+
+    def rolling(self) -> Terms:
+        return ((self.left, "1"), (self.right, "(-1)"))
+
+
+def contradictions(rows: tuple[AbstractRow, ...], known: Vocabulary) -> Iterator[Finding]:
+    """Findings about couplings of the same two joints that lock each other."""
+    seen: dict[frozenset[str], tuple[str, float]] = {}
+    for row in rows:
+        terms = row.terms() if isinstance(row, AbstractCoupling) else ()
+        if len(terms) != 2 or len({name for name, _ in terms}) != 2:
+            continue
+        (_, a), (_, b) = sorted(terms)
+        first, second = _number(a, known), _number(b, known)
+        if not first or not second:
+            continue
+        ratio = first / second
+        names = frozenset(name for name, _ in terms)
+        if names in seen and abs(seen[names][1] - ratio) > 1e-9 * abs(ratio):
+            yield Finding(
+                ("rows", row.name),
+                f"rows '{seen[names][0]}' and '{row.name}' couple the same two joints with "
+                f"different ratios, {seen[names][1]:.6g} and {ratio:.6g}, so neither can turn",
+                "correct the radii, or leave one of them out",
+            )
+        seen.setdefault(names, (row.name, ratio))
+
+
+def _text(scalar: Scalar) -> str:
+    """A scalar as a factor in an expression."""
+    return f"({scalar})" if isinstance(scalar, str) else repr(float(scalar))
+
+
+def _number(scalar: Scalar, known: Vocabulary) -> float | None:
+    """The nominal value of a scalar, if it has one."""
+    try:
+        value = nominal(scalar, known.finite_parameters)
+    except (ExpressionError, KeyError):
+        return None
+    return value if value == value else None

@@ -1,0 +1,120 @@
+"""Switches of the state in input expressions: where they bend or jump, a run begins a new step.
+
+An adaptive step sees its inputs at a dozen states. A contact spring of a millimeter's reach that
+is passed within a step it does not see. What switches is in the text,
+
+    abs(g), sign(g)  at g = 0        min(a, b), max(a, b)  at a = b        floor(g)  at sin(πg) = 0
+
+so these values are watched like events, and a step ends where one crosses zero. Switches of time
+alone are known before the run (``time_features``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from noslip.engines.system import System
+from noslip.errors import SimulationError
+from noslip.model import expressions
+from noslip.model.expressions import Expression, Measure, Name, Number
+from noslip.simulation.expressions import named_values
+
+#: Switches after which a run is judged, and the share of it that they must have covered.
+JUDGED, LEAST = 256, 1e-6
+
+
+def switch_texts(
+    system: System, inputs: Any, definitions: Mapping[str, Any] | None
+) -> dict[str, str]:
+    """What is watched: input and number of the switch → expression that is zero where it switches.
+
+    Parameters
+    ----------
+    system : whose names the expressions know.
+    inputs : as in :func:`simulate`; only expressions have switches.
+    definitions : of the run, which know nothing of the state.
+    """
+    if not isinstance(inputs, Mapping):
+        return {}
+    texts = {name: text for name, text in inputs.items() if isinstance(text, str)}
+    if not any("(" in text for text in texts.values()) and not system.model.definitions:
+        return {}
+    key = ("switches", tuple(texts.items()), tuple(definitions or ()))
+    return system.cached(key, lambda: _switch_texts(system, texts))
+
+
+def _switch_texts(system: System, texts: Mapping[str, str]) -> dict[str, str]:
+    own = {d.name: d.expression for d in system.model.definitions}
+    moving = {q.name for q in (*system.coordinates, *system.speeds)} | set(named_values(system))
+    found: dict[str, str] = {}
+    for name, text in texts.items():
+        zeros: dict[str, None] = {}
+        waiting, seen = [text], set[str]()
+        while waiting:
+            tree = expressions.parse(waiting.pop())
+            zeros |= dict.fromkeys(_zeros(tree, moving | set(own)))
+            used = expressions.names_in(tree) & set(own) - seen
+            seen |= used
+            waiting += [own[each] for each in sorted(used)]
+        found |= {f"switch {k + 1} of input {name}": zero for k, zero in enumerate(zeros)}
+    return found
+
+
+def check_chatter(
+    system: System, watched: Mapping[str, str], index: int, times: list[float], duration: float
+) -> None:
+    """Refuse a run that switches without end, as dry friction does where a body would stick.
+
+    Parameters
+    ----------
+    watched : all switches; `index` is that of the last one.
+    times : of all switches so far, s.
+    duration : of the run, s.
+    """
+    if len(times) < JUDGED or times[-1] - times[-JUDGED] > LEAST * duration:
+        return
+    where, zero = list(watched.items())[index]
+    raise SimulationError(
+        f"{where}, at {zero} = 0, switches back and forth without end from t = {times[-1]:.9g} s",
+        f"inputs of model '{system.model.name}'",
+        "write a sign smoothly, as tanh(v/0.01); dry friction that sticks is no function of the "
+        "state",
+    )
+
+
+def _zeros(tree: Expression, moving: set[str]) -> list[str]:
+    """Expressions of the state that are zero where a part of a tree bends or jumps."""
+    found: list[str] = []
+
+    def leaf(node: Number | Name) -> tuple[str, bool]:
+        text = repr(node.value) if isinstance(node, Number) else node.name
+        return text, isinstance(node, Name) and node.name in moving
+
+    def call(function: str, arguments: list[tuple[str, bool]]) -> tuple[str, bool]:
+        texts = [text for text, _ in arguments]
+        if any(is_moving for _, is_moving in arguments):
+            if function in ("abs", "sign"):
+                found.append(texts[0])
+            elif function in ("min", "max"):
+                found.append(f"{texts[0]} - {texts[1]}")
+            elif function == "floor":
+                found.append(f"sin(pi*{texts[0]})")
+        return _written(function, texts), any(is_moving for _, is_moving in arguments)
+
+    def measure(node: Measure, arguments: list[tuple[str, bool]]) -> tuple[str, bool]:
+        inside = [node.body, node.axis, *(text for text, _ in arguments)]
+        listed = ", ".join(part for part in inside if part)
+        return f"{node.word}({listed})" + (f".{node.part}" if node.part else ""), True
+
+    expressions.fold(tree, leaf, call, measure)
+    return found
+
+
+def _written(function: str, texts: list[str]) -> str:
+    """A call as text, in parentheses where it is an operator."""
+    if function == "neg":
+        return f"(-{texts[0]})"
+    if function in ("+", "-", "*", "/", "**"):
+        return f"({texts[0]} {function} {texts[1]})"
+    return f"{function}({', '.join(texts)})"

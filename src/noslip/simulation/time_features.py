@@ -1,0 +1,268 @@
+"""Features of time in expressions that a step could miss: kinks, jumps and narrow pulses.
+
+An adaptive step sees its inputs at a dozen times. What happens between them, a pulse of a
+millisecond in a step of a second, it does not see. Where an expression depends on time alone, its
+features are known before the run, and steps end on them:
+
+    kinks and jumps  zeros of g in sign(g), abs(g) and of a − b in min(a, b), max(a, b), conditions;
+                     whole numbers g in floor(g)
+    pulses           short times in which a part f(t) changes much, between long ones without
+
+Both are found by enclosures: pieces of the run are cut in two until zero is excluded or g has a
+rate of one sign, or until f changes little. What is everywhere is no feature: the steps follow it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from noslip.engines.cache import LRUCache
+from noslip.engines.enclosures import (
+    UNKNOWN,
+    Enclosure,
+    Interval,
+    between_wholes,
+    difference,
+    enclose_operation,
+    number,
+)
+from noslip.engines.program import trace_program
+
+Array = NDArray[np.float64]
+
+#: Operations that make a narrow pulse of a wide one; sums, products and waves do not.
+SHARP = frozenset(
+    ("div", "pow", "exp", "expm1", "log", "log1p", "sqrt", "tan", "atan", "atan2", "hypot")
+    + ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "asin", "acos", "erf")
+)
+#: Operations that bend or jump, by what is zero there.
+BREAKS = frozenset({"abs", "sign", "min", "max", "floor", "ceil", "lt", "le"})
+#: Pieces looked at in one go, and features, beyond which a run is left to its steps.
+MOST_PIECES, MOST_KNOTS = 8192, 4096
+#: Parts into which a piece with one zero is cut at a time.
+PARTS = 16
+#: Change of f in a piece, of its largest value, that is looked at no further.
+LITTLE = 0.05
+#: Share of the run below which a piece counts as short.
+SHORT = 1.0 / 256
+#: Share of the run that short pieces may take before they are the rule.
+RULE = 0.25
+
+
+class FoundTimes(NamedTuple):
+    """Features in a run: kinks and jumps, s; ends and peaks of pulses, s; whether all are here."""
+
+    breaks: Array
+    pulses: Array
+    is_complete: bool
+
+    @property
+    def knots(self) -> Array:
+        """All of them, sorted."""
+        return np.unique(np.concatenate([self.breaks, self.pulses]))
+
+
+NOTHING = FoundTimes(np.zeros(0), np.zeros(0), True)
+
+
+class TimeFeatures:
+    """Features of time of an expression, as functions of the ends of a piece of time.
+
+    Parameters
+    ----------
+    expression : column of traced scalars.
+    t, params : symbols of time and of parameters.
+    others : symbols of everything else that changes in a run.
+
+    Attributes
+    ----------
+    used : places of the parameters that the features depend on.
+    """
+
+    def __init__(self, expression: ca.SX, t: ca.SX, params: ca.SX, others: ca.SX) -> None:
+        given = (t, others, ca.SX(0, 1), params)
+        program = trace_program("features", given, ca.densify(expression))
+        lower, upper = ca.SX.sym("lower"), ca.SX.sym("upper")
+        values = [
+            Enclosure(Interval(lower, upper), number(1.0)),
+            *([UNKNOWN] * others.numel()),
+            *(Enclosure(number(params[k]), None) for k in range(params.numel())),
+            *(Enclosure(number(c), None) for c in program.constants),
+        ]
+        num_given = len(values)
+        # of each value: depends on t, on something else that changes, on a sharp operation
+        kinds = [(k == 0, 0 < k <= others.numel(), False) for k in range(num_given)]
+        breaks: list[Enclosure] = []
+        levels: list[Enclosure] = []  # values of the operations themselves
+        for operation in program.operations:
+            own = [kinds[k] for k in operation.operands]
+            of_t, of_others, sharp = (any(each) for each in zip(*own, strict=True))
+            kinds.append((of_t, of_others, sharp or (of_t and operation.kind in SHARP)))
+            values.append(UNKNOWN if of_others else enclose_operation(operation, values))
+            if operation.kind in BREAKS and of_t and not of_others:
+                zero = _zero_at_break(operation.kind, [values[k] for k in operation.operands])
+                breaks.append(zero)
+                levels.append(values[-1])
+        # parts of t alone that something else, or nothing, goes on from
+        ends = {k for k in program.outputs}
+        for k, operation in enumerate(program.operations, num_given):
+            if kinds[k][1]:
+                ends |= set(operation.operands)
+        pulses = [values[k] for k in sorted(ends) if k >= num_given and kinds[k] == _SHARP_IN_TIME]
+        self._num_breaks = len(breaks)
+        self._num_parts = len(breaks) + len(pulses)
+        parts = (*breaks, *pulses, *levels)
+        bounds = [ca.vertcat(*e.value, *(e.rate or number(0.0))) for e in parts]
+        self._bounds = (
+            ca.Function("bounds", [lower, upper, params], [ca.horzcat(*bounds)]) if bounds else None
+        )
+        self._count = len(bounds)
+        table = ca.vertcat(*bounds) if bounds else ca.SX(0, 1)
+        self.used = [k for k in range(params.numel()) if ca.depends_on(table, params[k])]
+        self._found = LRUCache(16)
+
+    def find(self, values: Array, start: float, end: float) -> FoundTimes:
+        """Features between two times, s, at values of the parameters."""
+        if self._bounds is None:
+            return NOTHING
+        key = values[self.used].tobytes(), start, end
+        found: FoundTimes = self._found.get(key, lambda: self._find(values, start, end))
+        return found
+
+    @np.errstate(invalid="ignore", over="ignore")
+    def _find(self, values: Array, start: float, end: float) -> FoundTimes:
+        breaks, pulses, is_complete = [np.zeros(0)], [np.zeros(0)], True
+        for k in range(self._num_parts):
+            look = self._find_breaks if k < self._num_breaks else self._find_pulses
+            found = look(k, values, start, end)
+            if found is not None and len(found) <= MOST_KNOTS:
+                (breaks if k < self._num_breaks else pulses).append(found)
+            elif k < self._num_breaks:
+                is_complete = False
+        every, some = (_within(np.concatenate(t), start, end) for t in (breaks, pulses))
+        return FoundTimes(every, some, is_complete)
+
+    def _enclosed(self, k: int, lower: Array, upper: Array, values: Array) -> Array:
+        """(4, n) intervals of a part and of its rate in pieces."""
+        assert self._bounds is not None
+        repeated = np.broadcast_to(values, (len(lower), len(values))).T
+        found = np.array(self._bounds(lower[None], upper[None], repeated))
+        return found.reshape(4, len(lower), self._count)[:, :, k]
+
+    def _find_breaks(self, k: int, values: Array, start: float, end: float) -> Array | None:
+        """Times at which a part is zero."""
+        edges = np.linspace(start, end, 17)
+        lower, upper = edges[:-1], edges[1:]
+        brackets, touched = [np.zeros((2, 0))], [np.zeros(0)]
+        for _ in range(60):
+            if not lower.size or len(lower) > MOST_PIECES:
+                break
+            low, high, falls, rises = self._enclosed(k, lower, upper, values)
+            is_open = ~((low > 0) | (high < 0))
+            is_single = is_open & ((falls >= 0) | (rises <= 0))
+            brackets.append(np.array([lower[is_single], upper[is_single]]))
+            is_open &= ~is_single
+            middle = 0.5 * (lower + upper)
+            is_fine = (upper - lower) <= 4e-16 * np.maximum(np.abs(middle), end - start)
+            touched.append(middle[is_open & is_fine])
+            is_open &= ~is_fine
+            lower, middle, upper = lower[is_open], middle[is_open], upper[is_open]
+            lower, upper = np.concatenate([lower, middle]), np.concatenate([middle, upper])
+        if lower.size:
+            return None
+        a, b = np.concatenate(brackets, axis=1)
+        return np.unique(np.concatenate([self._roots(k, a, b, values), *touched]))
+
+    def _roots(self, k: int, a: Array, b: Array, values: Array) -> Array:
+        """Zeros of a part that rises or falls between times: the first time on the far side."""
+        if not a.size:
+            return a
+        side, other = (np.sign(self._enclosed(k, x, x, values)[0]) for x in (a, b))
+        crosses = side * other <= 0
+        a, b, side = a[crosses], b[crosses], side[crosses]
+        a, b = self._first_change(k, a, b, values)
+        # to the very time at which a jump is seen
+        near = 64 * np.spacing(np.maximum(np.abs(a), np.abs(b)))
+        level = self._num_parts + k
+        before, after = (self._enclosed(level, x, x, values)[0] for x in (a - near, b + near))
+        jumps = np.abs(after - before) > 0.5
+        exact = self._first_change(level, a - near, b + near, values)[1]
+        return np.where(jumps, exact, b)
+
+    def _first_change(self, k: int, a: Array, b: Array, values: Array) -> tuple[Array, Array]:
+        """Neighboring times between others: the last with the sign or level of a part at the left.
+
+        The second one is the first with another.
+        """
+        is_level = k >= self._num_parts
+
+        def look(times: Array) -> Array:
+            found = self._enclosed(k, times, times, values)[0]
+            return found if is_level else np.sign(found)
+
+        side = look(a)
+        shares = np.linspace(0.0, 1.0, PARTS + 1)[:, None]
+        for _ in range(24):
+            if not a.size or np.all(np.nextafter(a, b) >= b):
+                break
+            times = a + shares * (b - a)
+            times[-1] = b
+            inner = times[1:-1].ravel()
+            signs = look(inner).reshape(PARTS - 1, -1)
+            # how many times from the left are on its side
+            count = np.sum(np.cumprod(signs == side, axis=0), axis=0)
+            at = np.arange(len(a))
+            a, b = times[count, at], times[count + 1, at]
+        return a, b
+
+    def _find_pulses(self, k: int, values: Array, start: float, end: float) -> Array | None:
+        """Begin, peak and end of the short times in which a part changes much."""
+        span = end - start
+        edges = np.linspace(start, end, 17)
+        lower, upper, largest = edges[:-1], edges[1:], 0.0
+        short: list[Array] = [np.zeros((3, 0))]
+        while lower.size:
+            if len(lower) > MOST_PIECES:
+                return None
+            low, high, _, _ = self._enclosed(k, lower, upper, values)
+            middle = 0.5 * (lower + upper)
+            value = np.abs(self._enclosed(k, middle, middle, values)[0])
+            finite = value[np.isfinite(value)]
+            largest = max(largest, float(np.max(finite, initial=0.0)))
+            is_done = ~(high - low > LITTLE * largest) | (upper - lower <= 1e-9 * span)
+            is_short = is_done & (upper - lower < SHORT * span)
+            short.append(np.array([lower[is_short], upper[is_short], value[is_short]]))
+            lower, middle, upper = lower[~is_done], middle[~is_done], upper[~is_done]
+            lower, upper = np.concatenate([lower, middle]), np.concatenate([middle, upper])
+        pieces = np.concatenate(short, axis=1)
+        pieces = pieces[:, np.argsort(pieces[0])]
+        if not pieces.size or np.sum(pieces[1] - pieces[0]) > RULE * span:
+            return np.zeros(0)
+        gaps = np.flatnonzero(pieces[0, 1:] > pieces[1, :-1]) + 1
+        times = []
+        for group in np.split(pieces, gaps, axis=1):
+            peak = group[:, int(np.argmax(group[2]))]
+            times += [group[0, 0], 0.5 * (peak[0] + peak[1]), group[1, -1]]
+        return np.array(times)
+
+
+_SHARP_IN_TIME = (True, False, True)
+
+
+def _zero_at_break(kind: str, given: list[Enclosure]) -> Enclosure:
+    """What is zero where an operation bends or jumps."""
+    if kind in ("abs", "sign"):
+        return given[0]
+    if kind in ("floor", "ceil"):
+        return between_wholes(given[0])
+    return difference(*given)
+
+
+def _within(times: Array, start: float, end: float) -> Array:
+    """Sorted times inside of a run, farther from its ends than rounding."""
+    margin = 1e-12 * (end - start)
+    return np.unique(times[(times > start + margin) & (times < end - margin)])

@@ -1,0 +1,283 @@
+"""Bad inputs: files against every reader, commands, and calls. Add a line to a table to test one.
+
+A `BadInput` says what is made in an empty folder, the command or the call, and what must come of
+it: the exit code or the error, words that appear, and what it may cost. The folder must be the same
+afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from limits import MEBIBYTE
+
+import noslip as ns
+from noslip.families import load_plugin
+
+Make = Callable[[Path], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadInput:
+    """One line of the tables.
+
+    Parameters
+    ----------
+    command : words after ``noslip``, run in the folder; or
+    call : a call in Python, given the folder.
+    makes : what is there before.
+    code : exit code of the command.
+    error : of the call.
+    words : that appear in what is said.
+    cpu, memory : s and bytes that it may take.
+    """
+
+    command: tuple[str, ...] = ()
+    call: Callable[[Path], Any] | None = None
+    makes: Make | None = None
+    code: int = 1
+    error: type[Exception] = ns.NoslipError
+    words: tuple[str, ...] = ()
+    cpu: float = 1.0
+    memory: int = 512 * MEBIBYTE
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def sparse(size: int) -> Make:
+    def make(path: Path) -> None:
+        with path.open("wb") as file:
+            file.truncate(size)
+
+    return make
+
+
+def holding(data: bytes) -> Make:
+    return lambda path: path.write_bytes(data)
+
+
+def link(target: str) -> Make:
+    return lambda path: path.symlink_to(target)
+
+
+#: Name → what is made at a path, and words of which one must appear.
+BAD_FILES: dict[str, tuple[Make, tuple[str, ...]]] = {
+    "missing": (lambda path: None, ("there is no file",)),
+    "fifo": (fifo, ("is not a plain file",)),
+    "device": (link("/dev/zero"), ("is not a plain file",)),
+    "full device": (link("/dev/full"), ("is not a plain file",)),
+    "folder": (lambda path: path.mkdir(), ("is a folder",)),
+    "link to itself": (lambda path: path.symlink_to(path), ("cannot be read",)),
+    "100 GB": (sparse(10**11), ("bytes, at most", "damaged")),
+    "NUL": (holding(b"x,y\n0,0\n1,\x001\n"), ("NUL", "damaged", "null bytes")),
+    "not UTF-8": (holding(b"x,y\n\xff\xfe,1\n"), ("is not UTF-8", "damaged", "decode")),
+    "empty": (holding(b""), ("",)),
+    "a megabyte of spaces": (holding(b" " * 10**6), ("",)),
+    "a megabyte of empty lines": (holding(b"\n" * 10**6), ("",)),
+    "a megabyte of brackets": (holding(b"[" * 999_000), ("",)),
+    "a megabyte of quotes": (holding(b'"' * 999_000), ("",)),
+    "a long field": (holding(b"x,y\n" + b"1" * 200_000 + b",2\n"), ("",)),
+    "a huge number": (holding(b"x,y\n0,0\n1e300,1\n"), ("",)),
+}
+
+#: Of a file that one reader reads and another does not refuse: name of the file → words.
+SAID = {
+    ("way-points", "empty"): "the header is ''",
+    ("way-points", "a megabyte of spaces"): "field larger than",
+    ("way-points", "a megabyte of empty lines"): "more than 1000 lines are empty",
+    ("way-points", "a megabyte of brackets"): "field larger than",
+    ("way-points", "a long field"): "field larger than",
+    ("way-points", "a huge number"): "beyond ±1e+30",
+    ("model", "empty"): "the file describes nothing",
+    ("model", "a megabyte of brackets"): "is not TOML",
+}
+
+#: A folder with a good run, made once; readers of runs get a copy of it.
+RUN_FILES = ("trajectory.csv", "summary.json", "model.toml", "trajectory.nc")
+
+
+def read_as_run(name: str, run: Path) -> Callable[[Path], Any]:
+    """A reader of a run's folder in which one file is replaced."""
+
+    def read(path: Path) -> Any:
+        folder = path.parent / "run"
+        if not folder.exists():
+            folder.mkdir()
+            for kept in RUN_FILES:
+                if kept != name and not (name + kept).count("trajectory") > 1:
+                    (folder / kept).symlink_to(run / kept)
+            if os.path.lexists(path):
+                (folder / name).symlink_to(path)
+        return ns.read_run(folder)
+
+    return read
+
+
+#: Reader → what its file is called, and how it is read.
+READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "way-points": ("way.csv", lambda path: ns.parse_path(f"csv:{path}")),
+    "model": ("my.toml", ns.load),
+    "plugin": ("part.py", load_plugin),
+}
+
+TRACK = ("track", "agv", "--timing", "quintic:10", "--no-plots", "-o", "out")
+RUN = ("run", "knife-edge", "--no-plots")
+
+
+def thesis(folder: Path) -> None:
+    (folder / "out" / "deep").mkdir(parents=True)
+    (folder / "out" / "deep" / "thesis.tex").write_text("mine")
+
+
+def way(text: str) -> Make:
+    return lambda folder: (folder / "way.csv").write_text(text)
+
+
+COMMANDS: dict[str, BadInput] = {
+    "a pipe as way-points": BadInput(
+        makes=lambda folder: os.mkfifo(folder / "way.csv"),
+        command=(*TRACK, "--path", "csv:way.csv"),
+        words=("'way.csv' is not a plain file", "fix"),
+    ),
+    "zeros as way-points": BadInput(
+        command=(*TRACK, "--path", "csv:/dev/zero"), words=("'/dev/zero' is not a plain file",)
+    ),
+    "two million way-points": BadInput(
+        makes=way("x,y\n" + "".join(f"{k},1\n" for k in range(2_000_000))),
+        command=(*TRACK, "--path", "csv:way.csv"),
+        words=("at most 2000000 are read", "at most 10000 way-points"),
+    ),
+    "many way-points": BadInput(
+        makes=way("x,y\n" + "".join(f"{k},1\n" for k in range(20_000))),
+        command=(*TRACK, "--path", "csv:way.csv"),
+        words=("more than 10000 way-points", "leave some out"),
+    ),
+    "a long clothoid": BadInput(
+        command=(*TRACK, "--path", "clothoid:start_curvature=0;end_curvature=1;length=1e300"),
+        words=("length is 1e+300, beyond ±1e+30",),
+    ),
+    "a clothoid that winds": BadInput(
+        command=(*TRACK, "--path", "clothoid:start_curvature=0;end_curvature=1e5;length=10"),
+        words=("turns by about 5e+05 rad", "6.25e+05 pieces"),
+    ),
+    "a timing beyond all times": BadInput(
+        command=("track", "agv", "--path", "circle:radius=2", "--timing", "quintic:1e300"),
+        words=("duration is 1e+300",),
+    ),
+    "the folder we are in": BadInput(command=(*RUN, "-o", "."), words=("the one you are in",)),
+    "no folder": BadInput(command=(*RUN, "-o", ""), words=("the one you are in",)),
+    "the folder above": BadInput(command=(*RUN, "-o", ".."), words=("or one above it",)),
+    "a folder below a file": BadInput(
+        makes=lambda folder: (folder / "file").write_text("mine"),
+        command=(*RUN, "-o", "file/out"),
+        words=("the folder cannot be made",),
+    ),
+    "a file as folder": BadInput(
+        makes=lambda folder: (folder / "file").write_text("mine"),
+        command=(*RUN, "-o", "file", "--force"),
+        words=("is not a run of noslip",),
+    ),
+    "a device as folder": BadInput(
+        command=(*RUN, "-o", "/dev/null", "--force"), words=("is not a run of noslip",)
+    ),
+    "somebody's folder": BadInput(
+        makes=thesis, command=(*RUN, "-o", "out", "--force"), words=("is not a run of noslip",)
+    ),
+    "a link to nowhere": BadInput(
+        makes=lambda folder: (folder / "out").symlink_to("/proc/nowhere/out"),
+        command=(*RUN, "-o", "out"),
+        words=("it cannot be written", "where  out"),
+    ),
+    "an endless name": BadInput(
+        command=(*RUN, "-o", "x" * 400), words=("the folder cannot be made",)
+    ),
+    "a model that is a pipe": BadInput(
+        makes=lambda folder: os.mkfifo(folder / "my.toml"),
+        command=("check", "my.toml"),
+        words=("is not a plain file",),
+    ),
+    "a model with an emoji in the wrong place": BadInput(
+        makes=lambda folder: (folder / "ä 😀.toml").write_text('format = 1\n😀 = "x"\n'),
+        command=("check", "ä 😀.toml"),
+        words=("ä 😀.toml, line 2",),
+    ),
+    "a run that is none": BadInput(
+        makes=thesis,
+        command=("animate", "out", "-o", "film.gif"),
+        words=("has no model.toml", "fix"),
+    ),
+    "states without end": BadInput(
+        command=("verify", "knife-edge", "--states", "1000000000"), words=("1 to 10000 states",)
+    ),
+    "a sweep without end": BadInput(
+        command=("linearize", "whipple-bicycle", "--sweep", "speed=0:10:1000000000"),
+        code=2,
+        words=("COUNT from 2 to 100000",),
+    ),
+    "a size without end": BadInput(
+        command=("animate", "knife-edge", "--size", "99999x99999"),
+        code=2,
+        words=("width x height",),
+    ),
+    "a value with a NUL in it": BadInput(
+        command=("run", "knife-edge", "--set", "m=1\0"), code=2, words=("cannot be read",)
+    ),
+    "a model's name with a NUL": BadInput(
+        command=("check", "a\0b.toml"), words=("cannot be read", "a\\0b.toml")
+    ),
+    "an expression without end": BadInput(
+        command=("run", "knife-edge", "--set", "m=" + "(" * 100_000), code=2, words=("--set",)
+    ),
+}
+
+
+def _compiled(name: str) -> Any:
+    return ns.compile(ns.derive(ns.load(name)))
+
+
+CALLS: dict[str, BadInput] = {
+    "1e8 trajectories": BadInput(
+        call=lambda folder: ns.simulate_batch(_compiled("knife-edge"), duration=1.0, count=10**9),
+        words=("GiB of results", "keep final values or fewer samples"),
+        cpu=5.0,
+    ),
+    "all samples of a million trajectories": BadInput(
+        call=lambda folder: ns.simulate_batch(
+            _compiled("knife-edge"), duration=1.0, count=10**7, keep=["samples"]
+        ),
+        words=("GiB of results", "keep final values or fewer samples"),
+        cpu=5.0,
+    ),
+    "more samples than fit": BadInput(
+        call=lambda folder: ns.simulate(_compiled("whipple-bicycle"), duration=1.0, samples=10**7),
+        words=("GiB of results", "fewer samples"),
+        cpu=5.0,
+    ),
+    "a controller that acts all the time": BadInput(
+        call=lambda folder: ns.track(
+            _compiled("agv"),
+            ns.Circle(radius=2.0),
+            timing=ns.Quintic(10.0),
+            controller=ns.PoseTracking(point=(0, "-a", 0), direction=(0, 1, 0)),
+            point=(0, "-a", 0),
+            direction=(0, 1, 0),
+            period=1e-12,
+        ),
+        words=("1e+13 updates", "longer period"),
+        cpu=20.0,
+        memory=1024 * MEBIBYTE,
+    ),
+    "a run to a name with a NUL": BadInput(
+        call=lambda folder: ns.save_model(ns.load("agv"), folder / "a\0b.toml"),
+        words=("NUL",),
+    ),
+    "a circle as large as nothing": BadInput(
+        call=lambda folder: ns.Circle(radius=1e300), words=("beyond ±1e+30",)
+    ),
+}

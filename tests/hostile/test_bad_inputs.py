@@ -1,0 +1,115 @@
+"""Bad inputs give one answer: what is wrong, where and what to do; soon, and nothing is changed."""
+
+import os
+import shutil
+
+import pytest
+from bad_inputs import BAD_FILES, CALLS, COMMANDS, READERS, RUN_FILES, SAID, read_as_run
+from click.testing import CliRunner
+from limits import limited, snapshot
+
+import noslip as ns
+from noslip.cli import main
+
+
+@pytest.fixture(scope="session")
+def good_run(tmp_path_factory, system_of):
+    """A folder with a good run; it also loads what the readers need."""
+    run = ns.run_scenario(system_of("knife-edge"), duration=0.5)
+    folder = ns.write_run(run, tmp_path_factory.mktemp("good") / "run", plots=False)
+    ns.read_run(folder)
+    ns.parse_path("circle:radius=2")
+    return folder
+
+
+@pytest.mark.parametrize("file", BAD_FILES)
+@pytest.mark.parametrize("reader", [*READERS, *RUN_FILES])
+def test_every_reader_refuses_every_bad_file(reader, file, tmp_path, good_run):
+    make, words = BAD_FILES[file]
+    if reader in READERS:
+        name, read = READERS[reader]
+    else:
+        name, read = reader, read_as_run(reader, good_run)
+    make(tmp_path / name)
+    with limited():
+        try:
+            read(tmp_path / name)
+        except ns.NoslipError as error:
+            text = str(error)
+        else:
+            assert reader == "plugin" and words == ("",), "what a plugin holds is Python's to judge"
+            return
+    assert "where" in text and "fix" in text
+    expected = SAID.get((reader, file))
+    if reader in ("way-points", "model") or file in ("fifo", "device"):
+        found = [expected] if expected else words
+        said_by_folder = "has no" if reader in RUN_FILES else found[0]
+        assert any(word in text for word in (*found, said_by_folder)), text
+    if reader == "way-points" and not file.startswith(("missing", "link")):
+        assert "way.csv" in text
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, good_run):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_refuse_bad_inputs(name, place):
+    bad = COMMANDS[name]
+    if bad.makes is not None:
+        bad.makes(place)
+    before = snapshot(place)
+    with limited(cpu=bad.cpu + 2.0, memory=bad.memory):  # imports of the first one
+        result = CliRunner().invoke(main, list(bad.command))
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == bad.code, result.output
+    for word in bad.words:
+        assert word in result.output
+    assert len(result.output) < 3000 and "Traceback" not in result.output
+    assert snapshot(place) == before
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_refuse_bad_inputs(name, place):
+    bad = CALLS[name]
+    if bad.makes is not None:
+        bad.makes(place)
+    before = snapshot(place)
+    with limited(cpu=bad.cpu, memory=bad.memory), pytest.raises(bad.error) as caught:
+        bad.call(place)
+    for word in bad.words:
+        assert word in str(caught.value)
+    assert snapshot(place) == before
+
+
+# consoles and names of every kind
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "cp437", "utf-8"])
+def test_a_console_of_any_encoding_shows_equations(encoding, place):
+    result = CliRunner(charset=encoding).invoke(main, ["derive", "chaplygin-sleigh"])
+    assert result.exit_code == 0
+    text = result.stdout_bytes.decode(encoding)
+    assert "Equations of motion" in text
+    if encoding == "latin-1":
+        assert "phi'" in text and "?" not in text and "φ" not in text
+
+
+def test_names_with_spaces_umlauts_and_emoji_work(place, good_run):
+    folder = place / "mein Ordner ä 😀"
+    folder.mkdir()
+    text = (good_run / "model.toml").read_text("utf-8")
+    (folder / "Schlitten ö 🛷.toml").write_text(
+        text.replace("knife-edge", "Schlitten 🛷", 1), "utf-8"
+    )
+    invoke = CliRunner().invoke
+    words = ["run", f"{folder.name}/Schlitten ö 🛷.toml", "--no-plots", "--duration", "0.2"]
+    result = invoke(main, [*words, "-o", f"{folder.name}/aus 🛷"])
+    assert result.exit_code == 0, result.output
+    assert ns.read_run(folder / "aus 🛷").model.name == "Schlitten 🛷"
+    odd = os.fsdecode(b"out\xff")
+    assert invoke(main, [*words, "-o", odd]).exit_code == 0
+    ns.read_run(place / odd)
+    shutil.rmtree(place / odd)

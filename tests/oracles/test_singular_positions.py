@@ -1,0 +1,152 @@
+"""Runs go through singular positions on the branch they came on, as one equation says."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import noslip as ns
+
+CRANK, BASE, GRAVITY = 0.3, 1.0, 9.81
+HINGE = ns.Revolute(axis=(0, 0, 1))
+
+
+def at(x):
+    return ns.Placement(position=(x, 0.0, 0.0))
+
+
+@pytest.fixture(scope="module")
+def parallelogram():
+    b = ns.ModelBuilder("parallelogram", gravity=(0.0, -GRAVITY, 0.0))
+    for name, mass, length in (("crank", 1.0, CRANK), ("rod", 0.5, BASE), ("rocker", 1.0, CRANK)):
+        b.body(name, mass=mass, moment=0.02, center_of_mass=(length / 2, 0, 0))
+    b.joint("crank", HINGE, parent="world", child="crank")
+    b.joint("rod", HINGE, parent="crank", child="rod", parent_frame=at(CRANK))
+    b.joint("rocker", HINGE, parent="world", child="rocker", parent_frame=at(BASE))
+    ends = {"parent_frame": at(BASE), "child_frame": at(CRANK)}
+    b.joint("pin", HINGE, parent="rod", child="rocker", **ends)
+    return ns.compile(ns.derive(b.build()))
+
+
+#: Two cranks that turn alike and a rod that does not: 2K/θ̇², and dU/dθ over cos θ.
+INERTIA = 2 * (0.02 + (CRANK / 2) ** 2) + 0.5 * CRANK**2
+TORQUE = GRAVITY * (CRANK + 0.5 * CRANK)
+
+
+def by_hand(times, angle, rate):
+    def rates(t, y):
+        return [y[1], -TORQUE * np.cos(y[0]) / INERTIA]
+
+    span = times[0], times[-1]
+    return solve_ivp(rates, span, [angle, rate], "DOP853", times, rtol=1e-13, atol=1e-13).y
+
+
+@pytest.mark.parametrize(
+    ("turns", "tolerance"), [(5, 1e-9), pytest.param(100, 1e-9, marks=pytest.mark.slow)]
+)
+def test_a_parallelogram_turns_through_its_flat_positions(parallelogram, turns, tolerance):
+    start, guess = {"crank.angle": 0.4, "crank.rate": 12.0}, {"rocker.angle": 0.4}
+    run = ns.simulate(parallelogram, duration=0.5 * turns, start=start, guess=guess)
+    angle, _ = by_hand(run.t, 0.4, 12.0)
+    assert angle[-1] > 2 * np.pi * turns and run.success
+    assert run["rocker.angle"] == pytest.approx(run["crank.angle"], abs=1e-9)
+    # to a hundred tolerances: where it is at a time, and how fast it is at a place
+    assert run["crank.angle"] == pytest.approx(angle, rel=100 * tolerance)
+    won = 2 * TORQUE * (np.sin(run["crank.angle"]) - np.sin(0.4)) / INERTIA
+    assert run["crank.rate"] == pytest.approx(np.sqrt(12.0**2 - won), rel=100 * tolerance)
+    assert run.gap < 1e-9
+    assert "went through a singular configuration at t = 0.249315" in " ".join(run.notes)
+
+
+def crossed_inertia(angle, other, step=1e-6):
+    """2K/θ̇² and U of the branch on which the rocker turns the other way, by plane geometry."""
+    tip = CRANK * np.exp(1j * angle)
+    end = BASE + CRANK * np.exp(1j * other)
+    rod = (end - tip) / BASE
+    # θ̇ = 1: tip' = i tip, end' = i CRANK e^{iφ} φ', rod' = i rod ω; |end − tip| stays
+    across = np.real(1j * CRANK * np.exp(1j * other) * np.conj(rod))
+    ratio = np.real(1j * tip * np.conj(rod)) / across
+    end_rate = 1j * CRANK * np.exp(1j * other) * ratio
+    turning = np.imag((end_rate - 1j * tip) * np.conj(rod)) / BASE
+    center = 1j * tip + 0.5j * rod * BASE * turning
+    own = 0.02 + (CRANK / 2) ** 2
+    inertia = own * (1 + ratio**2) + 0.02 * turning**2 + 0.5 * np.abs(center) ** 2
+    heights = (tip.imag + (end - BASE).imag) / 2 + 0.5 * (tip + end).imag / 2
+    return inertia, GRAVITY * heights
+
+
+def test_the_crossed_branch_stays_crossed(parallelogram):
+    start, guess = {"crank.angle": 0.4, "crank.rate": 12.0}, {"rocker.angle": -0.7}
+    run = ns.simulate(parallelogram, duration=2.5, start=start, guess=guess, rtol=1e-10)
+    theta, phi = run["crank.angle"], run["rocker.angle"]
+    assert theta[-1] > 10 * np.pi and phi[-1] < -9 * np.pi
+    away = np.abs(np.sin(theta)) > 0.1  # where the ratio of rates is no 0/0
+    inertia, potential = crossed_inertia(theta[away], phi[away])
+    energy = inertia * run["crank.rate"][away] ** 2 / 2 + potential
+    assert energy == pytest.approx(energy[0], rel=1e-8)
+
+
+def test_a_slider_crank_with_a_rod_as_long_as_its_crank():
+    b = ns.ModelBuilder("equal links", gravity=(0.0, 0.0, 0.0))
+    for name in ("crank", "rod"):
+        b.body(name, mass=1.0, moment=0.02, center_of_mass=(CRANK / 2, 0, 0))
+    b.body("piston", mass=0.7, moment=0.1)
+    b.joint("crank", HINGE, parent="world", child="crank")
+    b.joint("rod", HINGE, parent="crank", child="rod", parent_frame=at(CRANK))
+    b.joint("guide", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="piston")
+    b.joint("pin", HINGE, parent="rod", child="piston", parent_frame=at(CRANK))
+    system = ns.compile(ns.derive(b.build()))
+    start, guess = {"crank.angle": 0.4, "crank.rate": 5.0}, {"guide.position": 0.5}
+    run = ns.simulate(system, duration=4.0, start=start, guess=guess, rtol=1e-10, reactions=True)
+    theta, rate = run["crank.angle"], run["crank.rate"]
+    # the piston runs through the origin: x = 2 r cos θ, and the rod leans as the crank does
+    assert theta[-1] > 4 * np.pi
+    assert run["guide.position"] == pytest.approx(2 * CRANK * np.cos(theta), abs=1e-8)
+    center = CRANK * np.hypot(1.5 * np.sin(theta), 0.5 * np.cos(theta))
+    inertia = 2 * 0.02 + (CRANK / 2) ** 2 + center**2 + 0.7 * (2 * CRANK * np.sin(theta)) ** 2
+    assert rate == pytest.approx(5.0 * np.sqrt(inertia[0] / inertia), rel=1e-8)
+    assert any(note.startswith("reactions") for note in run.notes)
+
+
+def plane(text, row=ns.PositionRow, **speeds):
+    """A point in a plane held by one row, and how it starts."""
+    b = ns.ModelBuilder("point", gravity=(0.0, 0.0, 0.0))
+    for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0))):
+        b.body(name, mass=1.0, moment=1.0)
+        parent = "world" if name == "x" else "x"
+        b.joint(name, ns.Prismatic(axis=axis), parent=parent, child=name)
+    b.row(row(name="curve", expression=text, unit="m" if row is ns.PositionRow else "m/s"))
+    return ns.compile(ns.derive(b.build()))
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_a_point_stays_on_the_line_that_it_came_on(slope):
+    system = plane("y.position*(y.position - x.position)")
+    start = {"x.position": -1.0, "y.position": -slope, "x.speed": 1.0}
+    run = ns.simulate(system, duration=2.0, start=start, samples=[0.5, 1.0, 1.5, 2.0])
+    assert run["x.position"] == pytest.approx([-0.5, 0.0, 0.5, 1.0], abs=1e-9)
+    assert run["y.position"] == pytest.approx(slope * run["x.position"], abs=1e-9)
+    assert run["y.speed"] == pytest.approx([slope] * 4, abs=1e-9)
+
+
+REFUSED = {
+    "a common tangent": (
+        "y.position*(y.position - x.position^2)",
+        ns.PositionRow,
+        {"x.position": -1.0, "x.speed": 1.0},
+        "common tangent|only touch",
+    ),
+    "a row of speeds": (
+        "x.position*y.speed",
+        ns.VelocityRow,
+        {"x.position": -1.0, "x.speed": 1.0},
+        "'curve' that lose rank there are not all holonomic",
+    ),
+    "rest": ("y.position*(y.position - x.position)", ns.PositionRow, {}, "it rests there"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_passed_ends_the_run_with_the_reason(case):
+    text, row, start, reason = REFUSED[case]
+    with pytest.raises(ns.SimulationError, match=reason):
+        ns.simulate(plane(text, row), duration=3.0, start=start, max_step=0.01)

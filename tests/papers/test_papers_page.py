@@ -1,0 +1,94 @@
+"""Every line of docs/papers.md runs and gives its numbers; the page is that of the list."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import noslip as ns
+from noslip.cli import main
+from noslip.show.papers import known_papers, paper_entries, papers_page, papers_text
+
+ENTRIES, PAPERS = paper_entries(), known_papers()
+ROOT = Path(__file__).parent.parent.parent
+TOLERANCE = 1e-9  # of the largest number
+
+
+def called(entry):
+    return f"{entry.paper} {entry.place}"
+
+
+derive, compile_system = ns.derive, ns.compile
+KEPT = {}
+
+
+@pytest.fixture
+def shared_systems(monkeypatch):
+    """Models are derived and compiled once for all scripts."""
+
+    def derived(model, formulation=None):
+        key = model.name, formulation
+        if key not in KEPT:
+            KEPT[key] = derive(model, formulation)
+        return KEPT[key]
+
+    def compiled(equations):
+        if id(equations) not in KEPT:
+            KEPT[id(equations)] = compile_system(equations)
+        return KEPT[id(equations)]
+
+    monkeypatch.setattr(ns, "derive", derived)
+    monkeypatch.setattr(ns, "compile", compiled)
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.script], ids=called)
+def test_scripts_give_their_numbers(entry, shared_systems):
+    namespace = {"ns": ns, "np": np}
+    exec(entry.script, namespace)
+    found, expected = np.atleast_1d(namespace["result"]).ravel(), np.array(entry.value)
+    assert found.shape == expected.shape
+    scale = max(1.0, float(np.max(np.abs(expected))))
+    assert np.max(np.abs(found - expected)) < TOLERANCE * scale
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.command], ids=called)
+def test_commands_run(entry, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, shlex.split(entry.command)[1:], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    if entry.is_figure:
+        assert Path(result.output.strip()).stat().st_size > 5000
+
+
+def test_every_entry_is_complete():
+    for entry in ENTRIES:
+        assert entry.paper in PAPERS and bool(entry.command) != bool(entry.script)
+        assert bool(entry.script) == bool(entry.value)
+        assert entry.script.count("\n") <= 9, called(entry)
+    assert [e.paper for e in ENTRIES] == sorted((e.paper for e in ENTRIES), key=list(PAPERS).index)
+
+
+def test_the_page_is_that_of_the_list():
+    assert (ROOT / "docs" / "papers.md").read_text() == papers_page()
+
+
+def test_errata_that_are_named_are_on_their_page():
+    """An equation of an erratum stands in the table of its paper."""
+    page = (ROOT / "docs" / "errata.md").read_text()
+    for entry in ENTRIES:
+        section = page.split(f"\n## [{PAPERS[entry.paper][0]}]\n")[1].split("\n## ")[0]
+        for number in re.findall(r"\(([A-D]?\d+(?:\.\d+)?[abc]?)\)", entry.erratum):
+            assert number in section, f"{called(entry)}: ({number})"
+
+
+def test_one_paper_is_shown_with_its_commands(refuses):
+    text = papers_text("saha1989")
+    assert "det(J_u) = −rd" in text and "noslip papers figure saha1989 4" in text
+    assert all(word in papers_text() for word in PAPERS)
+    with refuses(ns.SimulationError, "no paper 'saha1988'", "papers", "saha1989"):
+        papers_text("saha1988")
+    with refuses(ns.SimulationError, "no figure 9", "papers", "1, 2, 3, 4, 5"):
+        ns.paper_figure("saha1989", 9)

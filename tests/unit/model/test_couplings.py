@@ -1,0 +1,222 @@
+"""Couplings of joints, against M q̈ + Gᵀλ = Q solved by hand, and against closed forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.show.scene.defaults import default_shapes
+
+INERTIA = {"a": 0.02, "b": 0.05, "c": 0.03}
+TORQUE = {"a": 0.7, "b": -0.2, "c": 0.4}
+
+#: Coupling → row G on the angles of shafts a, b and c; the third is a slide where it is a rack.
+COUPLINGS = {
+    "external": (
+        ns.Gear(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1),
+        (0.04, 0.1, 0.0),
+    ),
+    "internal": (
+        ns.Gear(
+            name="k",
+            first="a.angle",
+            second="b.angle",
+            first_radius="r",
+            second_radius=0.1,
+            is_internal=True,
+        ),
+        (0.04, -0.1, 0.0),
+    ),
+    "rack": (ns.Rack(name="k", gear="a.angle", rack="c.position", radius="r"), (0.04, 0.0, -1.0)),
+    "belt": (
+        ns.Belt(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1),
+        (0.04, -0.1, 0.0),
+    ),
+    "crossed belt": (
+        ns.Belt(
+            name="k",
+            first="a.angle",
+            second="b.angle",
+            first_radius="r",
+            second_radius=0.1,
+            is_crossed=True,
+        ),
+        (0.04, 0.1, 0.0),
+    ),
+    "planetary": (
+        ns.Planetary(
+            name="k",
+            sun="a.angle",
+            ring="b.angle",
+            carrier="c.angle",
+            sun_radius="r",
+            ring_radius=0.1,
+        ),
+        (0.04, 0.1, -0.14),
+    ),
+    "differential": (
+        ns.Differential(name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0),
+        (-2.0 / 3.0, 1.0, 1.0),
+    ),
+}
+
+
+def shafts(*rows: ns.AbstractCoupling, slide: bool = False) -> ns.Model:
+    """Three shafts in a housing, the third a slide if need be, each with its motor."""
+    b = ns.ModelBuilder("shafts", gravity=(0.0, 0.0, -9.81))
+    b.parameter("r", 0.04, "m")
+    for k, name in enumerate("abc"):
+        is_slide = slide and name == "c"
+        b.body(name, mass=INERTIA[name] if is_slide else 1.0, inertia=(INERTIA[name],) * 3)
+        kind = ns.Prismatic(axis=(1, 0, 0)) if is_slide else ns.Revolute(axis=(0, 0, 1))
+        place = ns.Placement(position=(0.15 * k, 0.0, 0.0))
+        b.joint(name, kind, parent="world", child=name, parent_frame=place)
+        b.input(f"u{name}", "N" if is_slide else "N*m")
+        speed = f"{name}.speed" if is_slide else f"{name}.rate"
+        b.force(ns.Motor(name=f"m{name}", speed=speed, input=f"u{name}"))
+    for row in rows:
+        b.row(row)
+    return b.build()
+
+
+@pytest.mark.parametrize("kind", COUPLINGS)
+def test_couplings_against_multipliers_by_hand(kind: str, tmp_path: Path) -> None:
+    row, G = COUPLINGS[kind]
+    model = shafts(row, slide=kind == "rack")
+    found = ns.evaluate(
+        ns.System(equations=ns.derive(model)), {}, inputs={f"u{n}": x for n, x in TORQUE.items()}
+    )
+    M, Q = np.diag(list(INERTIA.values())), np.array(list(TORQUE.values()))
+    K = np.block([[M, -np.array([G]).T], [np.array([G]), np.zeros((1, 1))]])
+    *rates, multiplier = np.linalg.solve(K, [*Q, 0.0])
+    assert list(found.accelerations.values()) == pytest.approx(rates, rel=1e-13)
+    assert found.multipliers["k"] == pytest.approx(multiplier, rel=1e-13)
+    assert found.units["k"] == ("N*m" if kind == "differential" else "N")
+    assert ns.verify(model, states=2).holds
+    ns.save_model(model, tmp_path / "shafts.toml")
+    assert ns.load(tmp_path / "shafts.toml") == model
+
+
+def test_a_pair_of_gears_by_its_closed_form() -> None:
+    """θ̈₁ = τ/(J₁ + J₂ (r₁/r₂)²), and the teeth carry J₂ θ̈₂/r₂."""
+    model = shafts(COUPLINGS["external"][0])
+    found = ns.evaluate(ns.System(equations=ns.derive(model)), {}, inputs={"ua": 0.7})
+    ratio = 0.04 / 0.1
+    expected = 0.7 / (0.02 + 0.05 * ratio**2)
+    assert found.accelerations["a.rate"] == pytest.approx(expected, rel=1e-14)
+    assert abs(found.multipliers["k"]) == pytest.approx(0.05 * expected * ratio / 0.1, rel=1e-13)
+
+
+def test_a_planet_of_its_own_on_an_arm() -> None:
+    """Sun, ring and a planet on the carrier: two gears are the planetary set, and the planet's."""
+    b = ns.ModelBuilder("epicyclic", gravity=(0.0, 0.0, -9.81))
+    for name in ("sun", "ring", "arm"):
+        b.body(name, mass=1.0, inertia=(0.02, 0.02, 0.02))
+        b.joint(name, ns.Revolute(axis=(0, 0, 1)), parent="world", child=name)
+    b.body("planet", mass=1e-9, inertia=(1e-12,) * 3)
+    place = ns.Placement(position=(0.07, 0.0, 0.0))
+    axis = ns.Revolute(axis=(0, 0, 1))
+    b.joint("planet", axis, parent="arm", child="planet", parent_frame=place)
+    b.input("u", "N*m")
+    b.force(ns.Motor(name="m", speed="sun.rate", input="u"))
+    mesh = {"second": "planet.angle", "second_radius": 0.03, "carrier": "arm.angle"}
+    b.row(ns.Gear(name="in", first="sun.angle", first_radius=0.04, **mesh))
+    b.row(ns.Gear(name="out", first="ring.angle", first_radius=0.1, is_internal=True, **mesh))
+    found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {}, inputs={"u": 0.3})
+    G = np.array([0.04, 0.1, -0.14])
+    K = np.block([[0.02 * np.eye(3), -G[:, None]], [G[None], np.zeros((1, 1))]])
+    rates = np.linalg.solve(K, [0.3, 0.0, 0.0, 0.0])[:3]
+    names = ("sun.rate", "ring.rate", "arm.rate")
+    assert [found.accelerations[n] for n in names] == pytest.approx(rates, rel=1e-6)
+
+
+def test_losses_take_the_energy_they_say() -> None:
+    """A gear: c (r ω)² of heat; a differential: c (ω_l − ω_r)²."""
+    gear = ns.Gear(
+        name="k",
+        first="a.angle",
+        second="b.angle",
+        first_radius="r",
+        second_radius=0.1,
+        loss=2.0,
+    )
+    system = ns.compile(ns.derive(shafts(gear)))
+    run = ns.simulate(system, start={"a.rate": 5.0}, duration=2.0, rtol=1e-11, atol=1e-11)
+    decay = 2.0 * 0.04**2 / (0.02 + 0.05 * 0.4**2)
+    np.testing.assert_allclose(run["a.rate"], 5.0 * np.exp(-decay * run.t), rtol=1e-9)
+    sides = ns.Differential(
+        name="k", drive="a.angle", left="b.angle", right="c.angle", ratio=3.0, loss=0.01
+    )
+    found = ns.evaluate(
+        ns.System(equations=ns.derive(shafts(sides))), {"b.rate": 3.0, "c.rate": -1.0}
+    )
+    rates = [f"{n}.rate" for n in "abc"]
+    power = sum(
+        J * found.accelerations[n] * found.speeds[n]
+        for n, J in zip(rates, INERTIA.values(), strict=True)
+    )
+    assert power == pytest.approx(-0.01 * 4.0**2, rel=1e-12)
+
+
+def test_faults_of_couplings_come_at_once() -> None:
+    with pytest.raises(ns.ModelError) as caught:
+        shafts(
+            COUPLINGS["external"][0],
+            ns.Belt(
+                name="other", first="a.angle", second="b.angle", first_radius=1, second_radius=2
+            ),
+            ns.Belt(
+                name="self", first="a.angle", second="a.angle", first_radius=1, second_radius=2
+            ),
+            ns.Gear(
+                name="same",
+                first="b.angle",
+                second="c.position",
+                first_radius=1.0,
+                second_radius=1.0,
+                is_internal=True,
+            ),
+            ns.Planetary(
+                name="wide",
+                sun="a.angle",
+                ring="b.angle",
+                carrier="d.angle",
+                sun_radius=0.3,
+                ring_radius=0.1,
+            ),
+            slide=True,
+        )
+    said = [fault.what for fault in caught.value.faults]
+    for words in (
+        "rows 'k' and 'other' couple the same two joints with different ratios",
+        "couples 'a.angle' with itself",
+        "internal pair of gears with equal radii",
+        "couples 'c.position', which is in m, where an angle is expected",
+        "a sun of radius 0.3 m in a ring of radius 0.1 m",
+        "'d.angle', which is not declared",
+    ):
+        assert any(words in what for what in said), words
+
+
+def test_gears_are_drawn() -> None:
+    model = shafts(COUPLINGS["external"][0])
+    shapes = default_shapes(model, model.bodies[1], model.parameter_values())
+    assert any(isinstance(s, ns.Cylinder) and s.radius == pytest.approx(0.1) for s in shapes)
+
+
+def test_a_screw_and_a_gantry_by_their_closed_forms() -> None:
+    """A nut spins down with m g p/(J + m p²); a gantry moves as a point."""
+    b = ns.ModelBuilder("nut", gravity=(0.0, 0.0, -9.81))
+    b.body("nut", mass=0.2, inertia=(5e-5, 5e-5, 5e-5))
+    b.joint("nut", ns.Screw(axis=(0, 0, 1), lead=0.01), parent="world", child="nut")
+    found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {})
+    expected = -0.2 * 9.81 * 0.01 / (5e-5 + 0.2 * 0.01**2)
+    assert found.accelerations["nut.rate"] == pytest.approx(expected, rel=1e-14)
+    b = ns.ModelBuilder("gantry", gravity=(0.5, -0.2, -9.81))
+    b.body("tool", mass=2.0, inertia=(1.0, 1.0, 1.0), center_of_mass=(0.1, 0.2, 0.3))
+    b.joint("tool", ns.Translation(), parent="world", child="tool")
+    found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {"tool.vx": 1.0})
+    assert list(found.accelerations.values()) == pytest.approx([0.5, -0.2, -9.81], rel=1e-14)
