@@ -12,9 +12,10 @@ lets free the forces of its motor, spring, damper or prescribed motion.
 Where each force acts that a row stands for, is known of all rows but those written by hand. That of
 a contact acts at its point. That of a prescribed motion or a speed input is the drive of its joint,
 which works between parent and child there, as a motor does: it is part of what the joint transmits.
-A `VelocityRow` or `PositionRow` says which speeds it ties, not on which bodies and where its force
-acts: a row between two gears may stand for their teeth or for a shaft, a row on the angle of a
-pendulum for a motor or for a rail in the world. Let W_j be the wrench of such a row on all bodies
+Gears, racks and planetary sets say where they act. Another row written by hand says which speeds it
+ties, not on which bodies and where its force acts: a row between two gears may stand for their
+teeth or for a shaft, a row on the angle of a pendulum for a motor or for a rail in the world. Let
+W_j be the wrench of such a row on all bodies
 beyond joint j. The multiplier fixes its power on the joint's own speeds v_j alone, whose columns of
 the row are A_j:
 
@@ -33,6 +34,7 @@ points of action.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import casadi as ca
 
@@ -42,6 +44,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Pair, accelerations, frame_pose
 from noslip.model.joints import Joint
+from noslip.model.rows import AbstractRow, JointAxis
 from noslip.spatial import EYE3, cross, skew, vector
 
 _UNKNOWN = vector([float("nan")] * 3)
@@ -103,9 +106,16 @@ def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
 
 
 def _rows_by_hand(kin: Kinematics) -> list[int]:
-    """Places of the rows written by hand that push at all."""
+    """Places of the rows written by hand that push at all, but for those that say where."""
     silent = {r.row for r in kin.redundant if not r.follows_from}
+    silent |= {k for k, row in _model_rows(kin) if row.says_where}
     return [k for k, row in enumerate(kin.rows) if row.origin == "row" and k not in silent]
+
+
+def _model_rows(kin: Kinematics) -> list[tuple[int, AbstractRow]]:
+    """Rows written by hand, which come last, with their places."""
+    first = len(kin.rows) - len(kin.model.rows)
+    return list(enumerate(kin.model.rows, first))
 
 
 def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
@@ -116,6 +126,9 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
     needed = inertia_wrenches(kin.tree, kin.twists, rates)
     outside = list(equations.forces.wrenches)
     _add_contacts(kin, lam, outside)
+    for k, row in _model_rows(kin):
+        for body, point, force, moment in row.wrenches(partial(_axis, kin), kin.reader):
+            _push(kin, outside, body, point, lam[k] * force, lam[k] * moment)
     loops = [_loop_wrench(kin, lam, joint, outside) for joint in kin.tree.loops]
     # (1), tip to base, about the bodies' origins in their computing axes
     carried: list[Pair] = [
@@ -195,6 +208,17 @@ def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair])
     _push(kin, outside, joint.child, point, force, moment)
     _push(kin, outside, joint.parent, point, -force, -moment)
     return JointWrench(joint=joint.name, point=point, force=force, moment=moment)
+
+
+def _axis(kin: Kinematics, coordinate: str) -> JointAxis:
+    """The axis along or about which a coordinate moves its joint's child."""
+    node = next(n for n in kin.tree.nodes if coordinate in n.joint.coordinate_names())
+    R_BM, p_BM = frame_pose(node.joint.child_frame, kin.reader)
+    k = node.joint.coordinate_names().index(coordinate)
+    column = node.joint.type.motion(kin.reader)[:, k]
+    turns = not ca.SX(column[:3]).is_zero()
+    along = ca.mtimes(node.R_WB, ca.mtimes(R_BM, column[:3] if turns else column[3:]))
+    return JointAxis(node.body.name, node.p_WB + ca.mtimes(node.R_WB, p_BM), along)
 
 
 def _push(

@@ -21,6 +21,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import casadi as ca
+
+from noslip import spatial
 from noslip.model.expressions import Expression, ExpressionError, nominal
 from noslip.model.findings import Finding, Path
 from noslip.model.forces import DISSIPATIVE, Loads
@@ -30,9 +33,11 @@ from noslip.model.quantities import (
     CoordinateName,
     Meaning,
     PositiveLength,
+    Reads,
     Scalar,
 )
-from noslip.model.rows import AbstractRow
+from noslip.model.rows import AbstractRow, AxisOf, JointAxis, RowWrench
+from noslip.spatial import Traced
 
 if TYPE_CHECKING:
     from noslip.model.vocabulary import Vocabulary
@@ -150,6 +155,19 @@ class Gear(AbstractCoupling):
             found.append((self.carrier, f"(-{first})"))
         return tuple(found)
 
+    says_where = True
+
+    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+        # at the pitch point, along the common tangent e × n of the pitch circles
+        a, b = axis(self.first), axis(self.second)
+        between = b.point - a.point
+        across = between - a.direction * ca.dot(a.direction, between)
+        n = across / ca.norm_2(across)
+        first, second = read.scalar(self.first_radius), read.scalar(self.second_radius)
+        if self.is_internal:
+            n = n * ca.sign(first - second)
+        return _pair(a.body, b.body, a.point + first * n, spatial.cross(a.direction, n))
+
     def rolling(self) -> Terms:
         return tuple(term for term in self.terms() if term[0] != self.second)
 
@@ -185,6 +203,14 @@ class Rack(AbstractCoupling):
 
     def terms(self) -> Terms:
         return ((self.gear, _text(self.radius)), (self.rack, "(-1)"))
+
+    says_where = True
+
+    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+        # at the point of the pitch circle that moves along the rack
+        gear, rack = axis(self.gear), axis(self.rack)
+        arm = read.scalar(self.radius) * spatial.cross(rack.direction, gear.direction)
+        return _pair(gear.body, rack.body, gear.point + arm, rack.direction)
 
     def pitch_circles(self) -> Terms:
         return ((self.gear, _text(self.radius)),)
@@ -244,6 +270,12 @@ class Planetary(AbstractCoupling):
         sun, ring = _text(self.sun_radius), _text(self.ring_radius)
         return ((self.sun, sun), (self.ring, ring), (self.carrier, f"(-({sun} + {ring}))"))
 
+    says_where = True
+
+    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+        # several planets, evenly spaced: couples without a force on the axis
+        return [_couple(axis(name), read.scalar(factor)) for name, factor in self.terms()]
+
     def rolling(self) -> Terms:
         sun = _text(self.sun_radius)
         return ((self.sun, sun), (self.carrier, f"(-{sun})"))
@@ -289,6 +321,20 @@ class Differential(AbstractCoupling):
 
     def rolling(self) -> Terms:
         return ((self.left, "1"), (self.right, "(-1)"))
+
+
+def _pair(first: str, second: str, point: Traced, force: Traced) -> list[RowWrench]:
+    """A force on the first body and its opposite on the second."""
+    nothing = spatial.vector([0, 0, 0])
+    return [
+        RowWrench(first, point, force, nothing),
+        RowWrench(second, point, -force, nothing),
+    ]
+
+
+def _couple(axis: JointAxis, moment: Traced) -> RowWrench:
+    nothing = spatial.vector([0, 0, 0])
+    return RowWrench(axis.body, axis.point, nothing, axis.direction * moment)
 
 
 def contradictions(rows: tuple[AbstractRow, ...], known: Vocabulary) -> Iterator[Finding]:

@@ -6,20 +6,42 @@ A row says which speeds or coordinates it ties, not on which bodies and where it
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from noslip.families import Member
 from noslip.model.definitions import MOVING
 from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.quantities import Meaning
+from noslip.model.quantities import Meaning, Reads
+from noslip.spatial import Traced
 
 if TYPE_CHECKING:
     from noslip.model.forces import Loads
     from noslip.model.vocabulary import Vocabulary
+
+
+class JointAxis(NamedTuple):
+    """Axis of a joint in the world: the body it carries, a point, and a unit vector, traced."""
+
+    body: str
+    point: Traced
+    direction: Traced
+
+
+class RowWrench(NamedTuple):
+    """What a row does to a body: a force at a point and a moment, in world axes, traced."""
+
+    body: str
+    point: Traced
+    force: Traced
+    moment: Traced
+
+
+#: The axis of the joint that a coordinate belongs to, by its name.
+AxisOf = Callable[[str], JointAxis]
 
 
 class AbstractRow(Member, abc.ABC, family="row type"):
@@ -48,6 +70,13 @@ class AbstractRow(Member, abc.ABC, family="row type"):
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together."""
         return iter(())
+
+    #: Whether `wrenches` says on which bodies and where its force acts.
+    says_where: ClassVar[bool] = False
+
+    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+        """On which bodies and where it acts, for a multiplier of one."""
+        return []
 
     def pitch_circles(self) -> tuple[tuple[str, str], ...]:
         """Circles to draw: angles of joints, and radii about their axes as text."""

@@ -145,6 +145,7 @@ def model_html(model: Model) -> str:
         ("bodies", [b.name for b in model.bodies]),
         ("joints", [f"{j.name} ({type(j.type).word})" for j in model.joints]),
         ("contacts", [c.name for c in model.contacts]),
+        ("definitions", [f"{d.name} = {d.expression}" for d in model.definitions]),
         ("constraint rows", [r.name for r in model.rows]),
         ("forces", [f.name for f in model.forces]),
         ("inputs", [axis_label(i.name, i.unit) for i in model.inputs]),

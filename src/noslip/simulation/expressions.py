@@ -183,15 +183,17 @@ def trace_outputs(
 
 def check_outputs(system: System, outputs: Mapping[str, str]) -> None:
     """Refuse outputs that would hide what has their name already."""
-    for name in outputs:
-        if not isinstance(name, str) or name in {"time", "t", *units_by_name(system)}:
-            raise SimulationError(
-                f"output {name!r:.60} has no name of its own: a column of every run has it"
-                if isinstance(name, str)
-                else f"output {name!r:.60} has no name",
-                f"outputs of model '{system.model.name}'",
-                "give names and expressions: outputs={'tip_height': 'point(arm, 0.5, 0, 0).z'}",
-            )
+    taken = {"time", "t", *units_by_name(system)} if outputs else ()
+    for name, text in outputs.items():
+        if isinstance(name, str) and (name not in taken or text == name):
+            continue
+        raise SimulationError(
+            f"output '{name}' has the name of a column that every run has"
+            if isinstance(name, str)
+            else f"output {name!r:.60} has no name",
+            f"outputs of model '{system.model.name}'",
+            "give it a name of its own: outputs={'tip_height': 'point(arm, 0.5, 0, 0).z'}",
+        )
 
 
 def output_units(system: System, outputs: Mapping[str, str]) -> dict[str, str]:

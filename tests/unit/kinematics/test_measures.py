@@ -291,7 +291,7 @@ def test_measures_that_cannot_be_read(text: str, said: str) -> None:
         ({"events": {"a": "acceleration(wheel1).z"}}, "an acceleration is asked for"),
         ({"outputs": {"a": "point(whel1).z"}}, "did you mean 'wheel1'"),
         ({"outputs": {"a": "rate(torque1)"}}, "the rate of an input is asked for"),
-        ({"outputs": {"wheel1.rate": "t"}}, "has no name of its own"),
+        ({"outputs": {"wheel1.rate": "t"}}, "has the name of a column"),
         ({"outputs": {1: "t"}}, "has no name"),
         ({"outputs": {"a": 3.0}}, "an expression is expected"),
     ],

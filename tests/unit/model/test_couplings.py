@@ -220,3 +220,54 @@ def test_a_screw_and_a_gantry_by_their_closed_forms() -> None:
     b.joint("tool", ns.Translation(), parent="world", child="tool")
     found = ns.evaluate(ns.System(equations=ns.derive(b.build())), {"tool.vx": 1.0})
     assert list(found.accelerations.values()) == pytest.approx([0.5, -0.2, -9.81], rel=1e-14)
+
+
+def test_pins_carry_what_teeth_push() -> None:
+    """Two gears 0.14 m apart: the pins hold the tooth force and the weights."""
+    b = ns.ModelBuilder("pair", gravity=(0.0, 0.0, -9.81))
+    for name, x, J in (("a", 0.0, 0.02), ("b", 0.14, 0.05)):
+        b.body(name, mass=1.5, inertia=(J, J, J))
+        place = ns.Placement(position=(x, 0.0, 0.0))
+        axis = ns.Revolute(axis=(0, 0, 1))
+        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b.input("u", "N*m")
+    b.force(ns.Motor(name="m", speed="a.rate", input="u"))
+    radii = {"first_radius": 0.04, "second_radius": 0.1}
+    b.row(ns.Gear(name="k", first="a.angle", second="b.angle", **radii))
+    system = ns.System(equations=ns.derive(b.build()))
+    found = ns.evaluate(system, {"a.angle": 0.7}, inputs={"u": 1.0})
+    force = found.multipliers["k"]
+    assert abs(force) == pytest.approx(0.05 * abs(found.accelerations["b.rate"]) / 0.1, rel=1e-12)
+    pins = found.joint_reactions
+    parts = ("x", "y", "z", "moment_z")
+    assert [pins["a"][p] for p in parts] == pytest.approx([0, -force, 1.5 * 9.81, 1.0], abs=1e-12)
+    assert [pins["b"][p] for p in parts] == pytest.approx([0, force, 1.5 * 9.81, 0.0], abs=1e-12)
+    assert not found.notes
+
+
+def test_pins_of_a_ring_and_a_rack() -> None:
+    """A pinion in a ring, and one on a rack that runs beneath it."""
+    b = ns.ModelBuilder("ring", gravity=(0.0, 0.0, 0.0))
+    for name, x in (("ring", 0.0), ("pinion", 0.06)):
+        b.body(name, mass=1.0, inertia=(0.03, 0.03, 0.03))
+        place = ns.Placement(position=(x, 0.0, 0.0))
+        axis = ns.Revolute(axis=(0, 0, 1))
+        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b.body("rack", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    below = ns.Placement(position=(0.06, -0.04, 0.0))
+    slide = ns.Prismatic(axis=(1, 0, 0))
+    b.joint("rack", slide, parent="world", child="rack", parent_frame=below)
+    b.input("u", "N*m")
+    b.force(ns.Motor(name="m", speed="ring.rate", input="u"))
+    meshed = {"first_radius": 0.1, "second_radius": 0.04, "is_internal": True}
+    b.row(ns.Gear(name="mesh", first="ring.angle", second="pinion.angle", **meshed))
+    b.row(ns.Rack(name="teeth", gear="pinion.angle", rack="rack.position", radius=0.04))
+    model = b.build()
+    found = ns.evaluate(ns.System(equations=ns.derive(model)), {}, inputs={"u": 1.0})
+    mesh, teeth = found.multipliers["mesh"], found.multipliers["teeth"]
+    pins = found.joint_reactions
+    assert pins["ring"]["y"] == pytest.approx(-mesh, rel=1e-12)
+    assert pins["pinion"]["y"] == pytest.approx(mesh, rel=1e-12)
+    assert pins["pinion"]["x"] == pytest.approx(-teeth, rel=1e-12)
+    assert pins["rack"]["x"] == pytest.approx(0.0, abs=1e-12)
+    assert -teeth == pytest.approx(2.0 * found.accelerations["rack.speed"], rel=1e-12)

@@ -8,6 +8,7 @@ import casadi as ca
 
 from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
+from noslip.model.model import Model
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained
 from noslip.show.equations.derivations.document import (
@@ -150,12 +151,25 @@ def constraints(subject: Subject) -> Drafted:
         if row.position is not None:
             positions.append((None, Item(row.position, row.position), _position_note(row)))
     blocks: list[Draft] = [
+        *_as_written(kin.model),
         words(subject.formula("A v = 0" if kin.a.is_zero() else "A v + a = 0"), ", row by row:"),
         Scalars(tuple(lines)),
     ]
     if positions:
         blocks += [words("The holonomic ones are the rates of"), Scalars(tuple(positions))]
     return "Constraints", blocks
+
+
+def _as_written(model: Model) -> list[Draft]:
+    """Definitions of the model and the rows that use them, in its own words."""
+    if not model.definitions:
+        return []
+    rows = [(d.name, d.expression, d.unit) for d in model.definitions]
+    rows += [(r.name, f"{r.expression} = 0", r.unit) for r in model.rows]
+    return [
+        words("The model defines, and writes its rows with that:"),
+        CellTable(("name", "expression", "unit"), tuple(rows)),
+    ]
 
 
 def _position_note(row: RowTrace) -> str:
