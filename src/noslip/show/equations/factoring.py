@@ -113,12 +113,15 @@ class Writer:
     def _merged_angles(self, a: Sum) -> Sum:
         """The sum with cos(x ± y) for cos x cos y ∓ sin x sin y, and sin(x ± y) likewise."""
         for _ in range(len(a)):
-            pair = self._angle_pair(a)
-            if pair is None:
+            try:
+                pair = self._angle_pair(a)
+                if pair is None:
+                    break
+                first, second, merged = pair
+                rest = {m: c for m, c in a.items() if m not in (first, second)}
+                a = self.algebra.add(rest, merged)
+            except TooLarge:
                 break
-            first, second, merged = pair
-            rest = {m: c for m, c in a.items() if m not in (first, second)}
-            a = self.algebra.add(rest, merged)
         return a
 
     def _angle_pair(self, a: Sum) -> tuple[Monomial, Monomial, Sum] | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
 
 import casadi as ca
 import sympy
@@ -205,14 +205,20 @@ def simplified(
 
     They are cached for what they depend on, unless time ran out.
     """
-    marks = tuple((item.label, item.is_free, item.is_motion) for item in items)
-    symbols = (tuple(alphabet.symbols), alphabet.leading, alphabet.quaternions, alphabet.letter)
+    marks = tuple(_plain_fields(item, "shown", "compiled") for item in items)
+    kinds = _plain_fields(alphabet, "columns", "states", "free_states")
     expressions, parts, is_late = _SIMPLIFIED.get(
-        (program, marks, symbols, seconds),
+        (program, marks, kinds, seconds),
         lambda: _simplified(program, items, alphabet, seconds),
         is_kept=lambda found: not found[2],
     )
     return list(expressions), [list(new) for new in parts], is_late
+
+
+def _plain_fields(data: Item | Alphabet, *omitted: str) -> tuple[Hashable, ...]:
+    """Values of the fields of a data class but for some, lists as tuples."""
+    values = (getattr(data, f.name) for f in fields(data) if f.name not in omitted)
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
 
 
 def _simplified(
