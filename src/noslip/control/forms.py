@@ -60,6 +60,8 @@ class AbstractForm(Member):
 
     __slots__ = ()
 
+    #: Whether its text names a file that is read.
+    reads_files: ClassVar[bool] = False
     #: Unit of arguments whose types say none.
     usual_unit: ClassVar[str] = "1"
     #: Argument → typical value and range, for a model of 1 m: times its length to the power of m.
@@ -171,6 +173,8 @@ def read_form(
     base: type[AbstractForm],
     text: str,
     known: Mapping[str, Any] | None = None,
+    *,
+    may_read_files: bool = True,
 ) -> Any:
     """The member of a family that a text describes.
 
@@ -179,6 +183,7 @@ def read_form(
     base : base class of the family.
     text : ``word:key=value;key=value``.
     known : arguments that are known from elsewhere; those of the text come first.
+    may_read_files : whether the text may name a file; not where others than the user may type it.
 
     Raises
     ------
@@ -186,7 +191,7 @@ def read_form(
     """
     word = text.partition(":")[0].strip()
     member = find_member(base, word)
-    if member is None:
+    if member is None or (member.reads_files and not may_read_files):
         usual = usual_word(base, word)
         meant = nearest(word, words_of(base, installed=True))
         raise SimulationError(

@@ -246,6 +246,7 @@ class PathFile(AbstractPath):
     __slots__ = ()
 
     word = "csv"
+    reads_files = True
 
     @classmethod
     def from_text(cls, text: str, known: Mapping[str, Any] | None = None) -> Spline:

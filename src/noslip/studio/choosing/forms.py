@@ -56,5 +56,5 @@ def form_text(family: str, kind: str, values: Mapping[str, float], typed: str) -
 
 def read_path(text: str) -> AbstractPath:
     """The path of a text. A file cannot be named here, unlike on the command line."""
-    path: AbstractPath = read_form(AbstractPath, text)
+    path: AbstractPath = read_form(AbstractPath, text, may_read_files=False)
     return path
