@@ -128,7 +128,7 @@ def test_every_formulation_gives_the_same_instant(name, systems):
     expected = ns.evaluate(system, {}, time=0.3)
     assert list(expected.multipliers) == [row.name for row in system.kinematics.rows]
     for method in METHODS:
-        # not native: `test_formulations_agree` compiles them all
+        # `evaluate` compiles the rates alone; the rest goes through the interpreter
         found = ns.evaluate(ns.System(equations=ns.derive(system.model, method)), {}, time=0.3)
         if not method.is_dalembert:
             continue
