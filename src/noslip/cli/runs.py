@@ -209,10 +209,11 @@ def write_output(
 @click.option(
     "--method",
     type=FamilyWord("method", formulations),
+    metavar="METHOD",
     default="complement",
     show_default=True,
-    help="Formulation; vakonomic is a different theory, whose costates are set as in "
-    "costate.blade.lateral=0.6.",
+    help="Formulation, one of those that `noslip derive` has; vakonomic is a different theory, "
+    "whose costates are set as in costate.blade.lateral=0.6.",
 )
 @click.option("--duration", type=float, help="s; the model's own by default.")
 @click.option(

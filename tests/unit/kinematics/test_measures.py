@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import noslip as ns
-from conftest import system_of
 from noslip.model.expressions import ExpressionError, parse
+
+SystemOf = Callable[[str], ns.System]
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 @pytest.fixture(scope="module")
-def bicycle() -> ns.Trajectory:
+def bicycle(system_of: SystemOf) -> ns.Trajectory:
     """A bicycle that leans over and steers, with all measures of its front frame."""
     outputs = {}
     for part in "xyz":
@@ -55,7 +57,9 @@ def test_axes_turn_with_the_angular_velocity(bicycle: ns.Trajectory) -> None:
         np.testing.assert_allclose(_vector(bicycle, f"rate_{axis}"), np.cross(omega, e), atol=1e-12)
 
 
-def test_accelerations_are_slopes_of_velocities(bicycle: ns.Trajectory) -> None:
+def test_accelerations_are_slopes_of_velocities(
+    system_of: SystemOf, bicycle: ns.Trajectory
+) -> None:
     """By differences of another run with close samples."""
     step, at = 1e-4, 1.0
     times = at + step * np.arange(-2, 3)
@@ -78,7 +82,7 @@ def test_accelerations_are_slopes_of_velocities(bicycle: ns.Trajectory) -> None:
     assert weights @ run["w"] == pytest.approx(bicycle["angular_acceleration_x"][k], abs=1e-7)
 
 
-def test_rates_of_the_speeds_that_papers_write_their_equations_in() -> None:
+def test_rates_of_the_speeds_that_papers_write_their_equations_in(system_of: SystemOf) -> None:
     """The tricycle's v̇, with v = vx cos δ + ℓ ω sin δ differentiated by hand."""
     system = system_of("tricycle")
     ell = ns.load("tricycle").parameter_values()["ell"]
@@ -92,7 +96,7 @@ def test_rates_of_the_speeds_that_papers_write_their_equations_in() -> None:
     assert np.abs(by_hand).max() > 1e-3
 
 
-def test_reactions_and_inputs_as_outputs() -> None:
+def test_reactions_and_inputs_as_outputs(system_of: SystemOf) -> None:
     system = system_of("agv")
     state, inputs = {"wheel1.rate": -5.0, "wheel2.rate": -8.0}, {"torque1": 0.2}
     row = system.kinematics.rows[0].name
@@ -117,7 +121,7 @@ def test_reactions_and_inputs_as_outputs() -> None:
     assert [run[n][0] for n in texts] == pytest.approx(list(found.outputs.values()), abs=1e-12)
 
 
-def test_outputs_are_kept_by_files_and_copies(tmp_path: Path) -> None:
+def test_outputs_are_kept_by_files_and_copies(system_of: SystemOf, tmp_path: Path) -> None:
     run = ns.run_scenario(
         system_of("agv"), duration=0.5, outputs={"hub": "velocity(wheel1).x"}, reactions=True
     )
@@ -296,6 +300,6 @@ def test_measures_that_cannot_be_read(text: str, said: str) -> None:
         ({"outputs": {"a": 3.0}}, "an expression is expected"),
     ],
 )
-def test_runs_that_are_refused(given: dict[str, dict], said: str) -> None:
+def test_runs_that_are_refused(system_of: SystemOf, given: dict[str, dict], said: str) -> None:
     with pytest.raises(ns.SimulationError, match=said):
         ns.simulate(system_of("agv"), duration=1.0, **given)

@@ -41,7 +41,7 @@ def test_dots_are_rates():
     assert glyph.rate.rate.latex == r"\ddot{\theta}_{\mathrm{wheel1}}"
     assert glyph.of("a") == Glyph("θ", "wheel1,a")
     assert to_mathml(glyph.rate) == (
-        "<msub><mover><mi>θ</mi><mo>˙</mo></mover><mtext>wheel1</mtext></msub>"
+        '<msub><mover accent="true"><mi>θ</mi><mo>˙</mo></mover><mtext>wheel1</mtext></msub>'
     )
 
 

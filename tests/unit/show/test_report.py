@@ -260,7 +260,7 @@ def test_a_run_without_samples_still_has_a_page(system_of):
         for name in (f.name for f in dataclasses.fields(run))
         if isinstance(value := getattr(run, name), np.ndarray)
     }
-    extra = {name: (unit, values[:0]) for name, (unit, values) in run.extra.items()}
+    extra = {name: (run.columns[name][0], run[name][:0]) for name in run.extra}
     empty = dataclasses.replace(run, ending=ns.Ending.CANCELLED, extra=extra, **arrays)
     page = HtmlPage(report_html(system_of("carriage"), empty))
     assert "no motion to draw" in page.sections["motion"]

@@ -68,7 +68,7 @@ def every(run, step):
     fields = ("t", "q", "v", "vdot", "inputs", "kinetic_energy", "potential_energy", "work")
     fields += ("row_residuals", "position_residuals")
     thinned = {name: getattr(run, name)[::step] for name in fields}
-    extra = {name: (unit, values[::step]) for name, (unit, values) in run.extra.items()}
+    extra = {name: (run.columns[name][0], run[name][::step]) for name in run.extra}
     return dataclasses.replace(run, **thinned, extra=extra)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import noslip as ns
-from conftest import system_of
+
+SystemOf = Callable[[str], ns.System]
 
 START = {"disk.tilt": 1.4, "disk.yaw_rate": 0.3, "disk.spin_rate": -30.0}
 
 
 @pytest.mark.parametrize("samples", [2, 4, 11])
-def test_few_samples_have_the_turns_of_many(samples: int) -> None:
+def test_few_samples_have_the_turns_of_many(system_of: SystemOf, samples: int) -> None:
     system = system_of("rolling-disk")
     few = ns.simulate(system, start=START, duration=3.0, samples=samples)
     many = ns.simulate(system, start=START, duration=3.0, samples=10 * 300 + 1)
@@ -26,7 +28,7 @@ def test_few_samples_have_the_turns_of_many(samples: int) -> None:
     assert abs(few["disk.spin"][-1]) > 4 * math.pi
 
 
-def test_turns_are_the_integral_of_the_rate() -> None:
+def test_turns_are_the_integral_of_the_rate(system_of: SystemOf) -> None:
     """Independent of unwrapping: Simpson's rule on the rate."""
     system = system_of("rolling-disk")
     run = ns.simulate(system, start=START, duration=3.0, samples=2)
@@ -36,7 +38,7 @@ def test_turns_are_the_integral_of_the_rate() -> None:
     assert np.ptp(run["disk.spin"]) == pytest.approx(abs(turned), abs=1e-8)
 
 
-def test_turns_are_kept_in_a_folder(tmp_path: Path) -> None:
+def test_turns_are_kept_in_a_folder(system_of: SystemOf, tmp_path: Path) -> None:
     run = ns.simulate(system_of("rolling-disk"), start=START, duration=3.0, samples=4)
     ns.write_run(run, tmp_path / "run", plots=False)
     np.testing.assert_array_equal(ns.read_run(tmp_path / "run")["disk.spin"], run["disk.spin"])
