@@ -441,7 +441,9 @@ def check_completed(system: System, start: Start, parameters: Array) -> None:
     kin = system.kinematics
     if not kin.probe.holonomic:
         return
-    g = np.array(kin.probe.position(start.time, start.q, parameters)).ravel()
+    w = np.zeros((1, len(system.model.speed_inputs)))  # positions do not depend on them
+    at = np.array([start.time]), np.asarray(start.q, dtype=float)[None]
+    g = layout_of(system).rows(*at, w, parameters).g[0]
     worst = int(np.argmax(np.abs(g)))
     if not abs(g[worst]) <= COMPLETED * max(1.0, kin.length):
         raise SimulationError(
