@@ -14,7 +14,6 @@ SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
     "AbstractController",
-    "AbstractCoupling",
     "AbstractEquationFormat",
     "AbstractForce",
     "AbstractFormulation",
@@ -26,6 +25,7 @@ PUBLIC = [
     "AbstractSurface",
     "AbstractTarget",
     "AbstractTiming",
+    "AbstractTransmission",
     "AccelerationResolved",
     "Angles",
     "Arc",

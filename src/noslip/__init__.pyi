@@ -59,8 +59,8 @@ from .model.rows import (
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
 )
-from .model.couplings import (
-    AbstractCoupling as AbstractCoupling,
+from .model.transmissions import (
+    AbstractTransmission as AbstractTransmission,
     Gear as Gear,
     Rack as Rack,
     Belt as Belt,

@@ -112,6 +112,19 @@ class ReferenceMotion:
         states, q = z[:, : len(own)], z[:, len(own) :]
         return self.law.residual(self.system, t, states, q, self.parameters)
 
+    def admissibility(self, run: Trajectory, where: str) -> float:
+        """The size of the residual along a run; refused, with `where` it is, if it is not small."""
+        miss = self.residual(run)
+        if miss.size > ADMISSIBLE:
+            raise SimulationError(
+                f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion "
+                f"without slip has the rate of '{miss.coordinate}', the nearest one misses it by "
+                f"{miss.size:.3g} {miss.unit}",
+                where,
+                "prescribe a motion that satisfies the constraints, or fewer coordinates",
+            )
+        return miss.size
+
 
 def reference_motion(
     system: System,

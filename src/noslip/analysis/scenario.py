@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.analysis.motion import ExpressionMotion, MotionTrace
-from noslip.analysis.reference_motion import ADMISSIBLE, reference_motion
+from noslip.analysis.reference_motion import reference_motion
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.expressions import nominal
@@ -121,17 +121,9 @@ def run_scenario(
     )
     reference = reference_motion(system, motion, start=start, parameters=split.parameters)
     run = simulate(system, start=reference.start, inputs=reference.law, **options)
-    miss = reference.residual(run)
-    if miss.size > ADMISSIBLE:
-        raise SimulationError(
-            f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
-            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by "
-            f"{miss.size:.3g} {miss.unit}",
-            f"scenario of model '{system.model.name}', motion",
-            "prescribe a motion that satisfies the constraints, or fewer coordinates",
-        )
+    miss = reference.admissibility(run, f"scenario of model '{system.model.name}', motion")
     notes = run.notes + _kinks(system, motion, values, time)
-    return run.replaced(scenario=ran, admissibility=miss.size, notes=notes)
+    return run.replaced(scenario=ran, admissibility=miss, notes=notes)
 
 
 def _kinks(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noslip.analysis.motion import AbstractMotion
-from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
+from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
 from noslip.engines.system import System
@@ -70,12 +70,14 @@ def follow(
     where = f"motion of model '{system.model.name}'"
     check_options(system, where, feedback, inputs, dict(limits or {}), period)
     wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
-    law = law_along(wanted, motion, feedback, duration, dict(limits or {}), period)
-    run = simulate(
-        system,
+    run = run_along(
+        wanted,
+        motion,
+        feedback,
         duration=duration,
-        start=disturbed(wanted, start) if start else wanted.start,
-        inputs=law,
+        limits=limits,
+        period=period,
+        start=start,
         parameters=parameters,
         outputs=outputs,
         samples=samples,
@@ -86,19 +88,36 @@ def follow(
         cancel=cancel,
         on_failure=on_failure,
     )
-    miss = wanted.residual(run)
-    if miss.size > ADMISSIBLE:
-        raise SimulationError(
-            f"the prescribed motion is not admissible: at t = {miss.time:g} s no motion without "
-            f"slip has the rate of '{miss.coordinate}', the nearest one misses it by "
-            f"{miss.size:.3g} {miss.unit}",
-            where,
-            "prescribe a motion that satisfies the constraints, or fewer coordinates",
-        )
-    return run.replaced(admissibility=miss.size)
+    return run.replaced(admissibility=wanted.admissibility(run, where))
 
 
-def law_along(
+def run_along(
+    wanted: ReferenceMotion,
+    motion: AbstractMotion,
+    feedback: AbstractControllerPlan,
+    *,
+    duration: float,
+    limits: Mapping[str, float] | None,
+    period: float,
+    start: Mapping[str, float] | None,
+    **options: Any,
+) -> Trajectory:
+    """The run under the inputs that produce a reference motion, or under feedback along it.
+
+    Parameters
+    ----------
+    wanted : reference motion, with its inputs.
+    motion : that it was found from.
+    feedback : controller; one that is open gives the inputs of the reference.
+    duration, limits, period, start : as in :func:`follow`.
+    options : of :func:`simulate`.
+    """
+    law = _law_along(wanted, motion, feedback, duration, dict(limits or {}), period)
+    begin = _disturbed(wanted, start) if start else wanted.start
+    return simulate(wanted.system, duration=duration, start=begin, inputs=law, **options)
+
+
+def _law_along(
     wanted: ReferenceMotion,
     motion: AbstractMotion,
     feedback: AbstractControllerPlan,
@@ -106,16 +125,7 @@ def law_along(
     limits: dict[str, float],
     period: float,
 ) -> AbstractInputLaw:
-    """The inputs that produce a reference motion, or feedback along it.
-
-    Parameters
-    ----------
-    wanted : reference motion, admissible and with its inputs.
-    motion : that it was found from.
-    feedback : controller; one that is open gives the inputs of the reference.
-    duration : s.
-    limits, period : as in :func:`follow`.
-    """
+    """The inputs that produce a reference motion, or feedback along it."""
     if feedback.is_open:
         return wanted.law
     values = wanted.parameters
@@ -136,7 +146,7 @@ def law_along(
     )
 
 
-def disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
+def _disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
     """The start of the reference motion, but for the values that are given."""
     system, begin = wanted.system, wanted.start
     places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}

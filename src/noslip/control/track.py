@@ -18,7 +18,7 @@ import numpy as np
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
 from noslip.control.chaplygin import with_control_angles
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
-from noslip.control.follow import check_options, disturbed, law_along
+from noslip.control.follow import check_options, run_along
 from noslip.control.follower import Follower
 from noslip.control.motions.path import AbstractPathMotion, PathMotion
 from noslip.control.motions.trailer import TrailerMotion
@@ -27,7 +27,6 @@ from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan, Const
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.model.quantities import ZERO, Scalar, Vector3
-from noslip.simulation.simulate import simulate
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -107,14 +106,15 @@ def track(
         motion.check_feed_forward(system)
     # → reference motion: admissible, with the inputs that produce it
     wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
-    # → input law: feed-forward, or feedback along the reference motion
-    law = law_along(wanted, motion, feedback, lasts, dict(limits or {}), period)
-    # → run
-    run = simulate(
-        system,
+    # → run under an input law: feed-forward, or feedback along the reference motion
+    run = run_along(
+        wanted,
+        motion,
+        feedback,
         duration=lasts,
-        start=disturbed(wanted, start) if start else wanted.start,
-        inputs=law,
+        limits=limits,
+        period=period,
+        start=start,
         parameters=parameters,
         samples=samples,
         rtol=rtol,

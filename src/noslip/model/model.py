@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-import noslip.model.couplings  # noqa: F401  so that files know their words
+import noslip.model.transmissions  # noqa: F401  so that files know their words
 from noslip.model.bodies import AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition

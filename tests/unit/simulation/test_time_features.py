@@ -60,17 +60,6 @@ def test_too_many_jumps_are_not_all_found():
     assert not features(ca.sign(ca.sin(1e5 * t))).is_complete
 
 
-@pytest.fixture(scope="module")
-def block():
-    """A mass of 1 kg on a slide under a push."""
-    b = ns.ModelBuilder(name="block", gravity=(0.0, 0.0, 0.0))
-    b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("s", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
-    b.input("push", "N")
-    b.force(ns.Motor(name="motor", speed="s.speed", input="push"))
-    return ns.compile(ns.derive(b.build()))
-
-
 #: Push → its integral over ten seconds.
 PUSHES = {
     "100*exp(-((t - 3.3)/1e-4)^2)": 1e-2 * math.sqrt(math.pi),

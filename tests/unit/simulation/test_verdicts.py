@@ -9,18 +9,6 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.cli.main import main
 
-
-@pytest.fixture(scope="module")
-def block():
-    """A mass of 1 kg on a slide under a push, without gravity."""
-    b = ns.ModelBuilder(name="block", gravity=(0.0, 0.0, 0.0))
-    b.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    b.joint("s", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="world", child="block")
-    b.input("push", "N")
-    b.force(ns.Motor(name="motor", speed="s.speed", input="push"))
-    return ns.compile(ns.derive(b.build()))
-
-
 SPRING = {"push": "-9*s.position"}
 
 

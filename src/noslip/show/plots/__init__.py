@@ -1,6 +1,23 @@
-"""Figures for papers and pages: histories, paths, phase plots, forces, energies, eigenvalues."""
+"""Figures for papers and pages: histories, paths, phase plots, forces, energies, eigenvalues.
 
-from noslip.show.plots import matplotlib_import  # noqa: F401  before matplotlib itself
+Figures are drawn without a backend. matplotlib refuses to be imported where ``MPLBACKEND`` names
+one that it does not know, so it is imported without the variable, and the backend chosen after
+that.
+"""
+
+# ruff: noqa: E402
+import contextlib
+import os
+
+_BACKEND = os.environ.pop("MPLBACKEND", None)
+import matplotlib
+
+if _BACKEND is not None:
+    os.environ["MPLBACKEND"] = _BACKEND
+    if _BACKEND:
+        with contextlib.suppress(ValueError):
+            matplotlib.rcParams["backend"] = _BACKEND
+
 from noslip.show.plots.catalog import plot, run_sheets
 from noslip.show.plots.eigenvalues import plot_eigenvalues
 from noslip.show.plots.files import png_bytes, save_figure, svg_text

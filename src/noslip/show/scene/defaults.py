@@ -102,7 +102,7 @@ def typical_length(model: Model, values: Mapping[str, float]) -> float:
 def _gears(
     model: Model, body: Body, size: float, values: Mapping[str, float]
 ) -> Iterator[AbstractShape]:
-    """Disks of the pitch circles that couplings give the joints which carry a body."""
+    """Disks of the pitch circles that transmissions give the joints which carry a body."""
     for row in model.rows:
         for coordinate, radius in row.pitch_circles():
             joint = next((j for j in model.joints if coordinate in j.coordinate_names()), None)

@@ -1,4 +1,4 @@
-"""Couplings of joints, against M q̈ + Gᵀλ = Q solved by hand, and against closed forms."""
+"""Transmissions between joints, against M q̈ + Gᵀλ = Q solved by hand, and against closed forms."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from noslip.show.scene.defaults import default_shapes
 INERTIA = {"a": 0.02, "b": 0.05, "c": 0.03}
 TORQUE = {"a": 0.7, "b": -0.2, "c": 0.4}
 
-#: Coupling → row G on the angles of shafts a, b and c; the third is a slide where it is a rack.
-COUPLINGS = {
+#: Transmission → row G on the angles of shafts a, b and c; the third is a slide where it is a rack.
+TRANSMISSIONS = {
     "external": (
         ns.Gear(name="k", first="a.angle", second="b.angle", first_radius="r", second_radius=0.1),
         (0.04, 0.1, 0.0),
@@ -64,7 +64,7 @@ COUPLINGS = {
 }
 
 
-def shafts(*rows: ns.AbstractCoupling, slide: bool = False) -> ns.Model:
+def shafts(*rows: ns.AbstractTransmission, slide: bool = False) -> ns.Model:
     """Three shafts in a housing, the third a slide if need be, each with its motor."""
     b = ns.ModelBuilder("shafts", gravity=(0.0, 0.0, -9.81))
     b.parameter("r", 0.04, "m")
@@ -82,9 +82,9 @@ def shafts(*rows: ns.AbstractCoupling, slide: bool = False) -> ns.Model:
     return b.build()
 
 
-@pytest.mark.parametrize("kind", COUPLINGS)
-def test_couplings_against_multipliers_by_hand(kind: str, tmp_path: Path) -> None:
-    row, G = COUPLINGS[kind]
+@pytest.mark.parametrize("kind", TRANSMISSIONS)
+def test_transmissions_against_multipliers_by_hand(kind: str, tmp_path: Path) -> None:
+    row, G = TRANSMISSIONS[kind]
     model = shafts(row, slide=kind == "rack")
     found = ns.evaluate(
         ns.System(equations=ns.derive(model)), {}, inputs={f"u{n}": x for n, x in TORQUE.items()}
@@ -102,7 +102,7 @@ def test_couplings_against_multipliers_by_hand(kind: str, tmp_path: Path) -> Non
 
 def test_a_pair_of_gears_by_its_closed_form() -> None:
     """θ̈₁ = τ/(J₁ + J₂ (r₁/r₂)²), and the teeth carry J₂ θ̈₂/r₂."""
-    model = shafts(COUPLINGS["external"][0])
+    model = shafts(TRANSMISSIONS["external"][0])
     found = ns.evaluate(ns.System(equations=ns.derive(model)), {}, inputs={"ua": 0.7})
     ratio = 0.04 / 0.1
     expected = 0.7 / (0.02 + 0.05 * ratio**2)
@@ -161,10 +161,10 @@ def test_losses_take_the_energy_they_say() -> None:
     assert power == pytest.approx(-0.01 * 4.0**2, rel=1e-12)
 
 
-def test_faults_of_couplings_come_at_once() -> None:
+def test_faults_of_transmissions_come_at_once() -> None:
     with pytest.raises(ns.ModelError) as caught:
         shafts(
-            COUPLINGS["external"][0],
+            TRANSMISSIONS["external"][0],
             ns.Belt(
                 name="other", first="a.angle", second="b.angle", first_radius=1, second_radius=2
             ),
@@ -202,7 +202,7 @@ def test_faults_of_couplings_come_at_once() -> None:
 
 
 def test_gears_are_drawn() -> None:
-    model = shafts(COUPLINGS["external"][0])
+    model = shafts(TRANSMISSIONS["external"][0])
     shapes = default_shapes(model, model.bodies[1], model.parameter_values())
     assert any(isinstance(s, ns.Cylinder) and s.radius == pytest.approx(0.1) for s in shapes)
 

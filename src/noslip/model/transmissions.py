@@ -1,4 +1,4 @@
-"""Couplings: gears, racks, belts, planetary sets and differentials, as ready constraint rows.
+"""Transmissions: gears, racks, belts, planetary sets and differentials, as ready constraint rows.
 
 Each keeps a sum of joint coordinates constant,
 
@@ -10,7 +10,7 @@ positive one pushes coordinates with positive factors forward. The loss is visco
 proportion to the speed with which teeth or pinions roll on each other, s = Σ lᵢ q̇ᵢ, which
 dissipates c s².
 
-To add a coupling: a frozen data class below `AbstractCoupling` with `terms`, and `rolling` if
+To add one: a frozen data class below `AbstractTransmission` with `terms`, and `rolling` if
 that differs.
 """
 
@@ -49,8 +49,8 @@ Loss = Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)]
 Phase = Annotated[Scalar, Meaning(unit="m")]
 
 
-class AbstractCoupling(AbstractRow):
-    """Base class of couplings, rows (1) on coordinates of joints."""
+class AbstractTransmission(AbstractRow):
+    """Base class of transmissions, rows (1) on coordinates of joints."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class AbstractCoupling(AbstractRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gear(AbstractCoupling):
+class Gear(AbstractTransmission):
     """Two gears in mesh on parallel axes: r₁ (θ₁ − θ_c) ± r₂ (θ₂ − θ_c) = phase.
 
     Parameters
@@ -176,7 +176,7 @@ class Gear(AbstractCoupling):
         return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        yield from AbstractCoupling.faults(self, known)
+        yield from AbstractTransmission.faults(self, known)
         radii = [_number(r, known) for r in (self.first_radius, self.second_radius)]
         if self.is_internal and None not in radii and radii[0] == radii[1]:
             yield Finding(
@@ -187,7 +187,7 @@ class Gear(AbstractCoupling):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rack(AbstractCoupling):
+class Rack(AbstractTransmission):
     """A gear on a rack: r θ − s = phase, with s the displacement of the rack."""
 
     name: str
@@ -217,7 +217,7 @@ class Rack(AbstractCoupling):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Belt(AbstractCoupling):
+class Belt(AbstractTransmission):
     """A belt or chain that does not slip: r₁ θ₁ − r₂ θ₂ = phase; crossed, r₁ θ₁ + r₂ θ₂."""
 
     name: str
@@ -245,7 +245,7 @@ class Belt(AbstractCoupling):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planetary(AbstractCoupling):
+class Planetary(AbstractTransmission):
     """A planetary set, planets without inertia: r_s θ_s + r_r θ_r − (r_s + r_r) θ_c = phase.
 
     Parameters
@@ -284,7 +284,7 @@ class Planetary(AbstractCoupling):
         return ((self.sun, _text(self.sun_radius)), (self.ring, _text(self.ring_radius)))
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
-        yield from AbstractCoupling.faults(self, known)
+        yield from AbstractTransmission.faults(self, known)
         sun, ring = _number(self.sun_radius, known), _number(self.ring_radius, known)
         if sun is not None and ring is not None and sun >= ring:
             yield Finding(
@@ -295,7 +295,7 @@ class Planetary(AbstractCoupling):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differential(AbstractCoupling):
+class Differential(AbstractTransmission):
     """A differential: left + right − 2 drive/ratio = phase, rad.
 
     Parameters
@@ -338,10 +338,10 @@ def _couple(axis: JointAxis, moment: Traced) -> RowWrench:
 
 
 def contradictions(rows: tuple[AbstractRow, ...], known: Vocabulary) -> Iterator[Finding]:
-    """Findings about couplings of the same two joints that lock each other."""
+    """Findings about transmissions between the same two joints that lock each other."""
     seen: dict[frozenset[str], tuple[str, float]] = {}
     for row in rows:
-        terms = row.terms() if isinstance(row, AbstractCoupling) else ()
+        terms = row.terms() if isinstance(row, AbstractTransmission) else ()
         if len(terms) != 2 or len({name for name, _ in terms}) != 2:
             continue
         (_, a), (_, b) = sorted(terms)
