@@ -21,6 +21,7 @@ from noslip.cli.options import plugin_option
 COMMANDS = {
     "list": ("models", "list_models"),
     "check": ("models", "check"),
+    "expand": ("models", "expand"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),

@@ -26,7 +26,7 @@ from noslip.model.checks_units import check_units
 from noslip.model.findings import Finding, Locate, Path, field, owner
 from noslip.model.model import Model
 from noslip.model.schema import Key, Kind, leaves
-from noslip.model.vocabulary import Vocabulary, vocabulary
+from noslip.model.vocabulary import Fields, Vocabulary, vocabulary
 
 Check = Callable[[Model, Vocabulary], Iterator[Finding]]
 
@@ -78,13 +78,16 @@ def find_faults(model: Model) -> list[Finding]:
     """All findings about a model, faults and warnings, with their paths."""
     fields = tuple(leaves(model))
     # nothing can be said of texts and tables that are none
-    findings = [
-        finding for path, key, _, value in fields for finding in _check_kind(path, key, value)
-    ]
+    findings = check_kinds(fields)
     if findings:
         return findings
     known = vocabulary(model, fields)
     return [finding for check in CHECKS for finding in check(model, known)]
+
+
+def check_kinds(fields: Fields) -> list[Finding]:
+    """Findings about fields that must be texts, truth values or tables and are not."""
+    return [finding for path, key, _, value in fields for finding in _check_kind(path, key, value)]
 
 
 _TYPES: dict[Kind, type] = {
