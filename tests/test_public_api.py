@@ -128,6 +128,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",

@@ -56,6 +56,7 @@ from .model.definitions import (
     Definition as Definition,
 )
 from .model.rows import (
+    RowForce as RowForce,
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
 )
