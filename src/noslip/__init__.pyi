@@ -43,6 +43,10 @@ from .model.joints import (
     Free as Free,
     Angles as Angles,
 )
+from .model.composite_joints import (
+    AbstractCompositeJoint as AbstractCompositeJoint,
+    Universal as Universal,
+)
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
