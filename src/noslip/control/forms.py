@@ -337,9 +337,14 @@ class _Type(NamedTuple):
     meaning: Meaning
 
 
-@cache
-def _types(member: Any) -> dict[str, _Type]:
+def _types(member: type) -> dict[str, _Type]:
     """Types of the arguments of a class, and what they mean."""
+    return _read_types(member)
+
+
+@cache
+def _read_types(member: Any) -> dict[str, _Type]:
+    # Any: to mypy a class with instances that hash is not itself hashable
     hints = typing.get_type_hints(member.__init__, include_extras=True)
     found = {name: unwrapped(hints.get(name, Any)) for name in member.arguments()}
     return {name: _Type(tuple(members), meaning) for name, (members, meaning) in found.items()}
