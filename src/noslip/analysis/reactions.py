@@ -126,7 +126,7 @@ def sampled(system: System, run: Trajectory, function: str) -> Array:
     at = sampled_states(system, run)
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]
-    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.health]
+    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.singularity_measures]
     for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
         (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], at[3][None])
         if other is None or other is system:
