@@ -170,7 +170,8 @@ def expand(model: Model) -> Expansion:
             continue
         own_bodies, own_joints = joint.type.parts(joint)
         findings += joint.type.own_faults(("joints", joint.name), joint, values)
-        origins |= {part.name: joint.name for part in (*own_bodies, *own_joints)}
+        origins |= {body.name: joint.name for body in own_bodies}
+        origins |= {part.name: joint.name for part in own_joints}
         bodies += own_bodies
         joints += own_joints
     if not origins:
