@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -128,6 +129,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -156,6 +158,7 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",

@@ -155,7 +155,7 @@ def plate(request):
 
 
 def test_a_position_row_beside_a_velocity_row_is_held(plate):
-    assert [plate.kinematics.rows[k].name for k in plate.kinematics.kept] == ["height"]
+    assert [plate.kinematics.rows[k].name for k in plate.kinematics.row_basis] == ["height"]
     motion = ns.steady(plate, {"plate.vx": 1.5})
     assert motion.start.q[1] == pytest.approx(1.0, abs=1e-12)
     run = ns.simulate(plate, duration=2.0, start=motion.start)
