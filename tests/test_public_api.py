@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -150,6 +151,7 @@ PUBLIC = [
     "Ring",
     "RollerRolling",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -184,6 +186,7 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Waist",

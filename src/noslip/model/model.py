@@ -14,7 +14,7 @@ from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
-from noslip.model.joints import AbstractJointType, Joint
+from noslip.model.joints import AbstractJointType, Fixed, Joint
 from noslip.model.quantities import ZERO, Meaning, Parameter, Scalar, Vector3
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
@@ -95,7 +95,7 @@ class Model:
         return {p.name: p.value for p in self.parameters}
 
 
-class Expansion(NamedTuple):
+class PartExpansion(NamedTuple):
     """A model with its parts expanded, not checked yet.
 
     Parameters
@@ -247,7 +247,8 @@ class ModelBuilder:
             if joint.type.is_planar:
                 return bool(joint.parent == WORLD)
             axis = joint.type.rotation_axis()
-            if joint.type.coordinates and (axis is None or tuple(axis[:2]) != (0.0, 0.0)):
+            is_upright = axis is not None and tuple(axis[:2]) == (0.0, 0.0)
+            if not is_upright and not isinstance(joint.type, Fixed):
                 return False
             body = joint.parent
         return False
@@ -304,7 +305,7 @@ class ModelBuilder:
         self._scenario = scenario
 
     def build(self) -> Model:
-        """The checked, frozen model.
+        """The checked, frozen model, with the parts of universal joints in their place.
 
         Raises
         ------
@@ -332,13 +333,13 @@ class ModelBuilder:
         """The parts that were added."""
         return tuple(self._parts)
 
-    def expand(self) -> Expansion:
+    def expand(self) -> PartExpansion:
         """The model with its parts expanded, not checked, and where its elements come from."""
         b = ModelBuilder.from_model(self.plain())
         for part in self._parts:
             b._expanding = part
             b.part(part)
-        return Expansion(model=b.plain(), origins=b._origins, placed=tuple(b._placed))
+        return PartExpansion(model=b.plain(), origins=b._origins, placed=tuple(b._placed))
 
     def _add(self, kind: str, element: Any) -> None:
         self._elements.setdefault(kind, []).append(element)

@@ -1,4 +1,4 @@
-"""Expansion of parts to plain model data, and checks in the words of the parts.
+"""PartExpansion of parts to plain model data, and checks in the words of the parts.
 
 Fields of parts are checked like those of any element. Faults of what a part has expanded to are
 told of the part; where a part has a fault of its own, nothing is said of its elements.
@@ -18,9 +18,10 @@ from noslip.model.checks_expressions import check_expressions
 from noslip.model.checks_names import check_identifier, check_references
 from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_units import check_units
+from noslip.model.composite_joints import expand
 from noslip.model.expressions import ExpressionError
 from noslip.model.findings import Finding, owner
-from noslip.model.model import Expansion, Model, ModelBuilder
+from noslip.model.model import Model, ModelBuilder, PartExpansion
 from noslip.model.numbers import Array, NumberReader, rotation_about
 from noslip.model.parts.part import AbstractPart, WheelOutline, rest_poses
 from noslip.model.schema import leaves
@@ -48,10 +49,10 @@ def checked(builder: ModelBuilder) -> tuple[Model, tuple[Fault, ...]]:
 def expanded(builder: ModelBuilder) -> tuple[Model, list[Finding]]:
     """The expanded model of a builder, and everything that is found about it."""
     parts = builder.parts
-    if not parts:
-        model = builder.plain()
-        return model, find_faults(model)
     plain = builder.plain()
+    if not parts:
+        joints = expand(plain)
+        return joints.model, find_faults(joints.model, joints)
     fields = tuple(field for part in parts for field in leaves(part, ("parts", part.name)))
     findings = [*check_kinds(fields), *_name_faults(parts)]
     if findings:
@@ -63,14 +64,16 @@ def expanded(builder: ModelBuilder) -> tuple[Model, list[Finding]]:
         if not findings:
             raise
         return plain, findings
-    model = expansion.model
+    joints = expand(expansion.model)
+    model = joints.model
+    expansion = expansion._replace(model=model)
     known = vocabulary(model, fields)
     # only the fields of the parts are looked at, with the names of everything
     bare = Model(name=plain.name, gravity=plain.gravity)
     findings += check_references(bare, known)
     findings += check_expressions(bare, known)
     findings += check_units(model, known)
-    of_elements = find_faults(model)
+    of_elements = find_faults(model, joints)
     if not findings and not any(f.path[0] == "parameters" for f in of_elements if f.path):
         findings += _geometry_faults(expansion)
     return model, [*findings, *_retold(of_elements, findings, expansion)]
@@ -90,7 +93,7 @@ def _name_faults(parts: tuple[AbstractPart, ...]) -> Iterator[Finding]:
 
 
 def _retold(
-    of_elements: Iterable[Finding], of_parts: list[Finding], expansion: Expansion
+    of_elements: Iterable[Finding], of_parts: list[Finding], expansion: PartExpansion
 ) -> Iterator[Finding]:
     """Findings about elements; those that parts have added are told of the part, once each."""
     at_fault = {f.path[1] for f in of_parts if len(f.path) > 1}
@@ -107,7 +110,7 @@ def _retold(
                 yield Finding(("parts", origin.name), what, finding.fix)
 
 
-def _geometry_faults(expansion: Expansion) -> Iterator[Finding]:
+def _geometry_faults(expansion: PartExpansion) -> Iterator[Finding]:
     """What parts say of themselves, wheels that miss the ground, and wheels that overlap."""
     read = NumberReader(expansion.model.parameter_values())
     for given, part in expansion.placed:
