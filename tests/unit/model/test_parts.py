@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
+from noslip.analysis.contact_forces import contact_forces
 from noslip.cli.main import main
 from noslip.families import isolated, members_of
 from noslip.model.files import parse_model
@@ -172,16 +173,10 @@ def wheelset(b):
 
 
 def differential_axle(b):
-    b.body("a.shaft", mass=0.0, inertia=(0.01,) * 3)
-    b.joint(
-        "a", ns.Revolute(axis=X), parent="base", child="a.shaft", parent_frame=at(0.0, 0.0, 0.1)
-    )
+    b.body("a.cage", mass=0.0, inertia=(0.01,) * 3)
+    b.joint("a", ns.Revolute(axis=Y), parent="base", child="a.cage", parent_frame=at(0.0, 0.0, 0.1))
     axle(b)
-    b.row(
-        ns.Differential(
-            name="a", drive="a.angle", left="a.left.angle", right="a.right.angle", ratio=3.0
-        )
-    )
+    b.row(ns.Differential(name="a", drive="a.angle", left="a.left.angle", right="a.right.angle"))
     motor(b, "a", "a.rate", "a.torque")
 
 
@@ -194,8 +189,17 @@ def ackermann_axle(b):
         wheel(b, f"a.{side}", f"a.{side}.fork", ns.Placement())
     for side, sign in (("left", 1), ("right", -1)):
         own, middle = f"(a.{side}.steer.angle)", "(a.steer.angle)"
-        text = f"1.2[m]*sin({own} - {middle}) - {sign}*0.6[m]/2*sin({own})*sin({middle})"
-        b.row(ns.PositionRow(name=f"a.{side}.law", expression=text, unit="m"))
+        L, half = "1.2[m]", f"{sign}*0.6[m]/2"
+        text = f"{L}*sin({own} - {middle}) - {half}*sin({own})*sin({middle})"
+        acts = [
+            ns.RowForce(body=body, other_body="base", frame="base", moment=(0.0, 0.0, moment))
+            for body, moment in (
+                (f"a.{side}.fork", f"{L}*cos({own} - {middle}) - {half}*cos({own})*sin({middle})"),
+                ("a.column", f"-{L}*cos({own} - {middle}) - {half}*sin({own})*cos({middle})"),
+            )
+        ]
+        row = ns.PositionRow(name=f"a.{side}.law", expression=text, unit="m", acts=tuple(acts))
+        b.row(row)
 
 
 def hitched(b):
@@ -355,7 +359,7 @@ BY_HAND = {
     "axle": (ns.Axle(name="a", **AXLE), axle),
     "wheelset": (ns.Wheelset(name="a", is_driven=True, **AXLE), wheelset),
     "differential_axle": (
-        ns.DifferentialAxle(name="a", ratio=3.0, shaft_inertia=0.01, **AXLE),
+        ns.DifferentialAxle(name="a", cage_inertia=0.01, **AXLE),
         differential_axle,
     ),
     "ackermann_axle": (
@@ -606,7 +610,7 @@ def car(law="ideal", **fields):
     b = ns.ModelBuilder(name="car", gravity=(0.0, 0.0, -9.81))
     b.part(ns.Base(name="base", mass=900.0, size=(3.0, 1.4, 0.6), position=(1.1, 0.0, 0.7)))
     axle = {"parent": "base", "wheel_separation": 1.4, "wheel_radius": 0.3, "wheel_mass": 15.0}
-    b.part(ns.DifferentialAxle(name="rear", position=(0.0, 0.0, 0.3), ratio=3.0, **axle))
+    b.part(ns.DifferentialAxle(name="rear", position=(0.0, 0.0, 0.3), **axle))
     b.part(
         ns.AckermannAxle(
             name="front",
@@ -624,7 +628,7 @@ def car(law="ideal", **fields):
 
 @pytest.mark.parametrize("turn", [0.0, 0.3, -0.5])
 def test_an_ackermann_car_moves_as_lagrange_says(turn):
-    """At a fixed steering angle T = M(δ) v²/2, so M(δ) v̇ = torque · ratio/r."""
+    """At a fixed steering angle T = M(δ) v²/2, so M(δ) v̇ = torque/r."""
     L, w, r, m = 2.5, 1.4, 0.3, 15.0
     across, spin, _ = cylinder(m, r, 0.4 * r)
     rate = math.tan(turn) / L  # yaw rate for v = 1
@@ -637,7 +641,7 @@ def test_an_ackermann_car_moves_as_lagrange_says(turn):
     system = ns.compile(ns.derive(car()))
     state = {"front.steer.angle": turn, "base.vx": 2.0}
     found = ns.evaluate(system, state, inputs={"rear.torque": 40.0})
-    assert found.accelerations["base.vx"] == pytest.approx(40.0 * 3.0 / r / M, rel=1e-10)
+    assert found.accelerations["base.vx"] == pytest.approx(40.0 / r / M, rel=1e-10)
     for side, sign in (("left", 1), ("right", -1)):
         exact = math.atan2(math.sin(turn) * L, L * math.cos(turn) - sign * w / 2 * math.sin(turn))
         angle = found.coordinates[f"front.{side}.steer.angle"]
@@ -670,6 +674,18 @@ def test_a_trapezoid_lets_one_wheel_slip_by_the_angle_it_misses():
     ]
     length = np.linalg.norm(ends[0] - ends[1], axis=0)
     assert length == pytest.approx(w - 2 * arm * math.sin(beta), abs=1e-9)
+
+
+@pytest.mark.parametrize("law", ["ideal", "trapezoid"])
+def test_wheels_of_a_car_carry_its_weight(law):
+    """Four normal forces, from what the planar joint holds: they add up, and balance moments."""
+    system = ns.compile(ns.derive(car(law)))
+    start = {"base.vx": 3.0, "front.steer.angle": 0.2}
+    run = ns.simulate(system, duration=0.5, start=start, inputs={"rear.torque": 100.0})
+    found = contact_forces(system, run)
+    assert set(found.load_from.values()) == {"base"} and not found.unknown
+    total = np.sum(found.least[:, :, 2], axis=1)
+    assert total == pytest.approx((900.0 + 4 * 15.0) * 9.81, rel=1e-10)
 
 
 def test_a_crane_swings_as_lagrange_says():

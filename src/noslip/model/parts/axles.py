@@ -22,7 +22,6 @@ from noslip.model.parts.part import (
     Mass,
     NotNegativeMass,
     WheelOutline,
-    X,
     Y,
     Z,
     formula,
@@ -39,14 +38,13 @@ from noslip.model.parts.wheels import (
 )
 from noslip.model.quantities import (
     NOT_NEGATIVE,
-    POSITIVE,
     BodyName,
     Meaning,
     Point,
     PositiveLength,
     Scalar,
 )
-from noslip.model.rows import PositionRow
+from noslip.model.rows import PositionRow, RowForce
 from noslip.model.transmissions import Differential
 
 if TYPE_CHECKING:
@@ -188,38 +186,31 @@ class Wheelset(AbstractAxlePart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferentialAxle(AbstractAxlePart):
-    """Two wheels that one shaft drives through a differential: ``NAME.angle`` is the shaft's.
+    """Two wheels that a differential drives: ``NAME.angle`` is its cage's, the mean of theirs.
 
-    The input ``NAME.torque`` is the motor's on the shaft; each wheel gets half of ratio times it.
+    The input ``NAME.torque`` is the motor's on the cage; each wheel gets half of it.
 
     Parameters
     ----------
-    ratio : turns of the shaft for one of the wheels' mean.
-    shaft_inertia : of what turns with the shaft about its axis, kg·m².
+    cage_inertia : of what turns with the cage, about the axle, kg·m².
     """
 
-    ratio: Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)] = 1.0
-    shaft_inertia: Annotated[Scalar, Meaning(unit="kg*m^2", sign=NOT_NEGATIVE)] = 0.0
+    cage_inertia: Annotated[Scalar, Meaning(unit="kg*m^2", sign=NOT_NEGATIVE)] = 0.0
 
     word = "differential_axle"
 
     def expand(self, b: ModelBuilder) -> None:
-        r = self.wheel_radius
-        shaft = Cylinder(
-            radius=formula("0.1*r", r=r),
-            length=formula("1.2*r", r=r),
-            frame=Placement(position=(formula("0.6*r", r=r), 0.0, 0.0), angles=(0.0, "pi/2", 0.0)),
-            color=METAL,
-        )
-        inertia = (self.shaft_inertia, self.shaft_inertia, self.shaft_inertia)
-        b.body(f"{self.name}.shaft", mass=0.0, inertia=inertia, shapes=(shaft,))
+        r, cage = self.wheel_radius, f"{self.name}.cage"
+        drum = axle(formula("0.6*r", r=r), formula("0.35*r", r=r), 0.0)
+        inertia = (self.cage_inertia, self.cage_inertia, self.cage_inertia)
+        b.body(cage, mass=0.0, inertia=inertia, shapes=(drum,))
         b.joint(
             self.name,
-            Revolute(axis=X),
+            Revolute(axis=Y),
             parent=self.parent,
-            child=f"{self.name}.shaft",
+            child=cage,
             parent_frame=Placement(position=self.position),
-            description="angle of the driving shaft",
+            description="angle of the differential's cage, positive forward",
         )
         for side, sign in SIDES:
             b.part(self.wheel(FixedWheel, side, sign, lateral=True))
@@ -229,10 +220,9 @@ class DifferentialAxle(AbstractAxlePart):
                 drive=f"{self.name}.angle",
                 left=f"{self.name}.left.angle",
                 right=f"{self.name}.right.angle",
-                ratio=self.ratio,
             )
         )
-        torque = b.input(f"{self.name}.torque", "N*m", f"motor torque on shaft '{self.name}'")
+        torque = b.input(f"{self.name}.torque", "N*m", f"motor torque on the cage of '{self.name}'")
         b.force(Motor(name=self.name, speed=f"{self.name}.rate", input=torque))
 
 
@@ -303,33 +293,72 @@ class AckermannAxle(AbstractAxlePart):
             b.row(row)
 
     def _ideal(self) -> Iterator[PositionRow]:
-        middle = f"{self.name}.steer.angle"
+        """Rows (1), which act with couples between the knuckles, the column and the parent."""
         for side, sign in SIDES:
-            law = formula(
-                f"L*sin(a - d) - {sign}*w/2*sin(a)*sin(d)",
-                L=self.wheelbase,
-                w=self.wheel_separation,
-                a=f"{self.name}.{side}.steer.angle",
-                d=middle,
+            given: dict[str, Scalar] = {
+                "L": self.wheelbase,
+                "w": self.wheel_separation,
+                "a": f"{self.name}.{side}.steer.angle",
+                "d": f"{self.name}.steer.angle",
+            }
+            law = formula(f"L*sin(a - d) - {sign}*w/2*sin(a)*sin(d)", **given)
+            of_wheel = formula(f"L*cos(a - d) - {sign}*w/2*cos(a)*sin(d)", **given)
+            of_column = formula(f"-L*cos(a - d) - {sign}*w/2*sin(a)*cos(d)", **given)
+            yield PositionRow(
+                name=f"{self.name}.{side}.law",
+                expression=str(law),
+                unit="m",
+                acts=(
+                    self._couple(f"{self.name}.{side}.fork", of_wheel),
+                    self._couple(f"{self.name}.column", of_column),
+                ),
             )
-            yield PositionRow(name=f"{self.name}.{side}.law", expression=str(law), unit="m")
+
+    def _couple(self, body: str, moment: Scalar) -> RowForce:
+        moments = (0.0, 0.0, moment)
+        return RowForce(body=body, other_body=self.parent, frame=self.parent, moment=moments)
 
     def _trapezoid(self) -> Iterator[PositionRow]:
+        """The tie rod's length between the ends of the arms, and the column on the left arm.
+
+        With β the arms' angle inward, b their length, ends at b (−cos β, ∓ sin β) from the king
+        pins at (0, ±w/2), turned by δ_l and δ_r.
+        """
         left, right = (f"{self.name}.{side}.steer.angle" for side, _ in SIDES)
         w = self.wheel_separation
         arm = formula("w/8", w=w) if self.arm_length is None else self.arm_length
         inward = self.arm_angle
         if inward is None:
             inward = formula("atan(w/2/L)", w=w, L=self.wheelbase)
-        # ends of the arms: a (−cos β, ∓ sin β), turned by the wheels' angles
         ends = {"b": arm, "n": inward, "w": w, "l": left, "r": right}
         dx = formula("b*(cos(n - r) - cos(n + l))", **ends)
         dy = formula("w - b*(sin(n + l) + sin(n - r))", **ends)
         rest = formula("w - 2*b*sin(n)", w=w, b=arm, n=inward)
-        text = f"sqrt(({dx})^2 + ({dy})^2) - ({rest})"
-        yield PositionRow(name=f"{self.name}.tie_rod", expression=text, unit="m")
+        length = f"sqrt(({dx})^2 + ({dy})^2)"
+        forks = [f"{self.name}.{side}.fork" for side, _ in SIDES]
+        end = shifted(
+            self.position,
+            formula("-b*cos(n + l)", **ends),
+            formula("w/2 - b*sin(n + l)", **ends),
+        )
+        rod = RowForce(
+            body=forks[0],
+            other_body=forks[1],
+            frame=self.parent,
+            point=end,
+            force=(f"({dx})/{length}", f"({dy})/{length}", 0.0),
+        )
         yield PositionRow(
-            name=f"{self.name}.link", expression=f"{left} - {self.name}.steer.angle", unit="rad"
+            name=f"{self.name}.tie_rod", expression=f"{length} - ({rest})", unit="m", acts=(rod,)
+        )
+        column = RowForce(
+            body=forks[0], other_body=f"{self.name}.column", frame=self.parent, moment=Z
+        )
+        yield PositionRow(
+            name=f"{self.name}.link",
+            expression=f"{left} - {self.name}.steer.angle",
+            unit="rad",
+            acts=(column,),
         )
 
     def outlines(self) -> tuple[WheelOutline, ...]:
