@@ -54,6 +54,7 @@ PUBLIC = [
     "DeSantis",
     "Definition",
     "Derivatives",
+    "DeviceError",
     "Differential",
     "Disk",
     "DynamicsHistory",
