@@ -35,6 +35,7 @@ RANKS = {
     "analysis": 7,
     "control": 8,
     "library": 9,
+    "bridges": 10,
     "show": 10,
     "studio": 11,
     "cli": 12,
