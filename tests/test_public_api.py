@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -129,6 +130,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -158,6 +160,7 @@ PUBLIC = [
     "Translation",
     "Trapezoidal",
     "Undercarriage",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",
