@@ -10,6 +10,7 @@ from noslip.bridges.urdf import read_urdf
 from noslip.errors import ModelError
 
 HERE = Path(__file__).parent
+CART = HERE.parents[2] / "examples" / "cart.urdf"
 JOINTS = ("swing_1", "elbow", "reach")
 STATE = {
     "swing_1.angle": 0.7, "elbow.angle": -0.9, "reach.position": 0.13,
@@ -116,7 +117,7 @@ INPUTS = {"left_joint_torque": 0.7, "right_joint_torque": -0.3}
 @pytest.fixture(scope="module")
 def cart():
     under = ns.Undercarriage(wheels={"left": None, "right": None}, casters={"fork": None})
-    return ns.import_robot(HERE / "cart.urdf", under)
+    return ns.import_robot(CART, under)
 
 
 def test_a_robot_on_wheels_moves_as_the_one_by_hand(cart):
@@ -149,7 +150,7 @@ def test_the_formulations_agree_on_it(cart):
     ],
 )
 def test_a_file_beside_it_says_what_rolls(tmp_path, text, found):
-    (tmp_path / "cart.urdf").write_bytes((HERE / "cart.urdf").read_bytes())
+    (tmp_path / "cart.urdf").write_bytes((CART).read_bytes())
     (tmp_path / "cart.rolling.toml").write_text(text)
     model = ns.load(tmp_path / "cart.urdf")
     assert model == ns.import_robot(tmp_path / "cart.urdf").model
@@ -233,7 +234,7 @@ FAULTS = {
 @pytest.mark.parametrize("case", FAULTS)
 def test_faults_are_told_with_their_line(tmp_path, case):
     more, what = FAULTS[case]
-    lines = (HERE / "cart.urdf").read_text().splitlines()
+    lines = (CART).read_text().splitlines()
     lines.insert(-1, more)
     file = tmp_path / "bad.urdf"
     file.write_text("\n".join(lines))
@@ -308,11 +309,11 @@ UNDER = {
 def test_an_undercarriage_that_does_not_fit_is_refused(case):
     under, what = UNDER[case]
     with pytest.raises(ModelError, match=what):
-        ns.import_robot(HERE / "cart.urdf", under)
+        ns.import_robot(CART, under)
 
 
 def test_impossible_inertia_of_a_fixed_link_counts_with_its_parent(tmp_path):
-    text = (HERE / "cart.urdf").read_text().replace(
+    text = (CART).read_text().replace(
         "</robot>",
         '<link name="antenna"><inertial><origin xyz="0 0 0.1"/><mass value="0.5"/>'
         '<inertia ixx="0" ixy="0.01" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>'
@@ -330,6 +331,6 @@ def test_impossible_inertia_of_a_fixed_link_counts_with_its_parent(tmp_path):
 
 
 def test_reading_says_how_a_file_describes_it():
-    robot = read_urdf(HERE / "cart.urdf")
+    robot = read_urdf(CART)
     assert [joint.kind for joint in robot.joints].count("revolute") == 4
     assert robot.driven is None

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 import noslip as ns
 from noslip.cli import main
 
-CART = Path(__file__).parents[1] / "bridges" / "cart.urdf"
+CART = Path(__file__).parents[3] / "examples" / "cart.urdf"
 
 
 def run(*arguments):
