@@ -1,7 +1,7 @@
 """What of a vehicle follows a path, as plain data: timing laws, motions and `track` share it.
 
 A vehicle is seen as a chain of frames: an axle that follows the path, and axles hinged to it. A
-hinge is a :class:`Link`: from the twist of the frame that is known follows that of the next one,
+hinge is a :class:`AxleLink`: from the twist of the frame that is known follows that of the next one,
 whose axle cannot move sideways. A steered wheel, a waist and a trailer are all links.
 """
 
@@ -19,7 +19,7 @@ Place = tuple[Scalar, Scalar]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class AxleLink:
     """A hinge from a frame that is known to a frame whose axle cannot move sideways.
 
     With φ the heading of the far frame less that of the near one,
@@ -79,7 +79,7 @@ class Follower:
     hinge: str = ""
     hitch: Scalar = 0.0
     trailer: Scalar = 0.0
-    links: tuple[Link, ...] = ()
+    links: tuple[AxleLink, ...] = ()
     base: int = 0
     body: str = ""
     held: tuple[tuple[str, float], ...] = ()

@@ -8,7 +8,7 @@ direction n across it with
 
 for all of them cannot move sideways: (n, m) is the left null vector of T. This is an axle, at the
 point p = m (n_y, −n_x), ahead along the direction across n. Axles of bodies that are hinged to each
-other, about upright axes, are a chain (:class:`Link`): a steered wheel is an axle whose hinge is on
+other, about upright axes, are a chain (:class:`AxleLink`): a steered wheel is an axle whose hinge is on
 it, a waist or a drawbar one whose hinge is not.
 
 What follows is the base, or the trailer that goes first when driving backwards: the nearest axle
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from noslip.control.follower import Follower, Link
+from noslip.control.follower import AxleLink, Follower
 from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -343,7 +343,7 @@ def _other(hinge: _Hinge, k: int) -> tuple[int, ...]:
 def _from(survey: _Survey, start: int, reverse: bool) -> tuple[Follower, str]:
     """The chain of axles from one that follows, and a hinge that folds up, if one does."""
     axles = dict(survey.axles)
-    links: list[Link] = []
+    links: list[AxleLink] = []
     index, unstable = {start: 0}, ""
     sign = -1.0 if reverse else 1.0
     front = [start]
@@ -367,7 +367,7 @@ def _from(survey: _Survey, start: int, reverse: bool) -> tuple[Follower, str]:
     return _follower(survey, start, reverse, axles[survey.base], links, index), unstable
 
 
-def _link(hinge: _Hinge, k: int, near: Axle, far: Axle, origin: int) -> tuple[Link, Axle]:
+def _link(hinge: _Hinge, k: int, near: Axle, far: Axle, origin: int) -> tuple[AxleLink, Axle]:
     """The hinge from a body to the other one, and the other's axle pointing the same way."""
     at = hinge.bodies.index(k)
     sign = hinge.sign if at == 0 else -hinge.sign
@@ -377,7 +377,7 @@ def _link(hinge: _Hinge, k: int, near: Axle, far: Axle, origin: int) -> tuple[Li
         far = Axle(far.point, -far.ahead)
         offset = float(np.angle(np.exp(1j * (offset + np.pi))))
     places = near.local(hinge.places[at]), far.local(hinge.places[1 - at])
-    link = Link(
+    link = AxleLink(
         coordinate=hinge.coordinate,
         near=_pair(places[0]),
         far=_pair(places[1]),
@@ -417,7 +417,7 @@ def _follower(
     start: int,
     reverse: bool,
     base: Axle,
-    links: list[Link],
+    links: list[AxleLink],
     index: dict[int, int],
 ) -> Follower:
     """As plain data, with the steering by name where one wheel on the center line steers."""

@@ -10,7 +10,7 @@ so that paths need no closed form of their arc length, and headings turn on with
 piece of a path holds is decided by time: steps of a simulation end where one piece is left for the
 next, and a kink would be seen twice if p, which is integrated, decided it.
 
-Axles hinged to the frame follow one after the other (:class:`Link`), all by distance so that they
+Axles hinged to the frame follow one after the other (:class:`AxleLink`), all by distance so that they
 hold at rest: primes are d/ds, (v_x, v_y, ω) is the twist of a frame. With (n_x, n_y) the hinge in
 the near frame, (f_x, f_y) in the far one and φ the angle between them, the hinge has the velocity
 
@@ -39,7 +39,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
-from noslip.control.follower import Link
+from noslip.control.follower import AxleLink
 from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.selection import inside, look_up
@@ -131,7 +131,7 @@ class PathMotion(AbstractPathMotion):
     steering: str = ""
     wheelbase: Scalar = 0.0
     largest_steering: float = math.pi / 2
-    links: tuple[Link, ...] = ()
+    links: tuple[AxleLink, ...] = ()
     base: int = 0
     held: tuple[tuple[str, float], ...] = ()
 
@@ -292,14 +292,14 @@ class PathMotion(AbstractPathMotion):
             return "the rate of turning"
         return "the rate of the steering" if order == 1 else "a rate of the vehicle"
 
-    def _links(self) -> tuple[Link, ...]:
+    def _links(self) -> tuple[AxleLink, ...]:
         """All links, the steering that is named last."""
         if not self.steering:
             return self.links
-        led = Link(coordinate=self.steering, near=(self.wheelbase, 0.0), origin=self.base)
+        led = AxleLink(coordinate=self.steering, near=(self.wheelbase, 0.0), origin=self.base)
         return (*self.links, led)
 
-    def _is_on_axle(self, system: System, link: Link) -> bool:
+    def _is_on_axle(self, system: System, link: AxleLink) -> bool:
         ahead = nominal(link.far[0], system.model.parameter_values())
         return abs(ahead) <= ON_AXLE * max(system.kinematics.length, 1e-9)
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from noslip.analysis.motion import MotionTrace
-from noslip.control.follower import Link
+from noslip.control.follower import AxleLink
 from noslip.control.motions.path import AbstractPathMotion, PathMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.timing.laws import AbstractTiming
@@ -63,7 +63,7 @@ class TrailerMotion(AbstractPathMotion):
 
     def _along(self) -> PathMotion:
         """The trailer's axle, with the base hinged to it."""
-        drawbar = Link(
+        drawbar = AxleLink(
             coordinate=self.hinge,
             near=(self.trailer, 0.0),
             far=(_less(self.hitch), 0.0),
