@@ -1,7 +1,7 @@
 """What of a vehicle follows a path, as plain data: timing laws, motions and `track` share it.
 
 A vehicle is seen as a chain of frames: an axle that follows the path, and axles hinged to it. A
-hinge is a :class:`AxleLink`: from the twist of the frame that is known follows that of the next one,
+hinge is an :class:`AxleLink`: from the twist of the frame that is known follows that of the next,
 whose axle cannot move sideways. A steered wheel, a waist and a trailer are all links.
 """
 

@@ -8,8 +8,8 @@ direction n across it with
 
 for all of them cannot move sideways: (n, m) is the left null vector of T. This is an axle, at the
 point p = m (n_y, −n_x), ahead along the direction across n. Axles of bodies that are hinged to each
-other, about upright axes, are a chain (:class:`AxleLink`): a steered wheel is an axle whose hinge is on
-it, a waist or a drawbar one whose hinge is not.
+other, about upright axes, are a chain (:class:`AxleLink`): a steered wheel is an axle with a hinge
+on it, a waist or a drawbar one whose hinge is not.
 
 What follows is the base, or the trailer that goes first when driving backwards: the nearest axle
 from which all others trail.

@@ -10,9 +10,9 @@ so that paths need no closed form of their arc length, and headings turn on with
 piece of a path holds is decided by time: steps of a simulation end where one piece is left for the
 next, and a kink would be seen twice if p, which is integrated, decided it.
 
-Axles hinged to the frame follow one after the other (:class:`AxleLink`), all by distance so that they
-hold at rest: primes are d/ds, (v_x, v_y, ω) is the twist of a frame. With (n_x, n_y) the hinge in
-the near frame, (f_x, f_y) in the far one and φ the angle between them, the hinge has the velocity
+Axles hinged to the frame follow one after the other (:class:`AxleLink`), all by distance, so that
+they hold at rest: primes are d/ds, (v_x, v_y, ω) is the twist of a frame. With (n_x, n_y) the hinge
+in the near frame, (f_x, f_y) in the far one and φ the angle between, the hinge has the velocity
 
     (1)  u = (v_x − ω n_y, v_y + ω n_x),      R(φ)ᵀ u = (v_far − ω_far f_y, ω_far f_x)
 
