@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -77,6 +78,7 @@ PUBLIC = [
     "GibbsAppell",
     "Gradient",
     "Graph",
+    "ImportedModel",
     "IndependentSpeed",
     "Instant",
     "JOINT_TEMPLATES",
@@ -129,6 +131,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -157,6 +160,8 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Undercarriage",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",
@@ -177,6 +182,7 @@ PUBLIC = [
     "follow",
     "gradient",
     "gyration",
+    "import_robot",
     "inverse_dynamics",
     "inverse_kinematics",
     "joint_template",
