@@ -55,6 +55,7 @@ PUBLIC = [
     "DeSantis",
     "Definition",
     "Derivatives",
+    "DeviceError",
     "Differential",
     "Disk",
     "DynamicsHistory",
