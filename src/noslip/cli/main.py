@@ -33,6 +33,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "export": ("bridges", "export_run"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
