@@ -22,7 +22,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -40,9 +40,11 @@ from noslip.model.bodies import (
 from noslip.model.findings import Finding
 from noslip.model.numbers import Array, NumberReader, rotation_to
 from noslip.model.quantities import (
+    POSITIVE,
     ZERO,
     BodyName,
     Direction,
+    Meaning,
     NotNegativeLength,
     Point,
     PositiveLength,
@@ -332,6 +334,10 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Center of a wheel in the body frame; None for what touches with a point."""
         return None
 
+    def load_stiffness(self) -> Scalar | None:
+        """Stiffness against load, N/m, by which wheels share one; None if it was not given."""
+        return None
+
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         """How far the lowest point of a wheel is below its center, along the normal n."""
         return ca.SX(0)
@@ -379,6 +385,8 @@ class Rolling(AbstractContact):
     wheel : its rolling surface.
     center : of the wheel, in the body frame, m.
     plane : what it rolls on; by default the ground z = 0 of the world.
+    stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
+        open, N/m; equal shares of stiffness by default. Nothing moves by it.
     """
 
     name: str
@@ -389,6 +397,7 @@ class Rolling(AbstractContact):
     longitudinal: bool = True
     lateral: bool = True
     normal: bool = True
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     word = "rolling"
     also_called = ("wheel",)
@@ -401,6 +410,9 @@ class Rolling(AbstractContact):
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
         touch = self.wheel.contact(n, R, read)
         return touch._replace(arm=ca.mtimes(R, read.vector(self.center)) + touch.arm)
+
+    def load_stiffness(self) -> Scalar | None:
+        return self.stiffness
 
     def wheel_center(self) -> Vector3 | None:
         return self.center
