@@ -82,12 +82,17 @@ class TrailerMotion(AbstractPathMotion):
         place = axle.outputs[0:2] + ahead + hitch * ca.vertcat(ca.cos(own), ca.sin(own))
         name = planar_base(system).joint.name
         names = [f"{name}.x", f"{name}.y", f"{name}.angle", self.steering, self.hinge]
+        at = coordinate_indices(system, names)
         return MotionTrace(
-            at=coordinate_indices(system, names),
+            at=at,
             outputs=ca.vertcat(place, own, delta, phi),
             states=ca.vertcat(axle.states, phi),
             rates=ca.vertcat(axle.rates, rate),
-            start=np.append(axle.start, self._steady(system, axle, bend)),
+            start=np.append(axle.start, np.nan),
+            find_start=lambda values: np.append(
+                axle.start, self._steady(system, axle, bend, values)
+            ),
+            carried=((len(axle.start), at[-1]),),
             names=(*axle.names, "path.articulation"),
             units=(*axle.units, "rad"),
             parameters=axle.parameters,
@@ -109,9 +114,10 @@ class TrailerMotion(AbstractPathMotion):
         """The trailer's axle as if it were a base of its own."""
         return PathMotion(path=self.path, timing=self.timing, reverse=self.reverse)
 
-    def _steady(self, system: System, axle: MotionTrace, bend: ca.SX) -> float:
+    def _steady(self, system: System, axle: MotionTrace, bend: ca.SX, values: Array) -> float:
         """φ of the steady turn at the start: sin φ + ℓκ cos φ = −c κ."""
-        known = system.model.parameter_values()
+        names = (p.name for p in system.model.parameters)
+        known = {name: float(x) for name, x in zip(names, values, strict=True)}
         t = system.kinematics.symbols.t
         kappa = float(ca.Function("bend", [t, axle.states], [bend])(0.0, axle.start))
         a, b = nominal(self.trailer, known) * kappa, -nominal(self.hitch, known) * kappa
