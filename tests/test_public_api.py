@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -76,6 +77,7 @@ PUBLIC = [
     "GibbsAppell",
     "Gradient",
     "Graph",
+    "ImportedModel",
     "IndependentSpeed",
     "Instant",
     "JOINT_TEMPLATES",
@@ -128,6 +130,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -156,6 +159,8 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Undercarriage",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",
@@ -176,6 +181,7 @@ PUBLIC = [
     "follow",
     "gradient",
     "gyration",
+    "import_robot",
     "inverse_dynamics",
     "inverse_kinematics",
     "joint_template",
