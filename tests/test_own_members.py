@@ -27,11 +27,11 @@ from noslip.families import (
 from noslip.formulations.catalog import known_formulations
 from noslip.kinematics.symbols import Reader
 from noslip.model.bodies import AbstractShape
-from noslip.model.contacts import AbstractSurface
 from noslip.model.files import load_model, model_to_toml, parse_model
 from noslip.model.forces import AbstractForce
 from noslip.model.joints import AbstractJointType
 from noslip.model.numbers import NumberReader
+from noslip.model.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
 READ = Reader({})

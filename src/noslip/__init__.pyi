@@ -46,11 +46,27 @@ from .model.joints import (
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
+    Plane as Plane,
+)
+from .model.surfaces import (
     AbstractSurface as AbstractSurface,
     Disk as Disk,
     Ball as Ball,
     Torus as Torus,
-    Plane as Plane,
+    Ellipsoid as Ellipsoid,
+    CylinderSurface as CylinderSurface,
+    ConeSurface as ConeSurface,
+    RevolvedSurface as RevolvedSurface,
+    ParametricSurface as ParametricSurface,
+)
+from .model.grounds import (
+    AbstractGround as AbstractGround,
+    FlatGround as FlatGround,
+    CylinderGround as CylinderGround,
+    SphereGround as SphereGround,
+    RevolvedGround as RevolvedGround,
+    HeightGround as HeightGround,
+    ParametricGround as ParametricGround,
 )
 from .model.definitions import (
     Definition as Definition,

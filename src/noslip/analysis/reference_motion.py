@@ -177,7 +177,7 @@ def start_on_motion(
     time : s, of the start.
     """
     check_time(system, time)
-    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
+    guess = system.kinematics.rest.copy()
     on_motion, _ = law.start(system, guess, values, time)
     wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
     if wrong:

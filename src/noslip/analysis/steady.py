@@ -239,8 +239,7 @@ def _configuration(
     try:
         return complete_start(system, places, time=time, parameters=params).q
     except SimulationError:
-        nodes = system.kinematics.tree.nodes
-        q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)
+        q = system.kinematics.rest.copy()
         _place(system, q, places)
         return q
 

@@ -64,6 +64,8 @@ def find_singularity_measures(
                 )
             )
     for trace in contacts:
+        if trace.curvatures is not None:
+            result.append(_curvature_measure(trace))
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
                 SingularityMeasure(
@@ -77,6 +79,21 @@ def find_singularity_measures(
                 )
             )
     return tuple(result)
+
+
+def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
+    """The smaller eigenvalue of the relative curvature; a negative one counts as zero."""
+    assert trace.curvatures is not None
+    name = trace.contact.name
+    return SingularityMeasure(
+        name=f"{name}.curvature",
+        kind="contact",
+        value=ca.fmax(trace.curvatures[0], 0),
+        floor=1e-3,
+        limit=1e-3,
+        sentence=f"the relative curvature of contact '{name}' has reached zero: beside its contact "
+        "point the body touches the ground along a line or penetrates it",
+    )
 
 
 def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:

@@ -22,7 +22,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, compile_events, fault_notes
+from noslip.simulation.events import EventCode, check_pressed, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -434,6 +434,9 @@ class _SingleRun:
             max_steps=request.max_steps - self.counts[0],
         )
         numbers.check()
+        if self._time == request.start_time and not self.segments:
+            u = self.inputs_at(self._time, self._state)
+            check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
         template = template_of(
             here, plan, watched, request.method, basis.is_best, numbers, request.start_time
         )

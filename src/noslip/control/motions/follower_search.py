@@ -78,7 +78,7 @@ def _twists(system: System, at: int, values: Array) -> Twists:
 def _steered(system: System, frame: Follower, twists: Twists, values: Array) -> Follower:
     """The coordinate by which the vehicle steers, and its wheelbase."""
     kin = system.kinematics
-    rest = np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float)
+    rest = kin.rest.copy()
     for k, coordinate in enumerate(kin.coordinates):
         if coordinate.unit != "rad" or coordinate.name.startswith(planar_base(system).joint.name):
             continue

@@ -21,10 +21,11 @@ from noslip.model.bodies import (
     Placement,
     Sphere,
 )
-from noslip.model.contacts import DARK, METAL, Plane
+from noslip.model.contacts import Plane
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader, number, numbers, rotation_to
+from noslip.model.surfaces import DARK, METAL
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.rollers import planes
 

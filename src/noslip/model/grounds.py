@@ -1,0 +1,418 @@
+"""Grounds that bodies roll on: plane, cylinder, sphere, surface of revolution, height, your own.
+
+A ground is given in a frame of its own (`Plane` says on which body and where). To add one, here or
+in a module of your own, write a frozen data class below `AbstractGround`; nothing else is touched:
+
+1. `word`, by which model files know it; its fields are the keys of its table;
+2. `parameters()` and `point(u, read)`: a point at two parameters; the normal, along ∂p/∂u₁ × ∂p/∂u₂
+   times `side`, points away from the material. They become coordinates without inertia of a
+   contact, whose rates always follow. A level F(p) = 0 answers `chart` instead, with p as its
+   parameters;
+3. `guess(place, read)`: parameters of about the nearest point to a place.
+
+What is below "fallbacks" has a general answer. A ground on which the contact of a ball or a wheel
+has a closed form says so in `closed`, and gives it by `normal_at`, `height` and `curvature`.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import casadi as ca
+import numpy as np
+
+from noslip.families import Member
+from noslip.model.charts import (
+    Chart,
+    chart_points,
+    free_parameters,
+    level_chart,
+    nearest_parameters,
+    range_faults,
+    smooth_chart,
+)
+from noslip.model.expressions import Call, Expression, Name, Number, fold, parse
+from noslip.model.findings import Finding, Path, owner
+from noslip.model.numbers import Array, NumberReader
+from noslip.model.quantities import Meaning, PositiveLength, Quantity, Reads, Scalar, Vector3, angle
+from noslip.model.surfaces import WheelCircle
+from noslip.spatial import EYE3
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+_X = Quantity(name="x", unit="m", description="contact point along x of the ground", symbol="x")
+_Y = Quantity(name="y", unit="m", description="contact point along y of the ground", symbol="y")
+
+
+class AbstractGround(Member, abc.ABC, family="ground"):
+    """What a body rolls on, in a frame of its own; see the list at the top of this file."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def parameters(self) -> tuple[Quantity, ...]:
+        """What places a point on it: two, or the three of a point on a level."""
+
+    @abc.abstractmethod
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        """Parameters of about the nearest point to a place."""
+
+    # fallbacks
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        """The point at two parameters."""
+        raise NotImplementedError(f"{self.word} has no two parameters")
+
+    def side(self) -> float:
+        """1 or −1: along which of ∂p/∂u₁ × ∂p/∂u₂ and its opposite the normal is."""
+        return 1.0
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        """Point, normal and curvature at the parameters, which are symbols."""
+        return smooth_chart(ca.SX(self.point(u, read)), u, self.side())
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        """Whether it has a closed form for a surface made of circles, or any surface if None."""
+        return False
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        """Unit normal where a ring about a center touches, of a closed form; no ring is a ball."""
+        raise NotImplementedError(self.word)
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        """How far a point is from it along the normal, of a closed form."""
+        raise NotImplementedError(self.word)
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        """(3, 3) tensor where the normal is n, positive where it is convex, of a closed form."""
+        raise NotImplementedError(self.word)
+
+    def heading(self, n: ca.SX) -> ca.SX:
+        """A unit vector across the normal: what x is after z was turned to n the short way."""
+        share = n[0] / (1 + n[2])
+        return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        """(m, n, 3) points within `size` of a place, for drawing."""
+        lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
+        return chart_points(lambda u: self.point(u, read), lower, upper, (49, 49))
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        """Findings about its fields together; `path` is that of the ground."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatGround(AbstractGround):
+    """A plane: the x-y plane of its frame."""
+
+    word = "plane"
+    also_called = ("flat",)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return ()
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(0, 1)
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return True
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        return ca.SX([0, 0, 1])
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return point[2]
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX.zeros(3, 3)
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        x = np.linspace(-size, size, 3)
+        grid = np.meshgrid(middle[0] + x, middle[1] + x, indexing="ij")
+        return np.stack([*grid, 0 * grid[0]], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CylinderGround(AbstractGround):
+    """A round pipe or bar of `radius` (m) along the z axis of its frame.
+
+    With `inside` the body rolls on its inner side.
+    """
+
+    radius: PositiveLength
+    inside: bool = False
+
+    word = "cylinder"
+    also_called = ("pipe",)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return (
+            angle(symbol="ϕ", description="contact point round the axis"),
+            Quantity(name="along", unit="m", description="contact point along the axis"),
+        )
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        r = read.scalar(self.radius)
+        return ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
+
+    def side(self) -> float:
+        return -1.0 if self.inside else 1.0
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return ca.vertcat(ca.atan2(place[1], place[0]), place[2])
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return circle is not None and circle.axis is None
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        return self.side() * ca.vertcat(center[:2] / ca.sqrt(ca.sumsqr(center[:2])), 0)
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return self.side() * (ca.sqrt(ca.sumsqr(point[:2])) - read.scalar(self.radius))
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        round_ = EYE3 - ca.mtimes(n, n.T) - ca.diag(ca.SX([0, 0, 1]))
+        return self.side() / read.scalar(self.radius) * round_
+
+    def heading(self, n: ca.SX) -> ca.SX:
+        return ca.SX([0, 0, 1])
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        lower, upper = middle[2] - size, middle[2] + size
+        # the near half of a pipe is left out, so that what rolls in it is seen
+        around = (-np.pi, 0.0) if self.inside else (-np.pi, np.pi)
+        points = chart_points(
+            lambda u: self.point(ca.vertcat(u[1], u[0]), read),
+            np.array([lower, around[0]]),
+            np.array([upper, around[1]]),
+            (9, 49),
+        )
+        return points[::-1] if self.inside else points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SphereGround(AbstractGround):
+    """A sphere of `radius` (m) about the origin of its frame; with `inside` its inner side."""
+
+    radius: PositiveLength
+    inside: bool = False
+
+    word = "sphere"
+    also_called = ("ball",)
+
+    def _side(self) -> float:
+        return -1.0 if self.inside else 1.0
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return tuple(
+            Quantity(name=k, unit="m", description=f"contact point along {k}", symbol=k)
+            for k in "xyz"
+        )
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        level = (ca.sumsqr(u) / read.scalar(self.radius) - read.scalar(self.radius)) / 2
+        return level_chart(self._side() * level, u)
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return read.scalar(self.radius) * place / ca.sqrt(ca.sumsqr(place) + 1e-300)
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return circle is not None
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        """From the nearest, inside the farthest, point of the ring."""
+        point = center
+        if axis is not None:
+            across = center - ca.dot(center, axis) * axis
+            point = center - self._side() * radius * across / ca.sqrt(ca.sumsqr(across))
+        return self._side() * point / ca.sqrt(ca.sumsqr(point))
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return self._side() * (ca.sqrt(ca.sumsqr(point)) - read.scalar(self.radius))
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        return self._side() / read.scalar(self.radius) * (EYE3 - ca.mtimes(n, n.T))
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        r = float(read.scalar(self.radius))
+        # a bowl is drawn up to its brim, so that what rolls in it is seen
+        highest = 0.0 if self.inside else np.pi / 2
+        latitude, longitude = np.linspace(-np.pi / 2, highest, 25), np.linspace(0, 2 * np.pi, 49)
+        points = r * np.stack(
+            [
+                np.outer(np.cos(latitude), np.cos(longitude)),
+                np.outer(np.cos(latitude), np.sin(longitude)),
+                np.outer(np.sin(latitude), 1 + 0 * longitude),
+            ],
+            axis=-1,
+        )
+        return points[::-1] if self.inside else points
+
+
+class AbstractHeight(AbstractGround):
+    """A ground z = h(x, y) over its own x-y plane; the material is below."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        """h(x, y), m."""
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return (_X, _Y)
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        return ca.vertcat(u[0], u[1], self.elevation(u[0], u[1], read))
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return place[:2]
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        return chart_points(
+            lambda u: self.point(u, read), middle[:2] - size, middle[:2] + size, (65, 65)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeightGround(AbstractHeight):
+    """Hilly ground: its height `z` (m) is an expression of ``x`` and ``y`` in its frame."""
+
+    z: Annotated[Scalar, Meaning(unit="m", own=("x", "y"))]
+
+    word = "height"
+    also_called = ("hill", "terrain")
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"x": x, "y": y}).scalar(self.z))
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return kink_faults((*path, "z"), self.z, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevolvedGround(AbstractHeight):
+    """A bowl, a dome or a funnel about the z axis: its height `z` (m) is an expression of ``r``.
+
+    Even powers of ``r`` are taken as powers of x² + y², so that a profile made of them is smooth
+    on the axis; ``rr`` is r². One with ``r`` itself, such as ``-a/r``, stays away from the axis.
+    """
+
+    z: Annotated[Scalar, Meaning(unit="m", own=("r", "rr"))]
+
+    word = "revolution"
+    also_called = ("bowl", "funnel")
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        squared = x**2 + y**2
+        if not isinstance(self.z, str):
+            return ca.SX(float(self.z))
+        text = even_powers(self.z)
+        return ca.SX(read.extended({"r": ca.sqrt(squared), "rr": squared}).scalar(text))
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return kink_faults((*path, "z"), self.z, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametricGround(AbstractGround):
+    """Any smooth surface: its points are three expressions of ``u`` and ``v``.
+
+    Parameters
+    ----------
+    position : of a point, in the frame of the ground, m.
+    u_range, v_range : between which the parameters are looked for at the start, and drawn.
+    is_reversed : whether the normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
+    """
+
+    position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
+    u_range: tuple[Scalar, Scalar]
+    v_range: tuple[Scalar, Scalar]
+    is_reversed: bool = False
+
+    word = "parametric"
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return free_parameters(self.u_range, self.v_range)
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"u": u[0], "v": u[1]}).vector(self.position))
+
+    def side(self) -> float:
+        return -1.0 if self.is_reversed else 1.0
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return nearest_parameters(
+            self.parameters(), lambda u: ca.sumsqr(place - self.point(u, read))
+        )
+
+    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+        points = AbstractGround.picture(self, middle, size, read)
+        return points.transpose(1, 0, 2) if self.is_reversed else points
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return range_faults(path, self.u_range, self.v_range)
+
+
+#: Functions that have kinks or steps.
+KINKED = ("abs", "sign", "floor", "min", "max")
+
+
+def kink_faults(path: Path, text: Scalar, allowed: tuple[str, ...]) -> Iterator[Finding]:
+    """A ground has a normal and a curvature everywhere: no kinks."""
+    if not isinstance(text, str):
+        return
+    used: list[str] = []
+
+    def call(function: str, arguments: list[None]) -> None:
+        used.append(function)
+
+    try:
+        fold(parse(text), lambda leaf: None, call, lambda measure, arguments: None)
+    except ValueError:
+        return  # a fault of its own
+    for function in dict.fromkeys(used):
+        if function in KINKED and function not in allowed:
+            yield Finding(
+                path,
+                f'{owner(path[:2])} has a ground of height "{text}", where {function}() has a kink',
+                "write it with smooth functions, as sqrt(x^2 + d^2) for abs(x)",
+            )
+
+
+def even_powers(text: str) -> str:
+    """The text of an expression with even powers of ``r`` written as powers of ``rr``."""
+    return _written(_even(parse(text)))
+
+
+def _even(tree: Expression) -> Expression:
+    def call(function: str, arguments: list[Expression]) -> Expression:
+        match function, arguments:
+            case "**", [Name("r"), Number(n)] if n % 2 == 0 and n > 0:
+                return Name("rr") if n == 2 else Call("**", (Name("rr"), Number(n / 2)))
+            case "*", [Name("r"), Name("r")]:
+                return Name("rr")
+        return Call(function, tuple(arguments))
+
+    found: Expression = fold(tree, lambda leaf: leaf, call)
+    return found
+
+
+def _written(tree: Expression) -> str:
+    """An expression as text that reads the same."""
+
+    def leaf(node: Number | Name) -> str:
+        return repr(node.value) if isinstance(node, Number) else node.name
+
+    def call(function: str, arguments: list[str]) -> str:
+        if function == "neg":
+            return f"(-{arguments[0]})"
+        if function in ("+", "-", "*", "/", "**"):
+            return f"({arguments[0]}{function}{arguments[1]})"
+        return f"{function}({', '.join(arguments)})"
+
+    return str(fold(tree, leaf, call))
