@@ -232,7 +232,7 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
     volume = np.sum(a * np.cross(b, c)) / 6
     assert volume == pytest.approx(32 * 0.05**2 * np.sin(np.pi / 16) / 2 * 0.15 / 3, rel=1e-12)
     ellipsoid = own.Ellipsoid(size=(0.4, 0.35, 0.3))
-    (shape,) = ellipsoid.shapes(np.zeros(3), NumberReader({}))
+    shape, _ = ellipsoid.shapes(np.zeros(3), NumberReader({}))
     points, _ = shape.triangles(NumberReader({}))
     assert np.sum((points / [0.4, 0.35, 0.3]) ** 2, axis=1) == pytest.approx(1.0, rel=1e-12)
 

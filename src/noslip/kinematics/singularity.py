@@ -89,10 +89,10 @@ def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
         name=f"{name}.curvature",
         kind="contact",
         value=ca.fmax(trace.curvatures[0], 0),
-        floor=1e-3,
-        limit=1e-3,
-        sentence=f"the relative curvature of contact '{name}' has reached zero: beside its contact "
-        "point the body touches the ground along a line or penetrates it",
+        floor=1e-2,
+        limit=1e-2,
+        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact point "
+        "the body touches the ground along a line or penetrates it",
     )
 
 

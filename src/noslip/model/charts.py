@@ -19,6 +19,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from noslip.model.expressions import Call, Expression, Name, Number, fold, parse
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.numbers import Array
 from noslip.model.quantities import Quantity, Scalar
@@ -131,3 +132,55 @@ def range_faults(
                 f"{owner(path)} has {name} = {list(given)}",
                 "give two numbers, the smaller one first",
             )
+
+
+def even_powers(text: str) -> str:
+    """The text of an expression with even powers of ``r`` written as powers of ``rr``."""
+    return _written(_even(parse(text)))
+
+
+def _even(tree: Expression) -> Expression:
+    def call(function: str, arguments: list[Expression]) -> Expression:
+        match function, arguments:
+            case "**", [Name("r"), Number(n)] if n % 2 == 0 and n > 0:
+                return Name("rr") if n == 2 else Call("**", (Name("rr"), Number(n / 2)))
+            case "*", [Name("r"), Name("r")]:
+                return Name("rr")
+        return Call(function, tuple(arguments))
+
+    found: Expression = fold(tree, lambda leaf: leaf, call)
+    return found
+
+
+def squared(text: str) -> str:
+    """The text of the square of an expression, without the roots among its factors."""
+    return _written(_square(parse(text)))
+
+
+def _square(tree: Expression) -> Expression:
+    match tree:
+        case Number(value):
+            return Number(value**2)
+        case Call("sqrt", (inside,)):
+            return inside
+        case Call("neg", (inside,)):
+            return _square(inside)
+        case Call("*" | "/" as product, (a, b)):
+            return Call(product, (_square(a), _square(b)))
+    return Call("**", (tree, Number(2.0)))
+
+
+def _written(tree: Expression) -> str:
+    """An expression as text that reads the same."""
+
+    def leaf(node: Number | Name) -> str:
+        return repr(node.value) if isinstance(node, Number) else node.name
+
+    def call(function: str, arguments: list[str]) -> str:
+        if function == "neg":
+            return f"(-{arguments[0]})"
+        if function in ("+", "-", "*", "/", "**"):
+            return f"({arguments[0]}{function}{arguments[1]})"
+        return f"{function}({', '.join(arguments)})"
+
+    return str(fold(tree, leaf, call))

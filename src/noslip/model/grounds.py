@@ -25,24 +25,39 @@ import casadi as ca
 import numpy as np
 
 from noslip.families import Member
+from noslip.model.bodies import AbstractShape, Placement
 from noslip.model.charts import (
     Chart,
     chart_points,
+    even_powers,
     free_parameters,
     level_chart,
     nearest_parameters,
     range_faults,
     smooth_chart,
 )
-from noslip.model.expressions import Call, Expression, Name, Number, fold, parse
+from noslip.model.expressions import fold, parse
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.numbers import Array, NumberReader
-from noslip.model.quantities import Meaning, PositiveLength, Quantity, Reads, Scalar, Vector3, angle
+from noslip.model.quantities import (
+    Meaning,
+    NotNegativeLength,
+    PositiveLength,
+    Quantity,
+    Reads,
+    Scalar,
+    Vector3,
+    angle,
+)
 from noslip.model.surfaces import WheelCircle
+from noslip.model.triangles import Triangles, patch
 from noslip.spatial import EYE3
 
 if TYPE_CHECKING:
     from noslip.model.vocabulary import Vocabulary
+
+#: Color of ground that is not a plane.
+EARTH = "#c8c2ae"
 
 _X = Quantity(name="x", unit="m", description="contact point along x of the ground", symbol="x")
 _Y = Quantity(name="y", unit="m", description="contact point along y of the ground", symbol="y")
@@ -92,18 +107,38 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         raise NotImplementedError(self.word)
 
     def heading(self, n: ca.SX) -> ca.SX:
-        """A unit vector across the normal: what x is after z was turned to n the short way."""
-        share = n[0] / (1 + n[2])
+        """A unit vector across the normal: what x is after z was turned to n the short way.
+
+        It is x where n is −z, where all ways are short.
+        """
+        share = n[0] / (1 + n[2] + 1e-14)
         return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
-        """(m, n, 3) points within `size` of a place, for drawing."""
+    def picture(self, read: NumberReader) -> Array:
+        """(m, n, 3) points for drawing; a row runs left to right as seen along the normal."""
         lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
-        return chart_points(lambda u: self.point(u, read), lower, upper, (49, 49))
+        points = chart_points(lambda u: self.point(u, read), lower, upper, (49, 49))
+        return points.transpose(1, 0, 2) if self.side() > 0 else points
+
+    def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
+        """What it looks like in the frame of its plane."""
+        return (_DrawnGround(ground=self, frame=frame, color=EARTH),)
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together; `path` is that of the ground."""
         return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DrawnGround(AbstractShape):
+    """Shape of a ground from its own expressions."""
+
+    ground: AbstractGround
+    frame: Placement
+    color: str
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        return patch(self.ground.picture(read))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,21 +166,20 @@ class FlatGround(AbstractGround):
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         return ca.SX.zeros(3, 3)
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
-        x = np.linspace(-size, size, 3)
-        grid = np.meshgrid(middle[0] + x, middle[1] + x, indexing="ij")
-        return np.stack([*grid, 0 * grid[0]], axis=-1)
+    def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CylinderGround(AbstractGround):
     """A round pipe or bar of `radius` (m) along the z axis of its frame.
 
-    With `inside` the body rolls on its inner side.
+    With `inside` the body rolls on its inner side. Its `length` (m) is only drawn.
     """
 
     radius: PositiveLength
     inside: bool = False
+    length: PositiveLength = 2.0
 
     word = "cylinder"
     also_called = ("pipe",)
@@ -182,14 +216,14 @@ class CylinderGround(AbstractGround):
     def heading(self, n: ca.SX) -> ca.SX:
         return ca.SX([0, 0, 1])
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
-        lower, upper = middle[2] - size, middle[2] + size
-        # the near half of a pipe is left out, so that what rolls in it is seen
+    def picture(self, read: NumberReader) -> Array:
+        half = float(read.scalar(self.length)) / 2
+        # of a pipe only the half below is drawn, so that what rolls in it is seen
         around = (-np.pi, 0.0) if self.inside else (-np.pi, np.pi)
         points = chart_points(
             lambda u: self.point(ca.vertcat(u[1], u[0]), read),
-            np.array([lower, around[0]]),
-            np.array([upper, around[1]]),
+            np.array([-half, around[0]]),
+            np.array([half, around[1]]),
             (9, 49),
         )
         return points[::-1] if self.inside else points
@@ -238,7 +272,7 @@ class SphereGround(AbstractGround):
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         return self._side() / read.scalar(self.radius) * (EYE3 - ca.mtimes(n, n.T))
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
+    def picture(self, read: NumberReader) -> Array:
         r = float(read.scalar(self.radius))
         # a bowl is drawn up to its brim, so that what rolls in it is seen
         highest = 0.0 if self.inside else np.pi / 2
@@ -272,17 +306,16 @@ class AbstractHeight(AbstractGround):
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
         return place[:2]
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
-        return chart_points(
-            lambda u: self.point(u, read), middle[:2] - size, middle[:2] + size, (65, 65)
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeightGround(AbstractHeight):
-    """Hilly ground: its height `z` (m) is an expression of ``x`` and ``y`` in its frame."""
+    """Hilly ground: its height `z` (m) is an expression of ``x`` and ``y`` in its frame.
+
+    It is drawn up to `extent` (m) along x and y.
+    """
 
     z: Annotated[Scalar, Meaning(unit="m", own=("x", "y"))]
+    extent: PositiveLength = 2.0
 
     word = "height"
     also_called = ("hill", "terrain")
@@ -290,8 +323,13 @@ class HeightGround(AbstractHeight):
     def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
         return ca.SX(read.extended({"x": x, "y": y}).scalar(self.z))
 
+    def picture(self, read: NumberReader) -> Array:
+        far = np.full(2, float(read.scalar(self.extent)))
+        points = chart_points(lambda u: self.point(u, read), -far, far, (81, 81))
+        return points.transpose(1, 0, 2)
+
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return kink_faults((*path, "z"), self.z, ())
+        return kink_faults((*path, "z"), self.z)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,10 +337,13 @@ class RevolvedGround(AbstractHeight):
     """A bowl, a dome or a funnel about the z axis: its height `z` (m) is an expression of ``r``.
 
     Even powers of ``r`` are taken as powers of x² + y², so that a profile made of them is smooth
-    on the axis; ``rr`` is r². One with ``r`` itself, such as ``-a/r``, stays away from the axis.
+    on the axis; ``rr`` is r². One with ``r`` itself, such as ``-a/r``, stays away from the axis. It
+    is drawn from the radius `inner` to `extent` (m).
     """
 
     z: Annotated[Scalar, Meaning(unit="m", own=("r", "rr"))]
+    extent: PositiveLength = 1.0
+    inner: NotNegativeLength = 0.0
 
     word = "revolution"
     also_called = ("bowl", "funnel")
@@ -314,8 +355,18 @@ class RevolvedGround(AbstractHeight):
         text = even_powers(self.z)
         return ca.SX(read.extended({"r": ca.sqrt(squared), "rr": squared}).scalar(text))
 
+    def picture(self, read: NumberReader) -> Array:
+        inner, outer = float(read.scalar(self.inner)), float(read.scalar(self.extent))
+        points = chart_points(
+            lambda u: self.point(ca.vertcat(u[0] * ca.cos(u[1]), u[0] * ca.sin(u[1])), read),
+            np.array([max(inner, 1e-6 * outer), 0.0]),
+            np.array([outer, 2 * np.pi]),
+            (33, 65),
+        )
+        return points[::-1]
+
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
-        return kink_faults((*path, "z"), self.z, ())
+        return kink_faults((*path, "z"), self.z)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,10 +401,6 @@ class ParametricGround(AbstractGround):
             self.parameters(), lambda u: ca.sumsqr(place - self.point(u, read))
         )
 
-    def picture(self, middle: Array, size: float, read: NumberReader) -> Array:
-        points = AbstractGround.picture(self, middle, size, read)
-        return points.transpose(1, 0, 2) if self.is_reversed else points
-
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         return range_faults(path, self.u_range, self.v_range)
 
@@ -362,7 +409,7 @@ class ParametricGround(AbstractGround):
 KINKED = ("abs", "sign", "floor", "min", "max")
 
 
-def kink_faults(path: Path, text: Scalar, allowed: tuple[str, ...]) -> Iterator[Finding]:
+def kink_faults(path: Path, text: Scalar) -> Iterator[Finding]:
     """A ground has a normal and a curvature everywhere: no kinks."""
     if not isinstance(text, str):
         return
@@ -376,43 +423,9 @@ def kink_faults(path: Path, text: Scalar, allowed: tuple[str, ...]) -> Iterator[
     except ValueError:
         return  # a fault of its own
     for function in dict.fromkeys(used):
-        if function in KINKED and function not in allowed:
+        if function in KINKED:
             yield Finding(
                 path,
                 f'{owner(path[:2])} has a ground of height "{text}", where {function}() has a kink',
                 "write it with smooth functions, as sqrt(x^2 + d^2) for abs(x)",
             )
-
-
-def even_powers(text: str) -> str:
-    """The text of an expression with even powers of ``r`` written as powers of ``rr``."""
-    return _written(_even(parse(text)))
-
-
-def _even(tree: Expression) -> Expression:
-    def call(function: str, arguments: list[Expression]) -> Expression:
-        match function, arguments:
-            case "**", [Name("r"), Number(n)] if n % 2 == 0 and n > 0:
-                return Name("rr") if n == 2 else Call("**", (Name("rr"), Number(n / 2)))
-            case "*", [Name("r"), Name("r")]:
-                return Name("rr")
-        return Call(function, tuple(arguments))
-
-    found: Expression = fold(tree, lambda leaf: leaf, call)
-    return found
-
-
-def _written(tree: Expression) -> str:
-    """An expression as text that reads the same."""
-
-    def leaf(node: Number | Name) -> str:
-        return repr(node.value) if isinstance(node, Number) else node.name
-
-    def call(function: str, arguments: list[str]) -> str:
-        if function == "neg":
-            return f"(-{arguments[0]})"
-        if function in ("+", "-", "*", "/", "**"):
-            return f"({arguments[0]}{function}{arguments[1]})"
-        return f"{function}({', '.join(arguments)})"
-
-    return str(fold(tree, leaf, call))

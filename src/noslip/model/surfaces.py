@@ -37,6 +37,7 @@ from noslip.model.charts import (
     parameter_grid,
     range_faults,
     smooth_chart,
+    squared,
 )
 from noslip.model.findings import Finding, Path
 from noslip.model.numbers import Array, NumberReader, rotation_to
@@ -414,8 +415,8 @@ class ConeSurface(AbstractSurface):
 class RevolvedSurface(AbstractSurface):
     """A surface of revolution about z: its radius is `profile`, an expression of ``z`` (m).
 
-    It is taken as the level x² + y² = profile(z)², which is smooth where a root of the profile
-    closes it at a pole. It reaches from `lower` to `upper` along z (m).
+    It is taken as the level x² + y² = profile(z)², which is smooth at a pole where a root among the
+    factors of the profile closes it. It reaches from `lower` to `upper` along z (m).
     """
 
     profile: Annotated[Scalar, Meaning(unit="m", own=("z",))]
@@ -442,7 +443,8 @@ class RevolvedSurface(AbstractSurface):
         )
 
     def chart(self, u: ca.SX, read: Reads) -> Chart:
-        return level_chart(u[0] ** 2 + u[1] ** 2 - self._radius(u[2], read) ** 2, u)
+        text = squared(self.profile) if isinstance(self.profile, str) else self.profile**2
+        return level_chart(u[0] ** 2 + u[1] ** 2 - read.extended({"z": u[2]}).scalar(text), u)
 
     def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
         across = ca.sqrt(direction[0] ** 2 + direction[1] ** 2 + 1e-30)

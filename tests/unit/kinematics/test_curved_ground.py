@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import noslip as ns
 
+GROUND = ns.Plane()
 BALL = ns.Ball(radius=0.1)
 HILLS = ns.HeightGround(z="0.1*x^2 + 0.2*y^2 + 0.05*sin(2*x + y)")
 BOWL = ns.SphereGround(radius=1.0, inside=True)
@@ -20,7 +21,7 @@ def parametric(*position):
     return ns.ParametricSurface(position=position, u_range=(-3.2, 3.2), v_range=(-1.5, 1.5))
 
 
-def body_on(ground, wheel, *, plane=ns.Plane(), inertia=(0.004, 0.005, 0.006), **more):
+def body_on(ground, wheel, *, plane=GROUND, inertia=(0.004, 0.005, 0.006), **more):
     b = ns.ModelBuilder(name="rolling", gravity=(0.0, 0.0, -9.81))
     b.body("stone", mass=1.0, inertia=inertia, center_of_mass=(0.01, 0.0, -0.02))
     b.joint("stone", ns.Free(), parent="world", child="stone")

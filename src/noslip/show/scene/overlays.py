@@ -90,7 +90,7 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     """
     if len(frames) < 2:
         return ()
-    lift = 4e-3 * scene.length * scene.up
+    lift = scene.trace_lift * scene.length * scene.up
     found = []
     for name, points in frames.traces.items():
         is_contact = name.endswith(".contact")

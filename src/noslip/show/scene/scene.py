@@ -12,7 +12,7 @@ from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape
 from noslip.model.model import Model
 from noslip.model.numbers import Array, number, numbers
-from noslip.show.scene.defaults import default_shapes, world_shapes
+from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.meshes import Color, Faces, Mesh, Vertices, shape_mesh
 from noslip.show.scene.rollers import Roller, marks, planes, rollers
@@ -72,6 +72,8 @@ class Scene:
         roll, and of bodies without mass.
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
+    trace_lift : by which share of the length traces are lifted, so that they do not drown in the
+        ground; more on curved ground, which is drawn by flat triangles.
     """
 
     model: str
@@ -82,6 +84,7 @@ class Scene:
     untraced: frozenset[str]
     length: float
     up: Array
+    trace_lift: float = 4e-3
 
 
 def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
@@ -98,11 +101,16 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
     grounds = _grounds(model, values)
     turning = rollers(model, values)
     parts: list[Part] = []
+    drawn = {body.name for body in model.bodies if body.shapes}
     for body in model.bodies:
         mine = {roller.shape: roller for roller in turning if roller.body == body.name}
         for k, shape in enumerate(body.shapes or default_shapes(model, body, values)):
             parts += _parts(body.name, shape, mine.get(k), values)
     parts += [_part(WORLD, shape_mesh(shape, values)) for shape in world_shapes(model, values)]
+    for on, shape in curved_grounds(model, values):
+        # a body with shapes shows its ground by them
+        if on not in drawn:
+            parts.append(_part(on, shape_mesh(shape, values)))
     return Scene(
         model=model.name,
         bodies=tuple(body.name for body in model.bodies),
@@ -112,6 +120,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
         up=_up(model, grounds, values),
+        trace_lift=4e-3 if all(c.is_flat for c in model.contacts) else 4e-2,
     )
 
 
