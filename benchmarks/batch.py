@@ -75,7 +75,7 @@ def scalar_calls(system: ns.System, states: np.ndarray, duration: float) -> Call
             base_inputs=np.zeros(len(system.inputs)),
             project=system.projection.address if system.has_projection else 0,
             projection_tolerance=PROJECTION_TOLERANCE,
-            health_floors=np.array([h.floor for h in system.health]),
+            health_floors=np.array([h.floor for h in system.singularity_measures]),
             relative_tolerance=TOLERANCE,
             absolute_tolerance=absolute,
             direct_steps=10**9,

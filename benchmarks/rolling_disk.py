@@ -115,7 +115,7 @@ def native_plan(system: ns.System, start: dict[str, float], tolerance: float) ->
         sample_times=np.linspace(0.0, DURATION, SAMPLES),
         project=system.projection.address,
         projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=np.array([health.floor for health in system.health]),
+        health_floors=np.array([health.floor for health in system.singularity_measures]),
         relative_tolerance=tolerance,
         absolute_tolerance=np.full(len(state), tolerance),
     )

@@ -101,7 +101,7 @@ def native_plan(system: ns.System, start: ns.Start, plan: InputPlan) -> Integrat
         num_inputs=len(system.inputs),
         project=system.projection.address if system.has_projection else 0,
         projection_tolerance=PROJECTION_TOLERANCE,
-        health_floors=np.array([health.floor for health in system.health]),
+        health_floors=np.array([health.floor for health in system.singularity_measures]),
         relative_tolerance=TOLERANCE,
         absolute_tolerance=absolute,
     )

@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractEquationFormat",
     "AbstractForce",
@@ -139,6 +140,7 @@ PUBLIC = [
     "RevolvedSurface",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -168,6 +170,7 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",

@@ -43,6 +43,10 @@ from .model.joints import (
     Free as Free,
     Angles as Angles,
 )
+from .model.composite_joints import (
+    AbstractCompositeJoint as AbstractCompositeJoint,
+    Universal as Universal,
+)
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
@@ -72,6 +76,7 @@ from .model.definitions import (
     Definition as Definition,
 )
 from .model.rows import (
+    RowForce as RowForce,
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
 )

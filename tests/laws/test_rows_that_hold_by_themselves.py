@@ -69,7 +69,7 @@ def test_a_row_counts_whatever_units_it_is_written_in(factor):
     b.row(ns.VelocityRow(name="r", expression=f"{factor!r}*(p.vx + 0.3*p.rate)", unit="m/s"))
     b.row(ns.VelocityRow(name="same", expression="2*(p.vx + 0.3*p.rate)", unit="m/s"))
     kin = trace(b.build())
-    assert kin.kept == (0,)
+    assert kin.row_basis == (0,)
     assert kin.redundant[0].follows_from == ("r",)
     assert count_degrees_of_freedom(kin, kin.probe.configurations(2)) == 2
 

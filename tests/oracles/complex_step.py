@@ -110,7 +110,7 @@ def angular_velocity(angles, rates, sequence):
 def close(system, q, unknown, p):
     """Coordinates with g(q) = 0, where those in `unknown` may move; complex, real ones close."""
     kin = system.kinematics
-    rows = [k for k in kin.probe.holonomic if k in kin.kept]
+    rows = [k for k in kin.probe.holonomic if k in kin.row_basis]
     places = [kin.probe.holonomic.index(k) for k in rows]
     program = system.program("g", kin.g)
     x = np.zeros(system.num_states, dtype=complex)

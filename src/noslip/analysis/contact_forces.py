@@ -134,7 +134,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
 def _determines_motion(system: System, at: tuple[Array, Array, Array, Array]) -> NDArray[np.bool_]:
     """(n,) whether the system's independent speeds determine the motion at each sample."""
     health = system.rates.map(*at)[:, system.num_states :]
-    return np.all(np.abs(health) > np.array([h.limit for h in system.health]), axis=1)
+    return np.all(np.abs(health) > np.array([h.limit for h in system.singularity_measures]), axis=1)
 
 
 def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
@@ -142,12 +142,12 @@ def _shared_by_rows(system: System, t: Array, q: Array, params: Array) -> Array:
     kin, n = system.kinematics, len(t)
     # a row that says nothing (a wheel's height under a planar joint) shares no force
     redundant = [r.row for r in kin.redundant if r.follows_from]
-    rows = sorted([*kin.kept, *redundant])
+    rows = sorted([*kin.row_basis, *redundant])
     shared = np.zeros((n, len(kin.contacts), 3, len(redundant)))
     if not shared.size:
         return shared
     A = kin.probe.matrices(t, q, params)[:, rows]
-    null = np.linalg.svd(A, full_matrices=True)[0][:, :, len(kin.kept) :]
+    null = np.linalg.svd(A, full_matrices=True)[0][:, :, len(kin.row_basis) :]
     index = {kin.rows[row].name: k for k, row in enumerate(rows)}
     for k, trace in enumerate(kin.contacts):
         for j, part in enumerate((LONGITUDINAL, LATERAL, NORMAL)):

@@ -222,7 +222,7 @@ def _in_regular_speeds(
     """The system in speeds and rows that determine the motion at a start: its own, if they do."""
     t, work = start.time, np.zeros(1 if system.does_work else 0)
     rates = system.rates(t, np.concatenate([start.q, start.eta, start.mu, work]), u, params)
-    for health, value in zip(system.health, rates[system.num_states :], strict=True):
+    for health, value in zip(system.singularity_measures, rates[system.num_states :], strict=True):
         if abs(value) > health.limit:
             continue
         if health.kind == "basis":

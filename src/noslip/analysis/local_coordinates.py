@@ -406,7 +406,7 @@ def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Arra
     work = np.zeros(1 if system.does_work else 0)
     eta = kin.independent_rows(start.time, start.q, params) @ start.v
     rates = system.rates(start.time, np.concatenate([start.q, eta, work]), inputs, params)
-    for health, value in zip(system.health, rates[system.num_states :], strict=True):
+    for health, value in zip(system.singularity_measures, rates[system.num_states :], strict=True):
         if abs(value) > health.limit:
             continue
         if health.kind == "basis":

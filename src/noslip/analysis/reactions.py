@@ -43,7 +43,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
     """Compute wrenches of all joints and forces of all contacts along a motion.
 
     Of joints between the world and a body whose speed is in a row written by hand no wrench is
-    known, since the row does not say where it acts; their `note` says so.
+    known, unless the row says where it acts; their `note` says so.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
                 point=point,
                 force=force,
                 moment=moment,
-                note=why_unknown(unknown[joint.name]) if joint.name in unknown else "",
+                note=why_unknown(kin, unknown[joint.name]) if joint.name in unknown else "",
             )
         )
     lam = sampled(system, run, "multipliers")
@@ -126,7 +126,7 @@ def sampled(system: System, run: Trajectory, function: str) -> Array:
     at = sampled_states(system, run)
     values = getattr(system, function).map(*at)
     health = system.rates.map(*at)[:, system.num_states :]
-    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.health]
+    floors = [h.floor if h.kind == "basis" else -np.inf for h in system.singularity_measures]
     for k in np.flatnonzero(~np.all(np.abs(health) >= np.array(floors), axis=1)):
         (other,) = system.regular_at(run.t[k : k + 1], run.q[k : k + 1], at[3][None])
         if other is None or other is system:

@@ -281,7 +281,7 @@ def _not_found(found: SteadySolution, relevant: Relevance, given: Sequence[str])
     chart = point.chart
     staying = [*chart.speeds, *(chart.coordinates[k] for k in relevant.coordinates)]
     missed = [(f"the rate of {s.name}", rate_unit(s.unit)) for s in staying]
-    rows = [point.system.kinematics.rows[k] for k in point.system.kinematics.kept]
+    rows = [point.system.kinematics.rows[k] for k in point.system.kinematics.row_basis]
     missed += [(f"row {r.name}", r.unit.removesuffix("/s")) for r in rows if r.is_holonomic]
     units = units_by_name(point.system)
     missed += [(f"the given {name}", units[name]) for name in given]

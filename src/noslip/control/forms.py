@@ -344,6 +344,7 @@ def _types(member: type) -> dict[str, _Type]:
 
 @cache
 def _read_types(member: Any) -> dict[str, _Type]:
+    # Any: to mypy a class with instances that hash is not itself hashable
     hints = typing.get_type_hints(member.__init__, include_extras=True)
     found = {name: unwrapped(hints.get(name, Any)) for name in member.arguments()}
     return {name: _Type(tuple(members), meaning) for name, (members, meaning) in found.items()}

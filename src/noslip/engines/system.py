@@ -111,7 +111,7 @@ class System:
         if not self.equations.costates.shape[0]:
             return ()
         units = {"m/s": "N*s", "rad/s": "N*m*s"}
-        rows = [kin.rows[k] for k in kin.kept]
+        rows = [kin.rows[k] for k in kin.row_basis]
         return tuple(
             Quantity(name=f"costate.{row.name}", unit=units.get(row.unit, "1")) for row in rows
         )
@@ -142,9 +142,9 @@ class System:
         return ca.vertcat(self.equations.state, work)
 
     @cached_property
-    def health(self) -> tuple[SingularityMeasure, ...]:
+    def singularity_measures(self) -> tuple[SingularityMeasure, ...]:
         """Singularity measures of the basis, the contacts and the mass matrix."""
-        return self.kinematics.health + outputs.mass_health(self.equations)
+        return self.kinematics.singularity_measures + outputs.mass_health(self.equations)
 
     @cached_property
     def has_projection(self) -> bool:
@@ -176,7 +176,7 @@ class System:
     def rates_expression(self) -> ca.SX:
         """The right-hand side as it is traced."""
         work_rate = self._power if self.does_work else ca.SX(0, 1)
-        return outputs.rates(self.equations, work_rate, self.health)
+        return outputs.rates(self.equations, work_rate, self.singularity_measures)
 
     @cached_property
     def projection(self) -> NativeFunction:
@@ -273,7 +273,7 @@ class System:
         kept : rows that determine the others; by default those of this system.
         values : parameters at which they do; nominal by default.
         """
-        own = self.kinematics.kept
+        own = self.kinematics.row_basis
         # all relatives share one table, so that a run that goes back and forth compiles each once
         self._relatives.setdefault((tuple(s.name for s in self.independent_speeds), own), self)
         key = names, own if kept is None else kept
@@ -281,7 +281,7 @@ class System:
             at = None if key[1] == own else values
             is_of_tree = set(names) <= {s.name for s in self.speeds}
             traced = trace(
-                self.model, independent=names if is_of_tree else None, kept=key[1], values=at
+                self.model, independent=names if is_of_tree else None, row_basis=key[1], values=at
             )
             self._relatives[key] = System(
                 equations=self.equations.formulation.fill(traced),

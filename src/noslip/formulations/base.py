@@ -169,7 +169,7 @@ class Equations:
         """
         kin = self.kinematics
         f = ca.substitute([self.generalized_reactions], [self.etadot], [self.accelerations])[0]
-        kept, num = list(kin.kept), len(kin.kept)
+        kept, num = list(kin.row_basis), len(kin.row_basis)
         if not num:
             # rows that hold by themselves, if any: the least force for that is none
             return ca.SX.zeros(len(kin.rows), 1)

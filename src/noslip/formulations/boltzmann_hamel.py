@@ -80,7 +80,7 @@ class BoltzmannHamel(AbstractFormulation):
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations from the Lagrangian in quasi-velocities."""
         kin = kinematics
-        symbols, num_kept = kin.symbols, len(kin.kept)
+        symbols, num_kept = kin.symbols, len(kin.row_basis)
         num_v, num_free = kin.num_speeds, kin.num_independent_speeds
         forces = applied_forces(kin)
         # L̄(q, w), with all quasi-velocities in it
@@ -142,7 +142,7 @@ class BoltzmannHamel(AbstractFormulation):
         options : none.
         """
         kin = equations.kinematics
-        num, kept = kin.num_speeds, len(kin.kept)
+        num, kept = kin.num_speeds, len(kin.row_basis)
         inverse, _ = block_solve(kin.K, ca.SX.eye(num))
         left, _ = symmetric_solve(ca.mtimes(kin.N.T, kin.N), kin.N.T)
         P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
@@ -216,4 +216,4 @@ def _offset_rate(kin: Kinematics) -> ca.SX:
     symbols = kin.symbols
     at = ca.vertcat(symbols.q, symbols.t, symbols.w)
     along = ca.vertcat(ca.mtimes(kin.N, kin.v), ca.SX(1), symbols.wdot)
-    return ca.jtimes(kin.a_solved, at, along) if kin.kept else ca.SX(0, 1)
+    return ca.jtimes(kin.a_solved, at, along) if kin.row_basis else ca.SX(0, 1)

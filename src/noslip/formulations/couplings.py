@@ -211,8 +211,8 @@ def actuated_split(equations: Equations, actuated: Sequence[str] = ()) -> Actuat
     passive = [k for k in reversed(single) if k not in driven]
     base = [k for k in range(len(names)) if k not in driven and k not in passive]
     A = kin.A
-    carrying = [k for k in kin.kept if not _depends(A[k, passive])]
-    closing = [k for k in kin.kept if k not in carrying]
+    carrying = [k for k in kin.row_basis if not _depends(A[k, passive])]
+    closing = [k for k in kin.row_basis if k not in carrying]
     is_split = len(carrying) == len(base) and len(closing) == len(passive) and len(driven) > 0
     is_split = is_split and ca.sprank(ca.sparsify(A[carrying, base])) == len(base)
     if not is_split or _depends(kin.a) or kin.model.speed_inputs:

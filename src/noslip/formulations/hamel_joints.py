@@ -76,7 +76,7 @@ def recognize(kin: Kinematics) -> tuple[HamelJoint, ...]:
     for node in kin.tree.nodes:
         if node.joint.type.hamel_word:
             groups[(node.joint.type.hamel_word, node.joint.name)] = []
-    for k in kin.kept:
+    for k in kin.row_basis:
         word, joint = _classify(kin, k)
         groups.setdefault((word, joint), []).append(kin.rows[k].name)
     return tuple(HamelJoint(word=w, joint=j, rows=tuple(rows)) for (w, j), rows in groups.items())
@@ -135,15 +135,15 @@ def whole_contacts(kin: Kinematics) -> list[tuple[ContactTrace | None, int]]:
     result: list[tuple[ContactTrace | None, int]] = []
     traces = {trace.contact.name: trace for trace in kin.contacts}
     k = 0
-    while k < len(kin.kept):
-        owner = kin.rows[kin.kept[k]].name.rpartition(".")[0]
+    while k < len(kin.row_basis):
+        owner = kin.rows[kin.row_basis[k]].name.rpartition(".")[0]
         trace = traces.get(owner)
-        following = [kin.rows[j].name for j in kin.kept[k : k + 3]]
+        following = [kin.rows[j].name for j in kin.row_basis[k : k + 3]]
         if trace is not None and following == [f"{owner}.{part}" for part in trace.slip]:
-            result.append((trace, kin.kept[k]))
+            result.append((trace, kin.row_basis[k]))
             k += 3
         else:
-            result.append((None, kin.kept[k]))
+            result.append((None, kin.row_basis[k]))
             k += 1
     return result
 

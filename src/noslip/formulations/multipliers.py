@@ -66,7 +66,11 @@ class Multipliers(AbstractFormulation):
     def fill(self, kinematics: Kinematics) -> Equations:
         """Blocks of the reduced equations read from the full ones."""
         kin = kinematics
-        num_free, num_kept, num_u = kin.num_independent_speeds, len(kin.kept), len(kin.model.inputs)
+        num_free, num_kept, num_u = (
+            kin.num_independent_speeds,
+            len(kin.row_basis),
+            len(kin.model.inputs),
+        )
         forces = applied_forces(kin)
         A, E = ca.densify(kin.independent_A), ca.densify(kin.E)
         M = mass_matrix(kin)

@@ -143,7 +143,7 @@ def kinetic_energy(tree: Tree, motion: list[Pair]) -> ca.SX:
 def row_rates(kin: Kinematics) -> ca.SX:
     """Ȧ v + ȧ of the independent rows: their exact rates at constant v, at v = Sη + s."""
     symbols = kin.symbols
-    if not kin.kept:
+    if not kin.row_basis:
         return ca.SX(0, 1)
     is_combined = kin.combination is not None
     rows = kin.velocities if is_combined else kin.independent(kin.velocities)

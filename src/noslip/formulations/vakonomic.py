@@ -58,7 +58,7 @@ class Vakonomic(AbstractFormulation):
         """The d'Alembert blocks with the curl force F added, and the rates of the costates."""
         kin = kinematics
         blocks = NaturalComplement().fill(kin)
-        num = len(kin.kept)
+        num = len(kin.row_basis)
         mu = ca.SX.sym("mu", num)
         F = curl_force(kin, mu)
         reactions = blocks.generalized_reactions - F
@@ -94,7 +94,7 @@ class Vakonomic(AbstractFormulation):
         """
         kin = equations.kinematics
         eta = tuple(s.name for s in kin.independent_speeds)
-        rows = tuple(kin.rows[k].name for k in kin.kept)
+        rows = tuple(kin.rows[k].name for k in kin.row_basis)
         costates = tuple(f"costate.{name}" for name in rows)
         speeds = tuple(s.name for s in kin.speeds)
         pull = ca.mtimes(kin.S.T, curl_force(kin, equations.costates))
@@ -111,7 +111,7 @@ class Vakonomic(AbstractFormulation):
             )  # fmt: skip
 
         result = [
-            made("A", "A", kin.A[list(kin.kept), :], ("constraint rows, A v = 0", "eqs. 1, 6"),
+            made("A", "A", kin.A[list(kin.row_basis), :], ("constraint rows, A v = 0", "eqs. 1, 6"),
                  rows, speeds),
             made("mu", "μ", equations.costates, ("costates, the paper's λ", "eq. 2"), costates),
             made("I", "I", equations.reduced_mass, ("reduced mass matrix", ""), eta, eta),
@@ -214,9 +214,9 @@ def _heading(kin: Kinematics, speed: int) -> ca.SX | None:
 def curl_force(kin: Kinematics, mu: ca.SX) -> ca.SX:
     """F of (2) on the tree speeds, at v = Sη + s."""
     symbols, N = kin.symbols, kin.N
-    if not kin.kept:
+    if not kin.row_basis:
         return ca.SX.zeros(kin.num_speeds)
-    A, a = kin.A[list(kin.kept), :], kin.a[list(kin.kept), :]
+    A, a = kin.A[list(kin.row_basis), :], kin.a[list(kin.row_basis), :]
     q_dot = ca.SX.sym("q_dot", kin.num_coordinates)
     # b = (N⁺)ᵀ Aᵀ μ with N⁺ = (NᵀN)⁻¹Nᵀ
     gram = ca.densify(ca.mtimes(N.T, N))

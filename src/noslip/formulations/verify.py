@@ -124,7 +124,11 @@ def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
     health = ca.Function(
         "health",
         _symbols(kin),
-        [ca.vertcat(ca.SX(np.inf), *[ca.fabs(h.value) / h.floor for h in kin.health])],
+        [
+            ca.vertcat(
+                ca.SX(np.inf), *[ca.fabs(h.value) / h.floor for h in kin.singularity_measures]
+            )
+        ],
     )
     found = 0
     for t, q in kin.probe.configurations(3 * count):

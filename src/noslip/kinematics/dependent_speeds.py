@@ -83,7 +83,7 @@ class SpeedPartition:
 
     Parameters
     ----------
-    kept, redundant : independent rows in their order, and those that follow from them.
+    row_basis, redundant : independent rows in their order, and those that follow from them.
     names, E : independent speeds, η = E v.
     solved, P : the kept rows as they are solved, P times the kept ones.
     solved_of : the same of other traces of the contacts and rows, before some are combined.
@@ -95,7 +95,7 @@ class SpeedPartition:
     rates : solved row → its rate at constant v, where it is known in closed form.
     """
 
-    kept: tuple[int, ...]
+    row_basis: tuple[int, ...]
     redundant: tuple[Redundancy, ...]
     names: tuple[Quantity, ...]
     E: ca.SX
@@ -164,7 +164,7 @@ def partition_speeds(
         K = _at_foot(K, rolling_base, whole, v)
     # the block form is found by structure
     return SpeedPartition(
-        kept=kept,
+        row_basis=kept,
         redundant=redundant,
         names=names,
         E=E,
@@ -259,7 +259,7 @@ def _joint_by_joint(
         return stack([rows[k].velocity for k in kept])
 
     return SpeedPartition(
-        kept=kept,
+        row_basis=kept,
         redundant=tuple(
             Redundancy(row=k, follows_from=tuple(rows[j].name for j in repeated[k]))
             for k in sorted(repeated)

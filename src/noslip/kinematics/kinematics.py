@@ -56,6 +56,7 @@ from noslip.kinematics.contacts import ContactTrace, guess_places, trace_contact
 from noslip.kinematics.dependent_speeds import SpeedPartition, TracedMechanism, partition_speeds
 from noslip.kinematics.measures import Measures, defining_reader
 from noslip.kinematics.rolling_base import BasisAtContact
+from noslip.kinematics.row_forces import unplaced_rows
 from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.singularity import SingularityMeasure, find_singularity_measures
@@ -84,7 +85,7 @@ class Kinematics:
     speeds: tuple[Quantity, ...]
     independent_speeds: tuple[Quantity, ...]
     rows: tuple[RowTrace, ...]
-    kept: tuple[int, ...]
+    row_basis: tuple[int, ...]
     redundant: tuple[Redundancy, ...]
     length: float
     probe: Probe
@@ -98,8 +99,10 @@ class Kinematics:
     s: ca.SX
     v: ca.SX
     vdot0: ca.SX
-    health: tuple[SingularityMeasure, ...]
+    singularity_measures: tuple[SingularityMeasure, ...]
     at_contact: BasisAtContact | None = None
+    #: Rows written by hand that do not say where they act, with the reason.
+    unplaced: dict[str, str] = dataclasses.field(default_factory=dict)
     combination: ca.SX | None = None  # of all rows to those that are independent, where some repeat
 
     @property
@@ -162,7 +165,7 @@ class Kinematics:
     def independent(self, values: ca.SX) -> ca.SX:
         """Values (nc, …) of all rows as those of the independent ones; of rates of rows, too."""
         if self.combination is None:
-            return values[list(self.kept), :]
+            return values[list(self.row_basis), :]
         return ca.mtimes(self.combination, values)
 
     @cached_property
@@ -200,7 +203,7 @@ class Kinematics:
     def held_positions(self) -> tuple[int, ...]:
         """Holonomic rows that are kept, and those that repeat them with shares that vary."""
         varying = [r.row for r in self.redundant if r.varies]
-        return tuple(k for k in sorted([*self.kept, *varying]) if self.rows[k].is_holonomic)
+        return tuple(k for k in sorted([*self.row_basis, *varying]) if self.rows[k].is_holonomic)
 
     @cached_property
     def independent_positions(self) -> tuple[ca.SX, ca.SX]:
@@ -212,7 +215,7 @@ class Kinematics:
         rows = list(self.held_positions)
         g = stack([g for k in rows if (g := self.rows[k].position) is not None])
         G = ca.densify(self.A[rows, :])
-        if set(rows) <= set(self.kept):
+        if set(rows) <= set(self.row_basis):
             return G, g
         samples = self.probe.configurations(_num_samples(self.probe))
         A = np.array([self.probe.matrix(q, t)[0][rows] for t, q in samples])
@@ -266,8 +269,8 @@ class Kinematics:
         repeated = [r.row for r in self.redundant if r.follows_from]
         # rows of closest points determine the rates that contacts own, and nothing else
         closest, places = self.probe.closest, self.probe.places
-        rows = [k for k in sorted([*self.kept, *repeated]) if k not in closest]
-        kept = tuple(k for k in self.kept if k not in closest)
+        rows = [k for k in sorted([*self.row_basis, *repeated]) if k not in closest]
+        kept = tuple(k for k in self.row_basis if k not in closest)
         names = [s.name for s in self.speeds]
         own = [s.name for s in self.independent_speeds]
         dependent = None
@@ -303,11 +306,11 @@ class Kinematics:
         return ca.substitute([expression], [self.symbols.v], [self.v])[0]
 
     def __repr__(self) -> str:
-        holonomic = sum(self.rows[k].is_holonomic for k in self.kept)
+        holonomic = sum(self.rows[k].is_holonomic for k in self.row_basis)
         return (
             f"Kinematics of '{self.model.name}': {counted(self.num_coordinates, 'coordinate')}, "
             f"{counted(self.num_speeds, 'tree speed')}, "
-            f"{counted(len(self.kept), 'independent row')} ({holonomic} holonomic), "
+            f"{counted(len(self.row_basis), 'independent row')} ({holonomic} holonomic), "
             f"{len(self.redundant)} redundant, "
             f"{counted(self.num_independent_speeds, 'degree of freedom', 'degrees of freedom')}\n"
             "next: noslip.derive(model)"
@@ -323,7 +326,7 @@ def trace(
     model: Model,
     *,
     independent: tuple[str, ...] | None = None,
-    kept: tuple[int, ...] | None = None,
+    row_basis: tuple[int, ...] | None = None,
     values: Array | None = None,
 ) -> Kinematics:
     """Kinematics of a model.
@@ -332,7 +335,7 @@ def trace(
     ----------
     model : checked model.
     independent : tree speeds to write the equations in, instead of the model's own choice.
-    kept : rows to solve, as many as there are independent ones; by default the first of these.
+    row_basis : rows to solve, as many as there are independent ones; by default the first of these.
     values : (np,) parameters at which all this is chosen and scaled, instead of the nominal ones.
 
     Raises
@@ -390,7 +393,7 @@ def trace(
         probe=probe,
         samples=samples,
     )
-    partition = partition_speeds(traced, independent, kept)
+    partition = partition_speeds(traced, independent, row_basis)
 
     # (1) K [S s] = [[0, −a], [1, 0]]
     num_rows, num_free = partition.solved.shape[0], len(partition.names)
@@ -419,7 +422,7 @@ def trace(
         speeds=speeds,
         independent_speeds=partition.names,
         rows=rows,
-        kept=partition.kept,
+        row_basis=partition.row_basis,
         redundant=partition.redundant,
         length=probe.length,
         probe=partition.probe,
@@ -434,7 +437,21 @@ def trace(
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
         combination=partition.combination,
-        health=find_singularity_measures(symbols, probe, pivots, rolling, partition.samples),
+        unplaced=unplaced_rows(
+            [
+                (row, velocities[len(rows) - len(model.rows) + k])
+                for k, row in enumerate(model.rows)
+            ],
+            tree,
+            symbols,
+            reader,
+            [speed.name for speed in speeds],
+            partition.samples,
+            probe.params,
+        ),
+        singularity_measures=find_singularity_measures(
+            symbols, probe, pivots, rolling, partition.samples
+        ),
         at_contact=BasisAtContact(rolling_base=rolling_base, S=S, v=v, vdot0=vdot0)
         if rolling_base
         else None,

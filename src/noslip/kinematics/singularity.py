@@ -91,8 +91,8 @@ def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
         value=ca.fmax(trace.curvatures[0], 0),
         floor=1e-2,
         limit=1e-2,
-        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact point "
-        "the body touches the ground along a line or penetrates it",
+        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact "
+        "point the body touches the ground along a line or penetrates it",
     )
 
 

@@ -102,7 +102,7 @@ class ClosedLoop:
 
     def health(self) -> ca.SX:
         """Singularity measures, which must stay away from zero."""
-        values = [h.value for h in self.system.health]
+        values = [h.value for h in self.system.singularity_measures]
         return self.put_in(ca.vertcat(*values)) if values else ca.SX(0, 1)
 
     def projection(self) -> tuple[ca.SX, ca.SX]:

@@ -107,11 +107,11 @@ def singular_sentence(system: System, index: int, t: float, state: Array, values
     index : which health value.
     t, state, values : time, state and parameters of the model there.
     """
-    measure, kin = system.health[index], system.kinematics
+    measure, kin = system.singularity_measures[index], system.kinematics
     if measure.kind != "mass":
         return measure.sentence
     q = state[: kin.num_coordinates]
-    matrix = kin.probe.matrices(np.array([t]), q[None], values)[0][list(kin.kept)]
+    matrix = kin.probe.matrices(np.array([t]), q[None], values)[0][list(kin.row_basis)]
     both = np.concatenate([matrix, kin.independent_rows(t, q, values)]) / kin.probe.scale
     both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-300)
     if not np.isfinite(both).all() or np.linalg.svd(both, compute_uv=False)[-1] >= RANK_LOST:

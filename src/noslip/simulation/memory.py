@@ -21,7 +21,7 @@ from noslip.simulation.events import EventCode
 from noslip.simulation.input_plan import InputPlan
 from noslip.simulation.loop.code import loop_code
 from noslip.simulation.loop.shape import ADDRESSES, INTEGERS, PLACES, REALS, Shape
-from noslip.simulation.plan import EMPTY, InputTable, IntegrationPlan, Numbers, direct_steps
+from noslip.simulation.plan import EMPTY, InputTable, IntegrationPlan, RunValues, direct_steps
 from noslip.simulation.request import METHODS
 from noslip.simulation.rules import CROSSINGS_PER_STEP, PAUSED, RK4
 
@@ -114,7 +114,7 @@ class MemoryTemplate:
         self._rest = image[places["steps_left"].stop :].tobytes()
         self._offsets = image[_VECTORS].copy()
 
-    def instantiate(self, numbers: Numbers) -> Memory:
+    def instantiate(self, numbers: RunValues) -> Memory:
         """The memory of a run with these numbers."""
         count, ny = numbers.sample_times.size, self.num_states
         times = self._samples + count + 1
@@ -318,7 +318,7 @@ def template_of(
     watched: EventCode,
     method: str,
     is_best: bool,
-    numbers: Numbers,
+    numbers: RunValues,
     start_time: float,
 ) -> MemoryTemplate:
     """Memory template of runs of the same code; cached with the system if the code is.
@@ -337,7 +337,7 @@ def template_of(
     def make() -> MemoryTemplate:
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
         t, end_time, knots = numbers.start_time, numbers.end_time, plan.knots
-        floors = [h.limit if is_best else h.floor for h in system.health]
+        floors = [h.limit if is_best else h.floor for h in system.singularity_measures]
         laid_out = IntegrationPlan(
             **numbers._asdict(),
             rates=rates.address,

@@ -60,7 +60,7 @@ class InputTable:
         _check(self, rules)
 
 
-class Numbers(NamedTuple):
+class RunValues(NamedTuple):
     """Values that differ between runs of the same code: fields of `IntegrationPlan`.
 
     Vectors are contiguous and of float64.
@@ -184,9 +184,9 @@ class IntegrationPlan:
         _check(self, self._rules())
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> RunValues:
         """Those of its numbers that may differ in another run of the same code."""
-        return Numbers(*[getattr(self, name) for name in Numbers._fields])
+        return RunValues(*[getattr(self, name) for name in RunValues._fields])
 
     @property
     def is_smooth(self) -> bool:
@@ -248,7 +248,7 @@ def direct_steps(num_states: int) -> int:
     return 400_000 // num_states**2
 
 
-def _rules_of_span(p: IntegrationPlan | Numbers) -> Iterator[_Rule]:
+def _rules_of_span(p: IntegrationPlan | RunValues) -> Iterator[_Rule]:
     """Conditions on the start and the end of every run."""
     is_met = p.start_state.size > 0 and all(np.isfinite(p.start_state).tolist())
     yield "start_state", is_met, "the start state is empty or not finite", "give finite numbers"

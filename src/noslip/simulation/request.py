@@ -401,7 +401,7 @@ def _with_regular_rows(system: System, values: Array) -> System:
     found = independent_rows(probe, kin.rows, samples)
     where = f"parameters of model '{system.model.name}'"
     again = "write these values into the model and derive it again"
-    is_as_many = bool(samples) and max(found.ranks) == len(kin.kept)
+    is_as_many = bool(samples) and max(found.ranks) == len(kin.row_basis)
     restore = "restore the geometry (for example wheels on one axle), or "
     for redundant in kin.redundant:
         if redundant.row not in found.kept or (is_as_many and redundant.follows_from):
@@ -421,7 +421,7 @@ def _with_regular_rows(system: System, values: Array) -> System:
                 "these: the mechanism has lost a degree of freedom"
             )
         raise SimulationError(what, where, restore + again)
-    repeated = [k for k in kin.kept if k not in found.kept]
+    repeated = [k for k in kin.row_basis if k not in found.kept]
     if samples and not is_as_many:
         names = ", ".join(f"'{kin.rows[k].name}'" for k in repeated)
         raise SimulationError(
@@ -430,7 +430,11 @@ def _with_regular_rows(system: System, values: Array) -> System:
             where,
             again,
         )
-    if not repeated or kin.combination is not None or are_independent(probe, kin.kept, samples):
+    if (
+        not repeated
+        or kin.combination is not None
+        or are_independent(probe, kin.row_basis, samples)
+    ):
         return system
     speeds = tuple(s.name for s in system.independent_speeds)
     return system.in_speeds(speeds, found.kept, values)

@@ -36,7 +36,9 @@ class SegmentBasis(NamedTuple):
     @property
     def floors(self) -> Array:
         """(nh,) lower bounds of the health values (singularity measures)."""
-        return np.array([h.limit if self.is_best else h.floor for h in self.system.health])
+        return np.array(
+            [h.limit if self.is_best else h.floor for h in self.system.singularity_measures]
+        )
 
 
 class Ends(NamedTuple):
@@ -99,7 +101,7 @@ def next_bases(basis: SegmentBasis, ends: Ends) -> list[SegmentBasis | None]:
     for k, (code, index) in enumerate(zip(ends.codes, ends.indices, strict=True)):
         if code == rules.FINISHED:
             found[k] = basis
-        elif code == rules.SINGULAR and system.health[index].kind == "basis":
+        elif code == rules.SINGULAR and system.singularity_measures[index].kind == "basis":
             singular.append(k)
     if not singular:
         return found

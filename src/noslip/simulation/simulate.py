@@ -27,7 +27,7 @@ from noslip.simulation.failures import broken_guard, current_inputs, undefined_i
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
 from noslip.simulation.memory import template_of
-from noslip.simulation.plan import EMPTY, Numbers
+from noslip.simulation.plan import EMPTY, RunValues
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble, output_function
@@ -266,7 +266,7 @@ class _SingleRun:
     def _pass(self, system: System) -> bool:
         """Go on beyond a singular configuration, if that can be done; else note why not."""
         request, result = self._request, self.result
-        if system.health[result.index].kind != "basis" or system.costates:
+        if system.singularity_measures[result.index].kind != "basis" or system.costates:
             return False
         values = request.values
 
@@ -353,7 +353,7 @@ class _SingleRun:
         """The motion from a state to some times, beside a singular configuration."""
         request, plan, end = self._request, self.plan, float(times[-1])
         sizes = request.absolute(system.num_states + plan.num_states, FIT_TOLERANCE)
-        numbers = Numbers(
+        numbers = RunValues(
             start_time=t,
             end_time=end,
             start_state=state,
@@ -417,7 +417,7 @@ class _SingleRun:
         if len(self._angles) != watched.num_angles:
             self._angles = np.zeros(watched.num_angles)
         angles = self._angles_before = self._angles
-        numbers = Numbers(
+        numbers = RunValues(
             start_time=self._time,
             end_time=end,
             start_state=self._state,

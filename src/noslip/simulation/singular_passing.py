@@ -117,7 +117,7 @@ class SingularPlace:
 
     def sigma(self, t: Array, q: Array) -> Array:
         """(n,) least singular value of all rows at configurations (n, nq)."""
-        A = compressed(self._matrices(t, q), len(self._kin.kept))
+        A = compressed(self._matrices(t, q), len(self._kin.row_basis))
         return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1])
 
     def check_holonomic(self, t: float, q: Array) -> None:
@@ -125,7 +125,7 @@ class SingularPlace:
         kin = self._kin
         rows = [k for k in range(len(kin.rows)) if k not in kin.self_satisfied]
         U = np.linalg.svd(self._matrices(np.array([t]), q[None])[0])[0]
-        left = U[:, len(kin.kept) - 1]
+        left = U[:, len(kin.row_basis) - 1]
         lost = [k for k, x in zip(rows, left, strict=True) if abs(x) > NO_SHARE]
         if not all(kin.rows[k].is_holonomic for k in lost):
             names = ", ".join(f"'{kin.rows[k].name}'" for k in lost)

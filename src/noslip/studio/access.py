@@ -319,6 +319,7 @@ def content_policy(scripts: list[str], sockets: list[str]) -> str:
 _ALPHABET = (
     "!#$%()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_abcdefghijklmnopqrstuvwxyz{|}~"
 )
+_INLINE = re.compile(r"<script[^>]*>(.*?)</script>", re.S)
 _SCRIPT = re.compile(
     r'<script data-p="([^"]*)" data-ss="(\d+)" data-cs="(\d+)">(.*?)</script>', re.S
 )
@@ -327,11 +328,12 @@ _SCRIPT = re.compile(
 def script_hashes(page: Path) -> list[str]:
     """Hashes of viser's two scripts: the one that unpacks its data, and what it unpacks.
 
-    A page of another make has its inline scripts allowed as a whole.
+    Of a page that is not packed, those of the scripts as they stand in it.
     """
-    found = _SCRIPT.search(page.read_text("utf-8"))
+    text = page.read_text("utf-8")
+    found = _SCRIPT.search(text)
     if found is None:
-        return ["'unsafe-inline'"]
+        return [_hash(script.encode("utf-8")) for script in _INLINE.findall(text)]
     data, style, script = found.group(1), int(found.group(2)), int(found.group(3))
     # digits of base 88, five for four bytes
     place = np.zeros(128, np.uint64)

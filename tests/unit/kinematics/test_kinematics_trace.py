@@ -65,13 +65,13 @@ class TestRows:
 
     def test_redundant_row_names_what_it_follows_from(self):
         kin = trace(puck(rows=rows("puck.vx + puck.vy", "puck.rate", "2*puck.vx + 2*puck.vy")))
-        assert kin.kept == (0, 1)
+        assert kin.row_basis == (0, 1)
         assert [(r.row, r.follows_from) for r in kin.redundant] == [(2, ("row1",))]
 
     def test_row_that_is_dependent_at_one_place_only_is_kept(self):
         """At heading 0 both say the same; they are judged at several configurations."""
         kin = trace(puck(rows=rows("puck.vy", "puck.vy*cos(puck.angle) + puck.vx*sin(puck.angle)")))
-        assert kin.kept == (0, 1)
+        assert kin.row_basis == (0, 1)
 
     def test_rows_that_ask_for_different_speeds_contradict(self, refuses):
         model = puck(rows=rows("puck.vx - 1", "puck.vx - 2"))
@@ -161,7 +161,7 @@ class TestClosure:
         b.joint("rod", hinge, parent="crank", child="rod", parent_frame=at_end)
         b.joint("pin", hinge, parent="world", child="rod", parent_frame=ground, child_frame=at_end)
         kin = trace(b.build())
-        assert [kin.rows[k].name for k in kin.kept] == ["pin.shift_y", "pin.shift_z"]
+        assert [kin.rows[k].name for k in kin.row_basis] == ["pin.shift_y", "pin.shift_z"]
 
 
 class TestIndependentSpeeds:
@@ -231,6 +231,6 @@ class TestIndependentSpeeds:
         masses = ca.vertcat(*ca.symvar(carried))
         assert masses.shape[0]
         poses = [ca.vec(x) for node in kin.tree.nodes for x in (node.R_WB, node.p_WB, node.H)]
-        rows = [kin.velocities, ca.vec(kin.A), *(m.value for m in kin.health)]
+        rows = [kin.velocities, ca.vec(kin.A), *(m.value for m in kin.singularity_measures)]
         basis = [ca.vec(kin.N), ca.vec(kin.E), ca.vec(kin.S), kin.s, kin.v, kin.vdot0]
         assert not ca.depends_on(ca.vertcat(*poses, *rows, *basis), masses)

@@ -167,7 +167,7 @@ def test_derivatives_stay_on_the_constraints_for_long(system_of):
         system, with_respect_to=run.by, samples=5, **{**run.arguments, "duration": 20.0}
     )
     names = [p.name for p in system.model.parameters]
-    kept = [kin.probe.holonomic.index(k) for k in kin.kept]
+    kept = [kin.probe.holonomic.index(k) for k in kin.row_basis]
     for t, q, dq in zip(found.run.t, found.run.q, found.coordinates, strict=True):
         J = np.array(jacobian(t, q, system.parameters()))[kept]
         for k, by in enumerate(run.by):

@@ -281,4 +281,4 @@ class TestRedundantRows:
             dataclasses.replace(p, value=0.72) if p.name == "c" else p for p in model.parameters
         )
         kin = ns.trace(dataclasses.replace(model, parameters=parameters))
-        assert len(kin.kept) == 2
+        assert len(kin.row_basis) == 2

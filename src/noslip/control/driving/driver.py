@@ -198,7 +198,7 @@ class Driver:
         here, inputs = self._here, self._segments[-1].inputs[-1]
         x = self._state[: here.num_states]
         margins = here.rates(self.t, x, inputs, self.values)[here.num_states :]
-        for health, margin in zip(here.health, margins, strict=True):
+        for health, margin in zip(here.singularity_measures, margins, strict=True):
             if health.kind == "contact" and margin < FALLEN:
                 raise SimulationError(
                     f"it has fallen over: wheel '{health.name}' leans by more than 60°",
@@ -244,7 +244,7 @@ def _cut(segment: Segment, kept: Any) -> Segment:
 
 def _reason(system: System, result: NativeResult) -> str:
     if result.code == rules.SINGULAR:
-        return system.health[result.index].sentence
+        return system.singularity_measures[result.index].sentence
     if result.code == rules.NON_FINITE:
         return "the forces it would need are not finite"
     return "the steps became too small"

@@ -90,7 +90,7 @@ class Notation:
             )
             for s in kin.independent_speeds
         ]
-        rows = [kin.rows[k] for k in kin.kept]
+        rows = [kin.rows[k] for k in kin.row_basis]
         self.multipliers = [
             Entry(
                 self._unique(self.method_letter(Glyph("λ", str(k + 1))), f"λ{row.name}"),

@@ -17,6 +17,7 @@ from matplotlib.ticker import NullLocator
 from noslip.show.plots.sheets import Area, Frame, Sheet, Stroke, Ticks
 from noslip.show.plots.style import (
     BELOW_AXIS,
+    COLUMN_GAP,
     EDGE,
     FAINT,
     GAP,
@@ -147,7 +148,7 @@ def legend(
         handles, ["name"] * len(handles), loc=corner, bbox_to_anchor=at, ncols=columns,
         fontsize=TEXT, frameon=False, borderaxespad=0.0, borderpad=0.0, labelcolor=INK,
         handlelength=SAMPLE * 72 / TEXT, handletextpad=GAP * 72 / TEXT, labelspacing=0.32,
-        columnspacing=1.6,
+        columnspacing=COLUMN_GAP,
     )  # fmt: skip
     for text, name in zip(made.get_texts(), names, strict=True):
         text.set_parse_math(False)

@@ -25,6 +25,7 @@ from noslip.show.plots.files import DPI, drawing
 from noslip.show.plots.sheets import Area, Frame, Names, Sheet, Stroke
 from noslip.show.plots.style import (
     BELOW_AXIS,
+    COLUMN_GAP,
     EDGE,
     FAINT,
     GAP,
@@ -48,8 +49,6 @@ Anchor = Literal["start", "middle", "end"]
 
 #: Width of the lines of the grid, points.
 GRID = 0.5
-#: Between columns of a legend, in heights of the text.
-COLUMN_GAP = 1.6
 #: Height of a sample in a legend, in heights of the text.
 SAMPLE_HEIGHT = 0.7
 #: Between the lines of a label, in heights of the text.

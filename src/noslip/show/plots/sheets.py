@@ -3,7 +3,7 @@
 A sheet has frames (axes with curves, areas, ticks, names) at known places, in inches from its lower
 left corner. From one sheet come a figure of matplotlib's, to be changed and shown
 (:mod:`~noslip.show.plots.figures`), and a PNG or an SVG element that are painted stroke by stroke,
-ten times as fast (:mod:`~noslip.show.plots.painting`).
+several times as fast (:mod:`~noslip.show.plots.painting`).
 """
 
 from __future__ import annotations

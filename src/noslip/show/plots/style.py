@@ -34,6 +34,8 @@ LINE, THIN, HAIR = 1.3, 0.9, 0.6
 LEADING = 1.32 * TEXT / 72
 #: Length of the line before a name in a legend, and the gap after it, inches.
 SAMPLE, GAP = 0.24, 0.07
+#: Between columns of a legend, in heights of the text.
+COLUMN_GAP = 1.6
 #: Around everything, and from an abscissa down to its name, inches.
 EDGE, BELOW_AXIS = 0.08, 0.22
 #: Length of a tick, and from it to its number, points.

@@ -117,7 +117,7 @@ class Task:
 
     system: System
     layout: Layout
-    plan: Plan
+    plan: CompletionPlan
     given: Given
     t: Array
     w: Array
@@ -186,8 +186,8 @@ class Hold(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """Plan of a completion: everything that follows from the given names alone.
+class CompletionPlan:
+    """CompletionPlan of a completion: everything that follows from the given names alone.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ class Plan:
     partly: tuple[Held, ...]
 
     @classmethod
-    def of(cls, layout: Layout, names: tuple[str, ...]) -> Plan:
+    def of(cls, layout: Layout, names: tuple[str, ...]) -> CompletionPlan:
         """The plan for some names, made once."""
-        plan: Plan | None = layout.plans.get(names)
+        plan: CompletionPlan | None = layout.plans.get(names)
         if plan is None:
             if len(layout.plans) >= MAX_PLANS:
                 layout.plans.clear()
@@ -219,7 +219,7 @@ class Plan:
         return plan
 
     @classmethod
-    def _make(cls, layout: Layout, names: tuple[str, ...]) -> Plan:
+    def _make(cls, layout: Layout, names: tuple[str, ...]) -> CompletionPlan:
         coordinates = [(n, layout.coordinates[n]) for n in names if n in layout.coordinates]
         angled = [o for o in layout.orientations if any(n in names for n in o.angle_names)]
         for o in angled:
@@ -491,7 +491,7 @@ def _complete(
     """Starts of some trajectories. The first that fails is refused, with its number among many."""
     layout, n = layout_of(system), len(trajectories)
     t, w = np.full(n, time), np.zeros((n, len(system.model.speed_inputs)))
-    plan = Plan.of(layout, tuple(given))
+    plan = CompletionPlan.of(layout, tuple(given))
     task = Task(system, layout, plan, given, t, w, params)
     faults: dict[int, SimulationError] = {}
     first = _given_coordinates(task, guess)
@@ -1091,7 +1091,7 @@ def _repeated_rows(task: Task, A: Array) -> SimulationError | None:
     A = A[rows] / task.layout.scale
     A *= row_weights(A)[:, None]
     U, singular, _ = np.linalg.svd(A)
-    rank = len(kin.kept)
+    rank = len(kin.row_basis)
     if not rank or singular[rank - 1] > 1e-9:
         return None
     repeated = [

@@ -149,7 +149,7 @@ def _make_layout(system: System) -> Layout:
         closing_g=np.array(
             [i for i, k in enumerate(kin.probe.holonomic) if k not in hold], dtype=int
         ),
-        kept=np.array(kin.kept, dtype=int),
+        kept=np.array(kin.row_basis, dtype=int),
         kinematics=kin,
         function=None if kin.is_long else _rows(system),
         places=_row_places(kin),
@@ -214,7 +214,7 @@ def _long_rows(kin: Kinematics, t: float, q: Array, w: Array, params: Array) -> 
     probe = kin.probe
     A, a = (np.array(matrix) for matrix in probe.constraint(t, q, w, params))
     A[kin.self_satisfied] = 0.0
-    a, E, kept = a.ravel(), kin.independent_rows(t, q, params), list(kin.kept)
+    a, E, kept = a.ravel(), kin.independent_rows(t, q, params), list(kin.row_basis)
     weight = row_weights(A / probe.scale)
     G = np.concatenate([A[kept] * weight[kept, None], E])
     right = np.zeros((len(G), 1 + len(E)))

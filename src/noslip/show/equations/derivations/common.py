@@ -196,7 +196,7 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
     ]
     if defined:
         blocks += [words("By definition"), Scalars(tuple(defined))]
-    if kin.num_independent_speeds and kin.kept:
+    if kin.num_independent_speeds and kin.row_basis:
         S = ca.densify(kin.S)
         blocks.append(words("All speeds that they allow are"))
         rows = glyphs(notation.speeds)
@@ -221,7 +221,7 @@ def _tuple(entries: tuple[Node, ...]) -> Node:
 def constraint_forces(subject: Subject) -> Drafted | None:
     """λ of the independent rows, in the accelerations."""
     kin, notation = subject.kin, subject.notation
-    if not kin.kept:
+    if not kin.row_basis:
         return None
     lines = [
         (
@@ -248,7 +248,7 @@ def _compiled_multiplier(subject: Subject, k: int) -> ca.SX:
         return -equations.costate_rates[k]
     if kin.redundant:
         return subject.lam[k]
-    return equations.multipliers[kin.kept[k]]
+    return equations.multipliers[kin.row_basis[k]]
 
 
 def matrix(

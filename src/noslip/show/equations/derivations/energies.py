@@ -72,11 +72,11 @@ def _lagrangian(subject: Subject) -> _Lagrangian:
 def boltzmann_hamel(subject: Subject) -> list[Drafted]:
     """Quasi-velocities, momenta and Hamel's terms."""
     kin = subject.kin
-    kept, num = len(kin.kept), kin.num_speeds
+    kept, num = len(kin.row_basis), kin.num_speeds
     independent = list(range(kept, num))
     lagrangian = _lagrangian(subject)
     names = [subject.letter("w", str(k + 1)) for k in range(num)]
-    rows = [kin.rows[k].name for k in kin.kept] + [""] * len(independent)
+    rows = [kin.rows[k].name for k in kin.row_basis] + [""] * len(independent)
     quasi = ca.mtimes(kin.K, kin.symbols.v)
     defined = [
         (names[k], Item(subject.at_v(quasi[k]), quasi[k], is_free=True), _role(k, kept))
@@ -126,7 +126,7 @@ def boltzmann_hamel(subject: Subject) -> list[Drafted]:
 def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
     """Hamel's terms joint by joint: what each nonholonomic joint adds to Γ."""
     kin = subject.kin
-    num, kept = kin.num_speeds, len(kin.kept)
+    num, kept = kin.num_speeds, len(kin.row_basis)
     P, w = ca.SX.sym("P", num), ca.SX.sym("w", num)
     values = ca.vertcat(-kin.a_solved, kin.eta)
     rows = list(range(kept, num))

@@ -34,7 +34,7 @@ def _blocks(subject: Subject) -> _Blocks:
     kin, free, notation = subject.kin, subject.free, subject.notation
     speeds, rows = glyphs(notation.speeds), glyphs(notation.multipliers)
     still = ca.SX.zeros(kin.num_speeds)
-    M, A = mass_matrix(kin), kin.A[list(kin.kept), :]
+    M, A = mass_matrix(kin), kin.A[list(kin.row_basis), :]
     c = [inverse_dynamics(k, still) for k in (free, kin)]
     forces = [applied_forces(k) for k in (free, kin)]
     Q = [still + f.Q for f in forces]
@@ -43,7 +43,9 @@ def _blocks(subject: Subject) -> _Blocks:
     if subject.mu.shape[0]:
         # −Nᵀ curl of the covector field Aᵀμ, and the slope of what moves the rows
         mu = subject.mu
-        slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(kin.a[list(kin.kept), :], mu), kin.symbols.q))
+        slope = ca.mtimes(
+            kin.N.T, ca.gradient(ca.dot(kin.a[list(kin.row_basis), :], mu), kin.symbols.q)
+        )
         shown = slope - turning_term(kin, ca.mtimes(A.T, mu), subject.v)
         F = column(subject, subject.letter("F"), shown, curl_force(kin, mu), speeds)
     return _Blocks(
@@ -119,7 +121,7 @@ def _matrices(subject: Subject, blocks: _Blocks) -> list[Draft]:
     drafts: list[Draft] = [blocks.M, blocks.c, blocks.Q]
     if subject.notation.inputs:
         drafts.append(blocks.B)
-    if subject.kin.kept:
+    if subject.kin.row_basis:
         drafts += [blocks.A, blocks.b]
     return drafts
 

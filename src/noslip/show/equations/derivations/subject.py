@@ -101,7 +101,7 @@ class Subject:
     @cached_property
     def lam(self) -> ca.SX:
         """Multipliers of the independent rows as symbols."""
-        return ca.SX.sym("lam", len(self.kin.kept))
+        return ca.SX.sym("lam", len(self.kin.row_basis))
 
     @cached_property
     def _all_vdot(self) -> ca.SX:
@@ -206,7 +206,7 @@ class Subject:
     @cached_property
     def multipliers(self) -> ca.SX:
         """λ of the independent rows in η̇: Kᵀ [y; 0] = M v̇ + c − Q − B u, λ = Pᵀ y."""
-        f, num = self.simplest.generalized_reactions, len(self.kin.kept)
+        f, num = self.simplest.generalized_reactions, len(self.kin.row_basis)
         f = ca.substitute([f], [self.simplest.etadot], [self.etadot])[0]
         if self.mu.shape[0]:
             from noslip.formulations.vakonomic import curl_force
@@ -224,7 +224,7 @@ class Subject:
         solved = [kin.v, e.accelerations, e.speed_rates]
         solved.append(
             ca.substitute([self.multipliers], [self.etadot], [e.accelerations])[0]
-            if kin.kept
+            if kin.row_basis
             else ca.SX(0, 1)
         )
         motion = ca.Function("motion", given, [ca.densify(x) for x in solved])
@@ -272,13 +272,13 @@ class Subject:
             for t, q in kin.probe.configurations(3 * NUM_STATES)
             if all((np.sin if s else np.cos)(q[k]) > 0 for k, s in self.second_angles)
         ]
-        if not kin.health:
+        if not kin.singularity_measures:
             return found[:NUM_STATES]
         symbols = kin.symbols
         health = ca.Function(
             "health",
             [symbols.t, symbols.q, symbols.params],
-            [ca.vertcat(*[h.value for h in kin.health])],
+            [ca.vertcat(*[h.value for h in kin.singularity_measures])],
         )
         values = [float(np.min(np.abs(health(t, q, kin.probe.params).full()))) for t, q in found]
         best = sorted(range(len(found)), key=lambda k: -values[k])[:NUM_STATES]
