@@ -83,6 +83,7 @@ PUBLIC = [
     "GibbsAppell",
     "Gradient",
     "Graph",
+    "GridGround",
     "HeightGround",
     "IndependentSpeed",
     "Instant",

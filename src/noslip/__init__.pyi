@@ -70,6 +70,7 @@ from .model.grounds import (
     SphereGround as SphereGround,
     RevolvedGround as RevolvedGround,
     HeightGround as HeightGround,
+    GridGround as GridGround,
     ParametricGround as ParametricGround,
 )
 from .model.definitions import (

@@ -455,12 +455,12 @@ class SteadySolution:
 
     def F(self, mass: Array | None = None) -> Array:
         """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
-        rates = -np.linalg.solve(self.mass if mass is None else mass, self.r)
+        rates = -_solved(self.mass if mass is None else mass, self.r)
         return np.concatenate([rates, self.rest])
 
     def J(self) -> Array:
         """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
-        return np.vstack([-np.linalg.solve(self.mass, self.r_y), self.rest_y])
+        return np.vstack([-_solved(self.mass, self.r_y), self.rest_y])
 
     @property
     def is_found(self) -> bool:
@@ -503,6 +503,14 @@ def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState
     miss = np.array([w.value - values[w.part][w.place] for w in speeds])
     zeta = np.asarray(np.linalg.lstsq(rows, miss, rcond=1e-10)[0], dtype=float)
     return dataclasses.replace(point, zeta=zeta)
+
+
+def _solved(mass: Array, right: Array) -> Array:
+    """M⁻¹ of a right-hand side; NaN where a search has come to a singular configuration."""
+    try:
+        return np.asarray(np.linalg.solve(mass, right), dtype=float)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
 
 
 def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:

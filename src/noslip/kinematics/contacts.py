@@ -63,6 +63,7 @@ class ContactTrace:
     closest : (name, unit, value) of what vanishes at the closest points, (3).
     curvatures : both eigenvalues of the relative curvature, over that of the surface alone or times
         its reach; None on a plane, where it is always positive.
+    margin : distance from the border of the ground, in lengths of its own, if it has one.
     """
 
     contact: AbstractContact
@@ -78,6 +79,7 @@ class ContactTrace:
     turning: ca.SX
     closest: tuple[tuple[str, str, ca.SX], ...] = ()
     curvatures: tuple[ca.SX, ca.SX] | None = None
+    margin: ca.SX | None = None
 
 
 def trace_contact(
@@ -218,6 +220,7 @@ def _trace_curved(
         turning=ca.dot(n_D, turning),
         closest=tuple((f"closest_{k}", unit_, g) for k, (unit_, g) in enumerate(closest, 1)),
         curvatures=curvatures,
+        margin=None if chart is None else ground.margin(u, reader),
     )
 
 

@@ -66,6 +66,18 @@ def find_singularity_measures(
     for trace in contacts:
         if trace.curvatures is not None:
             result.append(_curvature_measure(trace))
+        if trace.margin is not None:
+            name = trace.contact.name
+            result.append(
+                SingularityMeasure(
+                    name=f"{name}.margin",
+                    kind="contact",
+                    value=ca.fmax(trace.margin, 0),
+                    floor=1e-6,
+                    limit=1e-6,
+                    sentence=f"contact '{name}' has reached the border of its ground",
+                )
+            )
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
                 SingularityMeasure(

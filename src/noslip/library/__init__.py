@@ -30,6 +30,13 @@ MODELS: dict[str, str] = {
     "vertical-disk": "vertical_disk",
     "carriage": "carriage",
     "whipple-bicycle": "whipple_bicycle",
+    "rattleback": "rattleback",
+    "ball-in-bowl": "ball_in_bowl",
+    "ball-on-dish": "ball_on_dish",
+    "coin-in-funnel": "coin_in_funnel",
+    "spherical-robot": "spherical_robot",
+    "bicycle-on-hills": "bicycle_on_hills",
+    "vehicle-on-hills": "vehicle_on_hills",
 }
 
 

@@ -17,6 +17,8 @@ has a closed form says so in `closed`, and gives it by `normal_at`, `height` and
 from __future__ import annotations
 
 import abc
+import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 import casadi as ca
 import numpy as np
 
+from noslip.errors import ModelError
 from noslip.families import Member
 from noslip.model.bodies import AbstractShape, Placement
 from noslip.model.charts import (
@@ -113,6 +116,10 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         """
         share = n[0] / (1 + n[2] + 1e-14)
         return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
+
+    def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
+        """How far, in lengths of its own, a point is from its border; None if it has none."""
+        return None
 
     def picture(self, read: NumberReader) -> Array:
         """(m, n, 3) points for drawing; a row runs left to right as seen along the normal."""
@@ -370,6 +377,117 @@ class RevolvedGround(AbstractHeight):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GridGround(AbstractHeight):
+    """Measured ground: heights over a square grid, with a quintic spline between them.
+
+    The spline goes through all points and has four continuous derivatives. A run ends at the border
+    of the grid.
+
+    Parameters
+    ----------
+    heights : m, row by row along x, the rows one after the other along y.
+    columns : points in a row.
+    step : from a point to the next along x and along y, m.
+    origin : x and y of the first point, m.
+    """
+
+    heights: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    columns: int
+    step: Annotated[float, Meaning(unit="m")]
+    origin: Annotated[tuple[Scalar, Scalar], Meaning(unit="m")] = (0.0, 0.0)
+
+    word = "grid"
+    also_called = ("heightmap", "heightfield", "dem")
+
+    @classmethod
+    def from_points(cls, x: Array, y: Array, z: Array) -> GridGround:
+        """The ground through points over the lines x (m,) and y (n,); heights z are (n, m).
+
+        Raises
+        ------
+        ModelError : if steps are not all alike, or shapes do not fit.
+        """
+        x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
+        where = "GridGround.from_points"
+        if x.ndim != 1 or y.ndim != 1 or z.shape != (len(y), len(x)):
+            raise ModelError(
+                f"x has the shape {x.shape}, y {y.shape} and z {z.shape}",
+                where,
+                "give x of m and y of n numbers, and z of n rows with m heights each",
+            )
+        steps = np.concatenate([np.diff(x), np.diff(y)])
+        if not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9) or not steps[0] > 0:
+            raise ModelError(
+                "the steps of the grid are not all alike and positive",
+                where,
+                "give points at equal distances along x and y; interpolate others onto such a grid",
+            )
+        return cls(
+            heights=tuple(float(h) for h in z.ravel()),
+            columns=len(x),
+            step=float(steps[0]),
+            origin=(float(x[0]), float(y[0])),
+        )
+
+    def _table(self) -> Array:
+        """(rows, columns) heights."""
+        return np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        n = (self.columns, max(1, len(self.heights) // max(1, self.columns)))
+        return tuple(
+            dataclasses.replace(q, lower=float(o), upper=float(o) + self.step * (k - 1))
+            for q, o, k in zip((_X, _Y), self.origin, n, strict=True)
+        )
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        coefficients = spline_coefficients(self._table())
+        rows, columns = coefficients.shape
+        across = spline_weights((x - float(self.origin[0])) / self.step, columns)
+        along = spline_weights((y - float(self.origin[1])) / self.step, rows)
+        return ca.dot(along, ca.mtimes(ca.DM(coefficients), across))
+
+    def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
+        ends = [(u[k] - q.lower, q.upper - u[k]) for k, q in enumerate(self.parameters())]
+        nearest = ca.fmin(ca.fmin(*ends[0]), ca.fmin(*ends[1]))
+        return nearest / self.step
+
+    def picture(self, read: NumberReader) -> Array:
+        lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
+        counts = [
+            min(121, 4 * round((b - a) / self.step) + 1) for a, b in zip(lower, upper, strict=True)
+        ]
+        points = chart_points(lambda u: self.point(u, read), lower, upper, (counts[0], counts[1]))
+        return points.transpose(1, 0, 2)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        said = owner(path[:2])
+        if not self.columns >= 6 or len(self.heights) < 6 * self.columns:
+            yield Finding(
+                (*path, "columns"),
+                f"{said} has a grid of {len(self.heights)} heights in rows of {self.columns}",
+                "give 6 rows of 6 heights at least, which a quintic spline needs",
+            )
+        elif len(self.heights) % self.columns:
+            yield Finding(
+                (*path, "heights"),
+                f"{said} has {len(self.heights)} heights, which are no whole number of rows of "
+                f"{self.columns}",
+                "give a height for every point of the grid; fill gaps by interpolation",
+            )
+        if any(isinstance(h, str) for h in self.heights):
+            yield Finding(
+                (*path, "heights"),
+                f"{said} has an expression among its heights",
+                'give numbers in m; ground with parameters is of type "height"',
+            )
+        if not self.step > 0:
+            yield Finding(
+                (*path, "step"), f"{said} has step = {self.step}", "give a positive number in m"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParametricGround(AbstractGround):
     """Any smooth surface: its points are three expressions of ``u`` and ``v``.
 
@@ -403,6 +521,65 @@ class ParametricGround(AbstractGround):
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         return range_faults(path, self.u_range, self.v_range)
+
+
+#: Quintic B-splines of uniform knots on one cell: weights of powers of s, over 120.
+_CELL = np.array(
+    [
+        [1, -5, 10, -10, 5, -1],
+        [26, -50, 20, 20, -20, 5],
+        [66, 0, -60, 0, 30, -10],
+        [26, 50, 20, -20, -20, 10],
+        [1, 5, 10, 10, 5, -5],
+        [0, 0, 0, 0, 0, 1],
+    ]
+)
+
+
+def spline_weights(place: ca.SX, count: int) -> ca.SX:
+    """(count,) weights of the coefficients of a quintic spline at a place, in steps.
+
+    Six of them are not zero. Beyond the ends the polynomials of the last cells go on.
+    """
+    cell = ca.fmin(ca.fmax(ca.floor(place), 0), count - 6)
+    s = place - cell
+    powers = [ca.SX(1)]
+    for _ in range(5):
+        powers.append(powers[-1] * s)
+    local = [
+        sum((float(w) / 120.0 * p for w, p in zip(row, powers, strict=True) if w), ca.SX(0))
+        for row in _CELL
+    ]
+    is_here = [ca.eq(cell, k) for k in range(count - 5)]
+    weights = []
+    for j in range(count):
+        own = [is_here[j - i] * local[i] for i in range(6) if 0 <= j - i < len(is_here)]
+        weights.append(sum(own, ca.SX(0)))
+    return ca.vertcat(*weights)
+
+
+@functools.lru_cache(maxsize=8)
+def _spline_matrix(count: int) -> Array:
+    """Inverse of values and end conditions at `count` points, to its count + 4 coefficients.
+
+    The ends are "not a knot": the fifth derivative does not jump at the two knots next to them, so
+    that the order of the spline is the same everywhere.
+    """
+    A = np.zeros((count + 4, count + 4))
+    for k in range(count):
+        A[k, k : k + 5] = np.array([1, 26, 66, 26, 1]) / 120
+    sixth = np.array([1, -6, 15, -20, 15, -6, 1])
+    for row, first in enumerate((0, 1, count - 4, count - 3), count):
+        A[row, first : first + 7] = sixth
+    return np.linalg.inv(A)
+
+
+def spline_coefficients(table: Array) -> Array:
+    """(m + 4, n + 4) coefficients of the quintic spline through (m, n) values."""
+    m, n = table.shape
+    along, across = _spline_matrix(m)[:, :m], _spline_matrix(n)[:, :n]
+    found: Array = along @ table @ across.T
+    return found
 
 
 #: Functions that have kinks or steps.

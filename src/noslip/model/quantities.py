@@ -151,4 +151,5 @@ def place_rate(place: Quantity) -> Quantity:
         name=f"{place.name}_rate",
         unit="1/s" if place.unit == "1" else f"{place.unit}/s",
         description=f"rate of {place.name}",
+        symbol=f"{place.symbol}\u0307" if place.symbol else "",
     )

@@ -169,13 +169,13 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
             return chart_points(lambda u: self.point(u, read), lower, upper, (33, 33))
         d = ca.SX.sym("d", 3)
         point = ca.gradient(ca.SX(self.support(d, read)), d)
-        latitude = np.pi * (np.arange(17) / 16 - 0.5)
-        longitude = 2 * np.pi * np.arange(33) / 32
+        latitude = np.pi * (np.arange(33) / 32 - 0.5)
+        longitude = 2 * np.pi * np.arange(65) / 64
         around = np.stack([np.cos(longitude), np.sin(longitude)])
-        grid = [[*(around * np.cos(a)), np.full(33, np.sin(a))] for a in latitude]
+        grid = [[*(around * np.cos(a)), np.full(65, np.sin(a))] for a in latitude]
         directions = np.array(grid).transpose(1, 0, 2).reshape(3, -1)
-        points = np.array(ca.Function("p", [d], [ca.densify(point)]).map(17 * 33)(directions))
-        return points.T.reshape(17, 33, 3)
+        points = np.array(ca.Function("p", [d], [ca.densify(point)]).map(33 * 65)(directions))
+        return points.T.reshape(33, 65, 3)
 
     def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
         """What it looks like in the body frame, where the body has no shapes of its own."""

@@ -29,6 +29,13 @@ FREEDOMS = {
     "vertical-disk": (2, 0),
     "carriage": (2, 1),
     "whipple-bicycle": (3, 0),
+    "rattleback": (3, 0),
+    "ball-in-bowl": (3, 0),
+    "ball-on-dish": (4, 0),
+    "coin-in-funnel": (3, 0),
+    "spherical-robot": (5, 0),
+    "bicycle-on-hills": (3, 0),
+    "vehicle-on-hills": (1, 0),
 }
 
 #: Energy that is lost or gained over the largest energy that moves, at tolerance 1e-11.

@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape
+from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
 from noslip.model.numbers import Array, number, numbers
 from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
@@ -72,8 +73,7 @@ class Scene:
         roll, and of bodies without mass.
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
-    trace_lift : by which share of the length traces are lifted, so that they do not drown in the
-        ground; more on curved ground, which is drawn by flat triangles.
+    is_curved : whether something rolls on ground that is no plane, which may hide what is behind.
     """
 
     model: str
@@ -84,7 +84,7 @@ class Scene:
     untraced: frozenset[str]
     length: float
     up: Array
-    trace_lift: float = 4e-3
+    is_curved: bool = False
 
 
 def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
@@ -120,7 +120,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
         up=_up(model, grounds, values),
-        trace_lift=4e-3 if all(c.is_flat for c in model.contacts) else 4e-2,
+        is_curved=any(not isinstance(c.form, FlatGround) for c in model.contacts),
     )
 
 
