@@ -171,6 +171,7 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Turned",
     "Universal",
     "Vakonomic",
     "VelocityRow",

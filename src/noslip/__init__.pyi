@@ -29,6 +29,7 @@ from .model.bodies import (
     Cylinder as Cylinder,
     Sphere as Sphere,
     Ring as Ring,
+    Turned as Turned,
 )
 from .model.joints import (
     AbstractJointType as AbstractJointType,

@@ -525,7 +525,8 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
         step[free] = aside * rng.normal(size=len(free))
         tried = _descend(_moved(point, step, problem), problem)
-        if not np.linalg.norm(best.F()) <= np.linalg.norm(tried.F()):
+        size = np.linalg.norm(tried.F())
+        if np.isfinite(size) and not np.linalg.norm(best.F()) <= size:
             best = tried
     return best
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noslip.library.shapes import LIGHT, RED
+from noslip.model.bodies import Ring, Sphere
 from noslip.model.contacts import Rolling
 from noslip.model.grounds import RevolvedGround
 from noslip.model.joints import Free
@@ -23,8 +25,22 @@ def build() -> Model:
     b.parameter("s", 1.2, "1/m", "curvature of the bottom of the bowl")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     moment = "0.4*m*r_ball^2"
-    b.body("ball", mass="m", inertia=(moment, moment, moment))
-    b.joint("ball", Free(), parent="world", child="ball")
+    b.body(
+        "ball",
+        mass="m",
+        inertia=(moment, moment, moment),
+        shapes=(
+            Sphere(radius="r_ball", color=RED),
+            Ring(radius="r_ball", tube_radius="r_ball/30", color=LIGHT),
+        ),
+    )
+    b.joint(
+        "ball",
+        Free(),
+        parent="world",
+        child="ball",
+        description="middle of the ball and its orientation",
+    )
     b.contact(
         Rolling(
             name="touch",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noslip.library.shapes import LIGHT, ORANGE, RED
+from noslip.model.bodies import Box, Placement, Ring, Sphere, Turned
 from noslip.model.contacts import Plane, Rolling
 from noslip.model.forces import Motor
 from noslip.model.grounds import RevolvedGround
@@ -25,8 +27,29 @@ def build() -> Model:
     b.parameter("s", 0.15, "1/m", "curvature of the dish")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     moment = "0.4*m*r_ball^2"
-    b.body("dish", mass=5.0, inertia=("J/2", "J/2", "J"))
-    b.body("ball", mass="m", inertia=(moment, moment, moment))
+    radii = (0.8, 0.6, 0.4, 0.2, 0.0)
+    b.body(
+        "dish",
+        mass=5.0,
+        inertia=("J/2", "J/2", "J"),
+        shapes=(
+            Turned(radii=radii, heights=tuple(f"s/2*{r}^2" for r in radii), color=LIGHT),
+            Box(
+                size=(0.08, 0.08, 0.01),
+                frame=Placement(position=(0.7, 0.0, "s/2*0.7^2")),
+                color=ORANGE,
+            ),
+        ),
+    )
+    b.body(
+        "ball",
+        mass="m",
+        inertia=(moment, moment, moment),
+        shapes=(
+            Sphere(radius="r_ball", color=RED),
+            Ring(radius="r_ball", tube_radius="r_ball/30", color=LIGHT),
+        ),
+    )
     b.joint(
         "dish",
         Revolute(axis=(0.0, 0.0, 1.0)),
@@ -34,7 +57,13 @@ def build() -> Model:
         child="dish",
         description="turning of the dish about its axle",
     )
-    b.joint("ball", Free(), parent="world", child="ball")
+    b.joint(
+        "ball",
+        Free(),
+        parent="world",
+        child="ball",
+        description="middle of the ball and its orientation",
+    )
     b.contact(
         Rolling(
             name="touch",

@@ -15,11 +15,12 @@ from noslip.model.surfaces import Disk
 
 
 def build() -> Model:
-    """A funnel of height −d²/r, and a thin coin; R = Rz(yaw) Rx(tilt) Rz(spin), its axis along z."""
+    """A funnel of height −d²/r and a thin coin, its axis z; R = Rz(yaw) Rx(tilt) Rz(spin)."""
     b = ModelBuilder(
         name="coin-in-funnel",
         gravity=(0.0, 0.0, "-g"),
         description="A coin that rolls round a funnel on its edge",
+        references=("BorisovMamaev2002",),
     )
     b.parameter("m", 0.02, "kg", "mass of the coin")
     b.parameter("r_coin", 0.05, "m", "radius of the coin", "r_c")

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from math import cos, pi, sin
+
+from noslip.library.shapes import BLUE, ORANGE
+from noslip.model.bodies import AbstractShape, Box, Placement, Turned
 from noslip.model.contacts import Rolling
 from noslip.model.joints import Angles, Free
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ellipsoid
+
+
+def _hull() -> tuple[AbstractShape, ...]:
+    """The lower half of the ellipsoid with a flat deck, and a mark on it."""
+    below = [k * pi / 24 - pi / 2 for k in range(13)]
+    return (
+        Turned(
+            radii=(*(cos(a) for a in below), 1.0, 0.0),
+            heights=(*(sin(a) for a in below), 0.0, 0.0),
+            stretch=("a", "b", "c"),
+            color=BLUE,
+        ),
+        Box(
+            size=("0.5*a", "0.3*b", "0.1*c"),
+            frame=Placement(position=("0.5*a", 0.0, 0.0)),
+            color=ORANGE,
+        ),
+    )
 
 
 def build() -> Model:
@@ -36,6 +58,7 @@ def build() -> Model:
         mass="m",
         inertia=("A", "B", "C", "D", 0.0, 0.0),
         center_of_mass=(0.0, 0.0, "-h"),
+        shapes=_hull(),
     )
     b.joint(
         "stone",

@@ -23,7 +23,8 @@ def build() -> Model:
     b = ModelBuilder(
         name="spherical-robot",
         gravity=(0.0, 0.0, "-g"),
-        description="A shell that rolls on the floor, driven by a steered wheel that rolls inside it",
+        description="A shell that rolls on the floor, driven by a steered wheel that rolls in it",
+        references=("HalmeSchonbergWang1996",),
     )
     b.parameter("R", 0.3, "m", "outer radius of the shell")
     b.parameter("d", 0.01, "m", "thickness of the shell")

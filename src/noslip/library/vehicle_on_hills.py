@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from noslip.library.bicycle_on_hills import hills
 from noslip.library.shapes import BLUE, METAL, box, wheel_shapes
 from noslip.model.bodies import Placement
@@ -24,6 +23,7 @@ def build() -> Model:
         name="vehicle-on-hills",
         gravity=(0.0, 0.0, "-g"),
         description="A three-wheeled vehicle that drives over hills from a grid of heights",
+        references=("ChakrabortyGhosal2004",),
     )
     b.parameter("w", 1.2, "m", "wheel base")
     b.parameter("track", 0.8, "m", "distance between the rear wheels", "b")

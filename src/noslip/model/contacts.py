@@ -244,6 +244,14 @@ class Rolling(AbstractContact):
                 f"contact '{self.name}' has all three rows switched off",
                 "keep one of longitudinal, lateral and normal, or remove the contact",
             )
+        for place in self.parameters():
+            if known.coordinates.count(f"{self.name}.{place.name}") > 1:
+                yield Finding(
+                    ("contacts", self.name),
+                    f"contact '{self.name}' has a coordinate '{self.name}.{place.name}' of its "
+                    "own, which a joint of the same name has, too",
+                    "give the contact or the joint another name",
+                )
         yield from self.wheel.faults(("contacts", self.name, "wheel"), known)
         yield from self.ground.faults(("contacts", self.name, "ground"), known)
 

@@ -117,6 +117,10 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         share = n[0] / (1 + n[2] + 1e-14)
         return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
 
+    def cells(self) -> tuple[tuple[str, float, float], ...]:
+        """Parameters with borders of cells where a high derivative jumps: name, first one, step."""
+        return ()
+
     def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
         """How far, in lengths of its own, a point is from its border; None if it has none."""
         return None
@@ -446,6 +450,9 @@ class GridGround(AbstractHeight):
         across = spline_weights((x - float(self.origin[0])) / self.step, columns)
         along = spline_weights((y - float(self.origin[1])) / self.step, rows)
         return ca.dot(along, ca.mtimes(ca.DM(coefficients), across))
+
+    def cells(self) -> tuple[tuple[str, float, float], ...]:
+        return tuple((q.name, q.lower, self.step) for q in self.parameters())
 
     def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
         ends = [(u[k] - q.lower, q.upper - u[k]) for k, q in enumerate(self.parameters())]
