@@ -578,7 +578,7 @@ def _spline_matrix(count: int) -> Array:
     sixth = np.array([1, -6, 15, -20, 15, -6, 1])
     for row, first in enumerate((0, 1, count - 4, count - 3), count):
         A[row, first : first + 7] = sixth
-    return np.linalg.inv(A)
+    return np.asarray(np.linalg.inv(A), dtype=float)
 
 
 def spline_coefficients(table: Array) -> Array:
