@@ -7,6 +7,7 @@ from .errors import (
     FormulationError as FormulationError,
     CompileError as CompileError,
     SimulationError as SimulationError,
+    DeviceError as DeviceError,
     StorageError as StorageError,
     Fault as Fault,
 )
@@ -117,6 +118,13 @@ from .model.files import (
 from .library import (
     load as load,
     MODELS as MODELS,
+)
+from .bridges.description import (
+    ImportedModel as ImportedModel,
+    Undercarriage as Undercarriage,
+)
+from .bridges.robots import (
+    import_robot as import_robot,
 )
 
 # 2 trace
