@@ -46,10 +46,10 @@ TOML = [
 ]
 
 
-@pytest.mark.parametrize("line, what, where", TOML)
 FIX = "give the name of a .toml, .urdf, .mjcf, .xml, .factsheet.json or .json file"
 
 
+@pytest.mark.parametrize("line, what, where", TOML)
 def test_a_text_that_is_not_toml(line, what, where):
     (fault,) = faults(edited("mass = 1", line))
     assert fault.what.startswith(what)
