@@ -158,20 +158,6 @@ class LinkLoop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RobotDescription:
-    """Links and joints of a robot, as a file of another format has them."""
-
-    name: str
-    file: str
-    links: tuple[Link, ...]
-    joints: tuple[LinkJoint, ...]
-    loops: tuple[LinkLoop, ...] = ()
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    driven: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Undercarriage:
     """What a robot rolls on, and what drives it.
 
@@ -198,6 +184,25 @@ class Undercarriage:
     base: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotDescription:
+    """Links and joints of a robot, as a file of another format has them.
+
+    `driven` are the joints it names as actuated, if it does; `undercarriage` is what it says itself
+    about what rolls.
+    """
+
+    name: str
+    file: str
+    links: tuple[Link, ...]
+    joints: tuple[LinkJoint, ...]
+    loops: tuple[LinkLoop, ...] = ()
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    driven: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    undercarriage: Undercarriage | None = None
+
+
 class ImportedModel(NamedTuple):
     """A model and notes on what it does not carry of the file it comes from."""
 
@@ -206,13 +211,14 @@ class ImportedModel(NamedTuple):
 
 
 def build_model(robot: RobotDescription, under: Undercarriage | None = None) -> ImportedModel:
-    """The model of a robot that stands on an undercarriage.
+    """The model of a robot that stands on an undercarriage, by default its own.
 
     Raises
     ------
     ModelError : with all faults of the description and the undercarriage.
     """
-    return _Building(robot, under if under is not None else Undercarriage()).build()
+    own = robot.undercarriage or Undercarriage()
+    return _Building(robot, under if under is not None else own).build()
 
 
 class _Wheel(NamedTuple):
