@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from noslip.library.shapes import LIGHT, ORANGE, RED
 from noslip.model.bodies import Box, Placement, Ring, Sphere, Turned
 from noslip.model.contacts import Plane, Rolling
 from noslip.model.forces import Motor
 from noslip.model.grounds import RevolvedGround
 from noslip.model.joints import Free, Revolute
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import LIGHT, ORANGE, RED
 from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ball
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from noslip.library.shapes import BLUE, ORANGE
 from noslip.model.bodies import AbstractShape, Box, Placement, Turned
 from noslip.model.contacts import Rolling
 from noslip.model.joints import Angles, Free
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, ORANGE
 from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ellipsoid
 
