@@ -65,7 +65,7 @@ def with_programs(loop: str, system, shape: Shape, columns: list[str]) -> str:
     programs = {"rates": system.program("rates", system.rates_expression)}
     if shape.has_projection:
         programs["project"] = system.program("project", system.projection_expression)
-    _, traced = trace_columns(system, columns, None, {})
+    _, traced = trace_columns(system, columns, None, {}, {})
     programs["columns"] = system.program("columns", traced)
     text = print_llvm([optimize(p) for p in programs.values()])
     text = re.sub(r"define void @program\d+_rows.*?\n}\n", "", text, flags=re.DOTALL)
