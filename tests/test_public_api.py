@@ -13,6 +13,7 @@ import noslip
 SOURCE = Path(noslip.__file__).parent
 
 PUBLIC = [
+    "AbstractCompositeJoint",
     "AbstractController",
     "AbstractDistribution",
     "AbstractEquationFormat",
@@ -79,6 +80,7 @@ PUBLIC = [
     "GibbsAppell",
     "Gradient",
     "Graph",
+    "ImportedModel",
     "IndependentSpeed",
     "Instant",
     "JOINT_TEMPLATES",
@@ -131,6 +133,7 @@ PUBLIC = [
     "Revolute",
     "Ring",
     "Rolling",
+    "RowForce",
     "SCurve",
     "Scenario",
     "Screw",
@@ -160,6 +163,8 @@ PUBLIC = [
     "Trajectory",
     "Translation",
     "Trapezoidal",
+    "Undercarriage",
+    "Universal",
     "Vakonomic",
     "VelocityRow",
     "Wrench",
@@ -180,6 +185,7 @@ PUBLIC = [
     "follow",
     "gradient",
     "gyration",
+    "import_robot",
     "inverse_dynamics",
     "inverse_kinematics",
     "joint_template",

@@ -43,6 +43,10 @@ from .model.joints import (
     Free as Free,
     Angles as Angles,
 )
+from .model.composite_joints import (
+    AbstractCompositeJoint as AbstractCompositeJoint,
+    Universal as Universal,
+)
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
@@ -56,6 +60,7 @@ from .model.definitions import (
     Definition as Definition,
 )
 from .model.rows import (
+    RowForce as RowForce,
     VelocityRow as VelocityRow,
     PositionRow as PositionRow,
 )
@@ -94,6 +99,13 @@ from .model.files import (
 from .library import (
     load as load,
     MODELS as MODELS,
+)
+from .bridges.description import (
+    ImportedModel as ImportedModel,
+    Undercarriage as Undercarriage,
+)
+from .bridges.robots import (
+    import_robot as import_robot,
 )
 
 # 2 trace

@@ -113,8 +113,9 @@ def gears(base, how):
     Parameters
     ----------
     base : what the carrier moves on.
-    how : ``row``; or the force that it stands for, of the size of an input: between the ``teeth``,
-        by motors in the ``pins``, or by these and a ``rail`` in the world that pushes up.
+    how : ``row``, or ``placed`` if it says where it acts; or the force that it stands for, of the
+        size of an input: between the ``teeth``, by motors in the ``pins``, or by these and a
+        ``rail`` in the world that pushes up.
     """
     b = builder("gears", (0.0, "-g", 0.0))
     for body in ("carrier", "small", "large", "arm", "side", "other"):
@@ -132,8 +133,13 @@ def gears(base, how):
     b.joint("other", hinge, parent="world", child="other", parent_frame=at(2.0))
     b.input("torque", "N*m")
     b.force(ns.Motor(name="motor", speed="small.rate", input="torque"))
-    if how == "row":
-        b.row(ns.VelocityRow(name="mesh", expression=f"{R1}*small.rate + {R2}*large.rate"))
+    if how in ("row", "placed"):
+        teeth = ns.RowForce(
+            body="small", other_body="large", frame="carrier", point=(R1, 0, 0.1), force=(0, 1, 0)
+        )
+        acts = (teeth,) if how == "placed" else ()
+        mesh = f"{R1}*small.rate + {R2}*large.rate"
+        b.row(ns.VelocityRow(name="mesh", expression=mesh, acts=acts))
         return b.build()
     b.input("size", "N")
     if how == "teeth":
@@ -211,6 +217,88 @@ def test_exactly_the_joints_that_depend_on_where_a_row_acts_are_unknown(base):
         for body in ("arm", "side", "other"):
             assert np.max(np.abs(found[body])) < 1e-10
         assert np.all(np.isnan(found["small"]))
+
+
+@pytest.mark.parametrize("base", [ns.Revolute(axis=Z), ns.Planar(), ns.Fixed(), ns.Free()])
+def test_a_row_that_says_where_it_acts_is_the_force_there(base):
+    """Wrenches of all joints are those of the teeth's own forces, and every body obeys Newton."""
+    turning = {} if isinstance(base, ns.Fixed) else {"base.angle": 0.5, "base.rate": 0.4}
+    if isinstance(base, ns.Free):
+        turning = {}
+    system = ns.compile(ns.derive(gears(base, "placed")))
+    row = ns.evaluate(system, STATE | turning, inputs={"torque": 2.0})
+    assert row.notes == () and unknown_wrenches(system.kinematics) == {}
+    if not isinstance(base, ns.Free):
+        teeth = ns.compile(ns.derive(gears(base, "teeth")))
+        inputs = {"torque": 2.0, "size": row.multipliers["mesh"]}
+        found = ns.evaluate(teeth, STATE | turning, inputs=inputs)
+        for joint, parts in found.joint_reactions.items():
+            assert row.joint_reactions[joint] == pytest.approx(parts, abs=1e-9)
+    run = ns.simulate(
+        system, duration=0.3, start=STATE | turning, inputs={"torque": 2.0}, samples=3
+    )
+    none = np.zeros(0)
+    for k, t in enumerate(run.t):
+        given = State(
+            float(t), run.q[k], none, run.v[k], np.array([2.0]), none, none, system.parameters()
+        )
+        instant = instant_at(system, given)
+        size = instant.multipliers["mesh"]
+        axes = rotation(system, given, "carrier")
+        point = axes[:, 3] + axes[:, :3] @ [R1, 0, 0.1]
+        force = size * axes[:, 1]
+        applied = []
+        for body, sign in (("small", 1.0), ("large", -1.0)):
+            arm = point - rotation(system, given, body)[:, 3]
+            applied.append((body, sign * force, np.cross(arm, sign * force)))
+        for rest in missing(system.model, given, instant, applied).values():
+            assert np.max(np.abs(rest)) < 1e-10
+
+
+def rotation(system, state, body):
+    """(3, 4) axes and origin of a body, by the oracle."""
+    oracle = NewtonEuler(system.model)
+    pose = oracle.poses[body]
+    f = ca.Function("f", [oracle.q, oracle.params], [ca.horzcat(pose.R, pose.p)])
+    return np.array(f(state.q, state.params))
+
+
+def test_a_row_that_would_do_other_work_where_it_says_is_refused(tmp_path):
+    """A direction turned by 90°, a moment instead of a force, and a row of positions that fits."""
+    b = builder("rod")
+    b.body("rod", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
+    b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
+
+    def of(**act):
+        b._parts["rows"] = []
+        act = ns.RowForce(body="rod", **act)
+        expression = "point(rod, 0.4, 0, 0).z - 0.1*t"
+        b.row(ns.PositionRow(name="rail", expression=expression, acts=(act,)))
+        return b.build()
+
+    up = {"point": (0.4, 0, 0), "force": ("-sin(pin.angle)", 0, "cos(pin.angle)")}
+    for wrong in (
+        {**up, "force": ("cos(pin.angle)", 0, "sin(pin.angle)")},
+        {**up, "point": (0.3, 0, 0)},
+        {"moment": (0, "-0.4", 0)},
+    ):
+        with pytest.raises(ns.ModelError, match=r"'rail' does not act where it says.*'pin.rate'"):
+            ns.derive(of(**wrong))
+    model = of(**up)
+    ns.save_model(model, tmp_path / "rod.toml")
+    assert ns.load(tmp_path / "rod.toml") == model
+    found = ns.evaluate(ns.compile(ns.derive(model)), {"pin.rate": -0.25}, time=0.0)
+    # the rail pushes up, and the pin carries the rest of the weight and of m a
+    rail = found.multipliers["rail"]
+    parts, g = found.joint_reactions["pin"], 9.81
+    rate = found.accelerations["pin.rate"]
+    lift = -0.1 * rate - 0.02 * 0.25**2
+    assert parts["z"] == pytest.approx(1.3 * (g + lift) - rail, abs=1e-10)
+    with pytest.raises(ns.ModelError) as caught:
+        of(other_body="rod")
+    assert len(caught.value.faults) == 2
+    with pytest.raises(ns.ModelError, match="'shaft'"):
+        of(frame="shaft", force=(0, 0, 1))
 
 
 def test_two_spur_gears_with_2_N_between_their_teeth():

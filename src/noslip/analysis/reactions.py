@@ -43,7 +43,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
     """Compute wrenches of all joints and forces of all contacts along a motion.
 
     Of joints between the world and a body whose speed is in a row written by hand no wrench is
-    known, since the row does not say where it acts; their `note` says so.
+    known, unless the row says where it acts; their `note` says so.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def reactions(system: System, run: Trajectory, *, axes: str = "world") -> tuple[
                 point=point,
                 force=force,
                 moment=moment,
-                note=why_unknown(unknown[joint.name]) if joint.name in unknown else "",
+                note=why_unknown(kin, unknown[joint.name]) if joint.name in unknown else "",
             )
         )
     lam = sampled(system, run, "multipliers")

@@ -12,12 +12,11 @@ lets free the forces of its motor, spring, damper or prescribed motion.
 Where each force acts that a row stands for, is known of all rows but those written by hand. That of
 a contact acts at its point. That of a prescribed motion or a speed input is the drive of its joint,
 which works between parent and child there, as a motor does: it is part of what the joint transmits.
-Gears, racks and planetary sets say where they act. Another row written by hand says which speeds it
-ties, not on which bodies and where its force acts: a row between two gears may stand for their
-teeth or for a shaft, a row on the angle of a pendulum for a motor or for a rail in the world. Let
-W_j be the wrench of such a row on all bodies
-beyond joint j. The multiplier fixes its power on the joint's own speeds v_j alone, whose columns of
-the row are A_j:
+Gears, racks and planetary sets say where they act, and so may other rows by their `acts`. Else a
+row says which speeds it ties, not on which bodies and where its force acts: a row between two gears
+may stand for their teeth or for a shaft, a row on the angle of a pendulum for a motor or for a rail
+in the world. Let W_j be the wrench of such a row on all bodies beyond joint j. The multiplier fixes
+its power on the joint's own speeds v_j alone, whose columns of the row are A_j:
 
     (2)  H_jᵀ W_j = A_jᵀ λ
 
@@ -34,7 +33,6 @@ points of action.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import casadi as ca
 
@@ -42,9 +40,10 @@ from noslip.formulations.base import Equations
 from noslip.formulations.tree import inertia_wrenches
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
+from noslip.kinematics.row_forces import TracedPlaces
 from noslip.kinematics.tree import Pair, accelerations, frame_pose
 from noslip.model.joints import Joint
-from noslip.model.rows import AbstractRow, JointAxis
+from noslip.model.rows import AbstractRow
 from noslip.spatial import EYE3, cross, skew, vector
 
 _UNKNOWN = vector([float("nan")] * 3)
@@ -85,12 +84,12 @@ def unknown_wrenches(kin: Kinematics) -> dict[str, tuple[str, ...]]:
     return {nodes[j].joint.name: tuple(found[j]) for j in sorted(found)}
 
 
-def why_unknown(rows: tuple[str, ...]) -> str:
+def why_unknown(kin: Kinematics, rows: tuple[str, ...]) -> str:
     """Why a wrench is not known, in words."""
-    listed = ", ".join(f"'{name}'" for name in rows)
-    if len(rows) == 1:
-        return f"row {listed} does not say on which bodies and where its force acts"
-    return f"rows {listed} do not say on which bodies and where their forces act"
+    reasons: dict[str, list[str]] = {}
+    for name in rows:
+        reasons.setdefault(kin.unplaced[name], []).append(f"'{name}'")
+    return "; ".join(f"row {' and row '.join(names)} {why}" for why, names in reasons.items())
 
 
 def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
@@ -100,7 +99,8 @@ def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
         groups.setdefault(rows, []).append(f"'{joint}'")
     return tuple(
         f"{'the wrench of joint' if len(joints) == 1 else 'the wrenches of joints'} "
-        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} not known: {why_unknown(rows)}"
+        f"{', '.join(joints)} {'is' if len(joints) == 1 else 'are'} not known: "
+        f"{why_unknown(kin, rows)}"
         for rows, joints in groups.items()
     )
 
@@ -108,7 +108,7 @@ def unknown_notes(kin: Kinematics) -> tuple[str, ...]:
 def _rows_by_hand(kin: Kinematics) -> list[int]:
     """Places of the rows written by hand that push at all, but for those that say where."""
     silent = {r.row for r in kin.redundant if not r.follows_from}
-    silent |= {k for k, row in _model_rows(kin) if row.says_where}
+    silent |= {k for k, row in _model_rows(kin) if row.name not in kin.unplaced}
     return [k for k, row in enumerate(kin.rows) if row.origin == "row" and k not in silent]
 
 
@@ -126,9 +126,11 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
     needed = inertia_wrenches(kin.tree, kin.twists, rates)
     outside = list(equations.forces.wrenches)
     _add_contacts(kin, lam, outside)
+    places = TracedPlaces(kin.tree, kin.reader)
     for k, row in _model_rows(kin):
-        for body, point, force, moment in row.wrenches(partial(_axis, kin), kin.reader):
-            _push(kin, outside, body, point, lam[k] * force, lam[k] * moment)
+        if row.name not in kin.unplaced:
+            for wrench in row.wrenches(places, lam[k]):
+                _push(kin, outside, *wrench)
     loops = [_loop_wrench(kin, lam, joint, outside) for joint in kin.tree.loops]
     # (1), tip to base, about the bodies' origins in their computing axes
     carried: list[Pair] = [
@@ -208,17 +210,6 @@ def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair])
     _push(kin, outside, joint.child, point, force, moment)
     _push(kin, outside, joint.parent, point, -force, -moment)
     return JointWrench(joint=joint.name, point=point, force=force, moment=moment)
-
-
-def _axis(kin: Kinematics, coordinate: str) -> JointAxis:
-    """The axis along or about which a coordinate moves its joint's child."""
-    node = next(n for n in kin.tree.nodes if coordinate in n.joint.coordinate_names())
-    R_BM, p_BM = frame_pose(node.joint.child_frame, kin.reader)
-    k = node.joint.coordinate_names().index(coordinate)
-    column = node.joint.type.motion(kin.reader)[:, k]
-    turns = not ca.SX(column[:3]).is_zero()
-    along = ca.mtimes(node.R_WB, ca.mtimes(R_BM, column[:3] if turns else column[3:]))
-    return JointAxis(node.body.name, node.p_WB + ca.mtimes(node.R_WB, p_BM), along)
 
 
 def _push(

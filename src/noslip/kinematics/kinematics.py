@@ -56,6 +56,7 @@ from noslip.kinematics.contacts import ContactTrace, trace_contact
 from noslip.kinematics.dependent_speeds import SpeedPartition, TracedMechanism, partition_speeds
 from noslip.kinematics.measures import Measures, defining_reader
 from noslip.kinematics.rolling_base import BasisAtContact
+from noslip.kinematics.row_forces import unplaced_rows
 from noslip.kinematics.row_sizes import Literals, TermSizes, term_sizes
 from noslip.kinematics.rows import RowTrace, trace_rows
 from noslip.kinematics.singularity import SingularityMeasure, find_singularity_measures
@@ -100,6 +101,8 @@ class Kinematics:
     vdot0: ca.SX
     singularity_measures: tuple[SingularityMeasure, ...]
     at_contact: BasisAtContact | None = None
+    #: Rows written by hand that do not say where they act, with the reason.
+    unplaced: dict[str, str] = dataclasses.field(default_factory=dict)
     combination: ca.SX | None = None  # of all rows to those that are independent, where some repeat
 
     @property
@@ -403,6 +406,18 @@ def trace(
         v=tree_speeds(v),
         vdot0=tree_speeds(vdot0),
         combination=partition.combination,
+        unplaced=unplaced_rows(
+            [
+                (row, velocities[len(rows) - len(model.rows) + k])
+                for k, row in enumerate(model.rows)
+            ],
+            tree,
+            symbols,
+            reader,
+            [speed.name for speed in speeds],
+            partition.samples,
+            probe.params,
+        ),
         singularity_measures=find_singularity_measures(
             symbols, probe, pivots, rolling, partition.samples
         ),

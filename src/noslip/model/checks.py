@@ -7,6 +7,7 @@ silent, so that one mistake is one fault.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ from noslip.model.checks_numbers import check_numbers
 from noslip.model.checks_scenario import check_scenario
 from noslip.model.checks_topology import check_motion, check_topology
 from noslip.model.checks_units import check_units
+from noslip.model.composite_joints import Expansion
 from noslip.model.findings import Finding, Locate, Path, field, owner
 from noslip.model.model import Model
 from noslip.model.schema import Key, Kind, leaves
@@ -46,7 +48,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, ...]:
+def check_model(
+    model: Model, *, locate: Locate | None = None, expanded: Expansion | None = None
+) -> tuple[Fault, ...]:
     """Warnings about a model that can be used.
 
     Parameters
@@ -57,6 +61,9 @@ def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, .
         Turns a path such as ``("joints", "steer", "axis")`` into the text of `Fault.where`, such as
         ``car.toml, line 27, joints.steer.axis``; without it the text is ``joints.steer.axis``.
 
+    expanded : Expansion, optional
+        Where the parts of composite joints come from.
+
     Returns
     -------
     tuple of Fault
@@ -66,7 +73,7 @@ def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, .
     ------
     ModelError : with all faults that keep the model from being used.
     """
-    findings = find_faults(model)
+    findings = find_faults(model, expanded)
     faults = [finding.fault(locate) for finding in findings if not finding.warning]
     if faults:
         # shapes come last: a negative radius is reported of the wheel, then of its shape
@@ -74,8 +81,16 @@ def check_model(model: Model, *, locate: Locate | None = None) -> tuple[Fault, .
     return tuple(finding.fault(locate) for finding in findings)
 
 
-def find_faults(model: Model) -> list[Finding]:
-    """All findings about a model, faults and warnings, with their paths."""
+def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding]:
+    """All findings about a model, faults and warnings, with their paths as they are written."""
+    found = _find_faults(model)
+    if expanded is None or not expanded.origins:
+        return found
+    moved = [dataclasses.replace(f, path=expanded.path(f.path)) for f in found]
+    return [*expanded.findings, *moved]
+
+
+def _find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
     # nothing can be said of texts and tables that are none
     findings = [

@@ -259,9 +259,11 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
     names = {"coordinate": known.coordinates, "speed": known.speeds, "input": known.inputs}
     for path, key, _, value in known.fields:
         kind = key.meaning.names
+        if key.meaning.is_optional and not value:
+            continue
         if kind == "body":
             yield from _body(path, value, known)
-        elif kind and (value or not key.meaning.is_optional):
+        elif kind:
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)

@@ -22,6 +22,7 @@ from typing import Any
 from noslip.errors import Fault, ModelError
 from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
 from noslip.model.checks import check_model, find_faults
+from noslip.model.composite_joints import expand
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.lines import NestingError, line_numbers
 from noslip.model.model import Model
@@ -172,11 +173,15 @@ def parse_model(
         )
     reading = model_from_table(table)
     findings = list(reading.findings)
-    if reading.model is not None:
+    model = reading.model
+    if model is not None:
+        expanded = expand(model)
+        model = expanded.model
         # fields that could not be read hold stand-ins, about which nothing is said
         broken = [finding.path for finding in findings]
         names = tuple(f"'{joint}." for joint in reading.uncertain)
-        found = (f for f in find_faults(reading.model) if not any(n in f.what for n in names))
+        every = find_faults(model, expanded)
+        found = (f for f in every if not any(n in f.what for n in names))
         findings += [f for f in found if not any(_touch(f.path, path) for path in broken)]
     lines |= {
         (reading.renamed[str(path[0])], *path[1:]): line
@@ -187,9 +192,9 @@ def parse_model(
         findings.sort(key=lambda finding: _line(finding.path, lines))
     locate = _locator(file, lines)
     faults = [finding.fault(locate) for finding in findings if not finding.warning]
-    if faults or reading.model is None:
+    if faults or model is None:
         raise ModelError.from_faults(faults)
-    return reading.model, tuple(finding.fault(locate) for finding in findings)
+    return model, tuple(finding.fault(locate) for finding in findings)
 
 
 def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import noslip.model.transmissions  # noqa: F401  so that files know their words
 from noslip.model.bodies import AbstractShape, Body, Placement
+from noslip.model.composite_joints import expand
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
 from noslip.model.dependence import Dependence
@@ -234,7 +235,7 @@ class ModelBuilder:
         self._scenario = scenario
 
     def build(self) -> Model:
-        """The checked, frozen model.
+        """The checked, frozen model, with the parts of universal joints in their place.
 
         Raises
         ------
@@ -251,8 +252,9 @@ class ModelBuilder:
             scenario=self._scenario,
             **{kind: tuple(parts) for kind, parts in self._parts.items()},
         )
-        check_model(model)
-        return model
+        expanded = expand(model)
+        check_model(expanded.model, expanded=expanded)
+        return expanded.model
 
     def _add(self, kind: str, part: Any) -> None:
         self._parts.setdefault(kind, []).append(part)

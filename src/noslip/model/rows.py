@@ -1,26 +1,33 @@
 """General constraint rows given as expressions.
 
-A row says which speeds or coordinates it ties, not on which bodies and where its force acts.
+An expression says which speeds or coordinates a row ties, not on which bodies and where its force
+acts; `acts` of a row, a list of :class:`RowForce`, does.
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Protocol
+
+import casadi as ca
 
 from noslip.families import Member
+from noslip.model.bodies import WORLD
 from noslip.model.definitions import MOVING
 from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
-from noslip.model.quantities import Meaning, Reads
+from noslip.model.quantities import ZERO, BodyName, Meaning, Reads, Vector3
 from noslip.spatial import Traced
 
 if TYPE_CHECKING:
     from noslip.model.forces import Loads
     from noslip.model.vocabulary import Vocabulary
+
+#: What expressions of positions may use besides parameters.
+_PLACED = ("coordinates", "angles", "definitions", "t")
 
 
 class JointAxis(NamedTuple):
@@ -40,8 +47,67 @@ class RowWrench(NamedTuple):
     moment: Traced
 
 
-#: The axis of the joint that a coordinate belongs to, by its name.
-AxisOf = Callable[[str], JointAxis]
+class Places(Protocol):
+    """Where bodies and joints of a mechanism are, traced."""
+
+    #: Gives fields their values; expressions may use coordinates, speeds and t.
+    read: Reads
+
+    def axis(self, coordinate: str) -> JointAxis:
+        """The axis of the joint that a coordinate belongs to."""
+
+    def frame(self, body: str) -> tuple[Traced, Traced]:
+        """R_WB and p_WB of a body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowForce:
+    """Where the force of a row acts: on one body, and back on another.
+
+    Entries are for a multiplier of one, so that the row is force · v + moment · ω, with v the
+    velocity of `body` at the point and ω its angular velocity, both against `other_body`. They may
+    be expressions of positions.
+
+    Parameters
+    ----------
+    body, other_body : between which it acts.
+    frame : body in whose frame point, force and moment are given; `body` if empty.
+    point : where it acts, m.
+    force, moment : direction of the force, and the moment, for a multiplier of one.
+    """
+
+    body: BodyName
+    other_body: BodyName = WORLD
+    frame: Annotated[str, Meaning(names="body", is_optional=True)] = ""
+    point: Annotated[Vector3, Meaning(unit="m", scope=_PLACED)] = ZERO
+    force: Annotated[Vector3, Meaning(scope=_PLACED)] = ZERO
+    moment: Annotated[Vector3, Meaning(scope=_PLACED)] = ZERO
+
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
+        """What it does to both bodies."""
+        R, p = places.frame(self.frame or self.body)
+        point, force, moment = (
+            ca.mtimes(R, places.read.vector(x)) for x in (self.point, self.force, self.moment)
+        )
+        return [
+            RowWrench(body, p + point, sign * multiplier * force, sign * multiplier * moment)
+            for body, sign in ((self.body, 1.0), (self.other_body, -1.0))
+        ]
+
+    def faults(self, row: str, path: Path) -> Iterator[Finding]:
+        """Findings about its fields together."""
+        if self.body == self.other_body:
+            yield Finding(
+                path,
+                f"row '{row}' acts between body '{self.body}' and itself",
+                "name two bodies; other_body is the world by default",
+            )
+        if self.force == ZERO and self.moment == ZERO:
+            yield Finding(
+                path,
+                f"row '{row}' acts on '{self.body}' with neither force nor moment",
+                "give the direction of its force, such as force = [0, 1, 0], or its moment",
+            )
 
 
 class AbstractRow(Member, abc.ABC, family="row type"):
@@ -64,19 +130,27 @@ class AbstractRow(Member, abc.ABC, family="row type"):
 
     # fallbacks
 
+    #: Where its force acts, as it is given.
+    acts: tuple[RowForce, ...] = ()
+
     def apply(self, loads: Loads) -> None:
         """Apply what it loses, if anything."""
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together."""
-        return iter(())
+        for k, act in enumerate(self.acts):
+            yield from act.faults(self.name, ("rows", self.name, "acts", k))
 
-    #: Whether `wrenches` says on which bodies and where its force acts.
-    says_where: ClassVar[bool] = False
+    def why_unplaced(self) -> str:
+        """Why `wrenches` does not say on which bodies and where its force acts; empty if it does.
 
-    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
-        """On which bodies and where it acts, for a multiplier of one."""
-        return []
+        A clause without a subject, which the row's name precedes.
+        """
+        return "" if self.acts else "does not say on which bodies and where its force acts"
+
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
+        """What it does to bodies."""
+        return [wrench for act in self.acts for wrench in act.wrenches(places, multiplier)]
 
     def pitch_circles(self) -> tuple[tuple[str, str], ...]:
         """Circles to draw: angles of joints, and radii about their axes as text."""
@@ -92,11 +166,13 @@ class VelocityRow(AbstractRow):
     name : unique among rows.
     expression : of parameters, coordinates, speeds, measures and time ``t``; it is kept at zero.
     unit : of the expression; the multiplier's unit is W over it (m/s → N).
+    acts : on which bodies and where its force acts, for the wrenches of joints.
     """
 
     name: str
     expression: Annotated[str, Meaning(scope=MOVING)]
     unit: str = "m/s"
+    acts: tuple[RowForce, ...] = ()
 
     word = "velocity"
     is_holonomic = False
@@ -109,11 +185,15 @@ class VelocityRow(AbstractRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRow(AbstractRow):
-    """A row g(q, t) = 0, an expression of parameters, coordinates, measures and time ``t``."""
+    """A row g(q, t) = 0, an expression of parameters, coordinates, measures and time ``t``.
+
+    `acts` says on which bodies and where its force acts, for the wrenches of joints.
+    """
 
     name: str
-    expression: Annotated[str, Meaning(scope=("coordinates", "angles", "definitions", "t"))]
+    expression: Annotated[str, Meaning(scope=_PLACED)]
     unit: str = "m"
+    acts: tuple[RowForce, ...] = ()
 
     word = "position"
     is_holonomic = True

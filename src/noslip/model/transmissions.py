@@ -22,21 +22,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import casadi as ca
+import numpy as np
 
 from noslip import spatial
 from noslip.model.expressions import Expression, ExpressionError, nominal
 from noslip.model.findings import Finding, Path
 from noslip.model.forces import DISSIPATIVE, Loads
+from noslip.model.numbers import NumberReader
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
     CoordinateName,
     Meaning,
     PositiveLength,
-    Reads,
     Scalar,
 )
-from noslip.model.rows import AbstractRow, AxisOf, JointAxis, RowWrench
+from noslip.model.rows import AbstractRow, JointAxis, Places, RowWrench
 from noslip.spatial import Traced
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 #: Factor of each coordinate, as text.
 Terms = tuple[tuple[str, str], ...]
+
+#: Relative misfit of radii and places, and of ratios, that is rounding.
+FITTING = 1e-9
 
 Loss = Annotated[Scalar, Meaning(unit="N*s/m", sign=NOT_NEGATIVE)]
 Phase = Annotated[Scalar, Meaning(unit="m")]
@@ -96,6 +100,9 @@ class AbstractTransmission(AbstractRow):
             force = -(loss * speed * loads.read.scalar(factor))
             loads.along_coordinate(DISSIPATIVE, name, force)
 
+    def why_unplaced(self) -> str:
+        return ""
+
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         path = ("rows", self.name)
         names = [name for name, _ in self.terms()]
@@ -108,7 +115,7 @@ class AbstractTransmission(AbstractRow):
         for field in getattr(self, "__dataclass_fields__", {}):
             name = getattr(self, field)
             expected = self.coordinate_units.get(field, "rad")
-            if field in ("name", "phase", "loss") or name not in known.coordinates:
+            if not isinstance(name, str) or field == "name" or name not in known.coordinates:
                 continue
             if known.coordinate_units[name] != expected:
                 yield Finding(
@@ -155,18 +162,16 @@ class Gear(AbstractTransmission):
             found.append((self.carrier, f"(-{first})"))
         return tuple(found)
 
-    says_where = True
-
-    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
         # at the pitch point, along the common tangent e × n of the pitch circles
-        a, b = axis(self.first), axis(self.second)
-        between = b.point - a.point
-        across = between - a.direction * ca.dot(a.direction, between)
-        n = across / ca.norm_2(across)
+        a, b = places.axis(self.first), places.axis(self.second)
+        n, _ = _between(a, b)
+        read = places.read
         first, second = read.scalar(self.first_radius), read.scalar(self.second_radius)
         if self.is_internal:
             n = n * ca.sign(first - second)
-        return _pair(a.body, b.body, a.point + first * n, spatial.cross(a.direction, n))
+        force = multiplier * spatial.cross(a.direction, n)
+        return _pair(a.body, b.body, a.point + first * n, force)
 
     def rolling(self) -> Terms:
         return tuple(term for term in self.terms() if term[0] != self.second)
@@ -177,12 +182,25 @@ class Gear(AbstractTransmission):
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         yield from AbstractTransmission.faults(self, known)
-        radii = [_number(r, known) for r in (self.first_radius, self.second_radius)]
-        if self.is_internal and None not in radii and radii[0] == radii[1]:
+        first, second = (_number(r, known) for r in (self.first_radius, self.second_radius))
+        if first is None or second is None:
+            return
+        if self.is_internal and first == second:
             yield Finding(
                 ("rows", self.name),
                 f"row '{self.name}' is an internal pair of gears with equal radii",
                 "give the ring the larger radius, or leave out is_internal",
+            )
+            return
+        distance = _axis_distance(self.first, self.second, known, self.carrier)
+        wanted = abs(first - second) if self.is_internal else first + second
+        if distance and abs(distance - wanted) > FITTING * wanted:
+            yield Finding(
+                ("rows", self.name),
+                f"row '{self.name}' has gears of radii {first:g} m and {second:g} m, whose axes "
+                f"are {distance:g} m apart: their teeth do not meet",
+                f"place the axes {wanted:g} m apart, or correct the radii; axes that coincide say "
+                "nothing of places",
             )
 
 
@@ -204,13 +222,11 @@ class Rack(AbstractTransmission):
     def terms(self) -> Terms:
         return ((self.gear, _text(self.radius)), (self.rack, "(-1)"))
 
-    says_where = True
-
-    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
         # at the point of the pitch circle that moves along the rack
-        gear, rack = axis(self.gear), axis(self.rack)
-        arm = read.scalar(self.radius) * spatial.cross(rack.direction, gear.direction)
-        return _pair(gear.body, rack.body, gear.point + arm, rack.direction)
+        gear, rack = places.axis(self.gear), places.axis(self.rack)
+        arm = places.read.scalar(self.radius) * spatial.cross(rack.direction, gear.direction)
+        return _pair(gear.body, rack.body, gear.point + arm, multiplier * rack.direction)
 
     def pitch_circles(self) -> Terms:
         return ((self.gear, _text(self.radius)),)
@@ -218,7 +234,19 @@ class Rack(AbstractTransmission):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belt(AbstractTransmission):
-    """A belt or chain that does not slip: r₁ θ₁ − r₂ θ₂ = phase; crossed, r₁ θ₁ + r₂ θ₂."""
+    """A belt or chain that does not slip: r₁ θ₁ − r₂ θ₂ = phase; crossed, r₁ θ₁ + r₂ θ₂.
+
+    Its multiplier λ is the difference of the tensions of its strands. They pull along themselves:
+    with T the tension at rest, a belt that stretches has T ± λ/2 until one strand is slack, and
+    then 0 and |λ|.
+
+    Parameters
+    ----------
+    first, second : angles of the pulleys' joints.
+    first_radius, second_radius : where it runs.
+    is_crossed : whether the pulleys turn against each other.
+    tension : T, N; 0 for a chain. Without it the pulleys' pins carry an unknown force.
+    """
 
     name: str
     first: CoordinateName
@@ -226,6 +254,7 @@ class Belt(AbstractTransmission):
     first_radius: PositiveLength
     second_radius: PositiveLength
     is_crossed: bool = False
+    tension: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] | None = None
     phase: Phase = 0.0
     loss: Loss = 0.0
 
@@ -239,9 +268,49 @@ class Belt(AbstractTransmission):
             (self.second, second if self.is_crossed else f"(-{second})"),
         )
 
+    def why_unplaced(self) -> str:
+        if self.tension is None:
+            return "has no tension, so that of its strands only the difference of forces is known"
+        return ""
+
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
+        if self.tension is None:
+            return []
+        # strands touch the first pulley at r₁ m with m = c u ± h w, where u points to the second
+        # pulley and w = e × u, and leave it along s = h u ∓ c w; the lower one pulls forward
+        a, b = places.axis(self.first), places.axis(self.second)
+        u, distance = _between(a, b)
+        w = spatial.cross(a.direction, u)
+        read = places.read
+        first, second = read.scalar(self.first_radius), read.scalar(self.second_radius)
+        c = (first + second if self.is_crossed else first - second) / distance
+        h = ca.sqrt(1 - c**2)
+        tight = read.scalar(self.tension) + multiplier / 2
+        forward = ca.fmax(tight, ca.fmax(multiplier, 0))
+        found = []
+        for side, tension in ((-1, forward), (1, forward - multiplier)):
+            touching = a.point + first * (c * u + side * h * w)
+            found += _pair(a.body, b.body, touching, tension * (h * u - side * c * w))
+        return found
+
     def pitch_circles(self) -> Terms:
         radii = (self.first_radius, self.second_radius)
         return tuple(zip((self.first, self.second), map(_text, radii), strict=True))
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        yield from AbstractTransmission.faults(self, known)
+        first, second = (_number(r, known) for r in (self.first_radius, self.second_radius))
+        if first is None or second is None:
+            return
+        distance = _axis_distance(self.first, self.second, known)
+        least = first + second if self.is_crossed else abs(first - second)
+        if distance and distance < least:
+            yield Finding(
+                ("rows", self.name),
+                f"row '{self.name}' has a {'crossed ' if self.is_crossed else ''}belt on pulleys "
+                f"of radii {first:g} m and {second:g} m, whose axes are {distance:g} m apart",
+                f"place the axes more than {least:g} m apart, or correct the radii",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,11 +339,9 @@ class Planetary(AbstractTransmission):
         sun, ring = _text(self.sun_radius), _text(self.ring_radius)
         return ((self.sun, sun), (self.ring, ring), (self.carrier, f"(-({sun} + {ring}))"))
 
-    says_where = True
-
-    def wrenches(self, axis: AxisOf, read: Reads) -> list[RowWrench]:
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
         # several planets, evenly spaced: couples without a force on the axis
-        return [_couple(axis(name), read.scalar(factor)) for name, factor in self.terms()]
+        return _couples(self.terms(), places, multiplier)
 
     def rolling(self) -> Terms:
         sun = _text(self.sun_radius)
@@ -298,6 +365,8 @@ class Planetary(AbstractTransmission):
 class Differential(AbstractTransmission):
     """A differential: left + right − 2 drive/ratio = phase, rad.
 
+    Pinions evenly spaced in its cage push with couples alone. With ratio 1 the drive is the cage.
+
     Parameters
     ----------
     drive, left, right : angles against the housing.
@@ -319,6 +388,17 @@ class Differential(AbstractTransmission):
     def terms(self) -> Terms:
         return ((self.left, "1"), (self.right, "1"), (self.drive, f"(-2/{_text(self.ratio)})"))
 
+    def why_unplaced(self) -> str:
+        if self.ratio == 1.0:
+            return ""
+        return (
+            "has a ratio, and does not say where the teeth between its drive and its cage are; "
+            "make the cage a body of its own with ratio = 1, driven by a gear"
+        )
+
+    def wrenches(self, places: Places, multiplier: Traced) -> list[RowWrench]:
+        return [] if self.why_unplaced() else _couples(self.terms(), places, multiplier)
+
     def rolling(self) -> Terms:
         return ((self.left, "1"), (self.right, "(-1)"))
 
@@ -332,32 +412,80 @@ def _pair(first: str, second: str, point: Traced, force: Traced) -> list[RowWren
     ]
 
 
-def _couple(axis: JointAxis, moment: Traced) -> RowWrench:
+def _couples(terms: Terms, places: Places, multiplier: Traced) -> list[RowWrench]:
+    """A couple about the axis of each angle, with its factor."""
     nothing = spatial.vector([0, 0, 0])
-    return RowWrench(axis.body, axis.point, nothing, axis.direction * moment)
+    found = []
+    for name, factor in terms:
+        axis = places.axis(name)
+        moment = multiplier * places.read.scalar(factor)
+        found.append(RowWrench(axis.body, axis.point, nothing, axis.direction * moment))
+    return found
+
+
+def _between(first: JointAxis, second: JointAxis) -> tuple[Traced, Traced]:
+    """Unit vector from one of two parallel axes to the other, and their distance."""
+    between = second.point - first.point
+    across = between - first.direction * ca.dot(first.direction, between)
+    distance = ca.norm_2(across)
+    return across / distance, distance
+
+
+def _axis_distance(first: str, second: str, known: Vocabulary, carrier: str = "") -> float | None:
+    """Distance of the parallel axes of two joints on one body, or of an arm and a joint on it."""
+    joints = {name: j for j in known.topology.tree for name in j.coordinate_names()}
+    if not {first, second} <= set(joints) or (carrier and carrier not in joints):
+        return None
+    a, b = joints[carrier or first], joints[second]
+    parent, frame = (a.child, a.child_frame) if carrier else (a.parent, a.parent_frame)
+    axis = a.type.rotation_axis()
+    if b.parent != parent or axis is None or b.type.rotation_axis() is None:
+        return None
+    read = NumberReader(known.finite_parameters)
+    try:
+        between = read.vector(b.parent_frame.position) - read.vector(frame.position)
+        turn = spatial.rotation_from_angles(read.vector(frame.angles), frame.sequence)
+        along = np.array(ca.evalf(ca.SX(turn))) @ read.direction(axis)
+    except (ExpressionError, KeyError):
+        return None
+    distance = float(np.linalg.norm(between - along * (along @ between)))
+    return distance if distance == distance else None
 
 
 def contradictions(rows: tuple[AbstractRow, ...], known: Vocabulary) -> Iterator[Finding]:
-    """Findings about transmissions between the same two joints that lock each other."""
-    seen: dict[frozenset[str], tuple[str, float]] = {}
+    """Findings about transmissions that lock each other: no joint of them can move."""
+    coupled: list[tuple[list[str], dict[str, dict[str, float]]]] = []
     for row in rows:
         terms = row.terms() if isinstance(row, AbstractTransmission) else ()
-        if len(terms) != 2 or len({name for name, _ in terms}) != 2:
+        values = {name: _number(factor, known) for name, factor in terms}
+        factors = {name: x for name, x in values.items() if x}
+        if len(factors) < max(len(terms), 2):
             continue
-        (_, a), (_, b) = sorted(terms)
-        first, second = _number(a, known), _number(b, known)
-        if not first or not second:
-            continue
-        ratio = first / second
-        names = frozenset(name for name, _ in terms)
-        if names in seen and abs(seen[names][1] - ratio) > 1e-9 * abs(ratio):
+        # what the joints tie together, the new row and all that share a joint with it
+        tied = [group for group in coupled if any(set(factors) & set(f) for f in group[1].values())]
+        names = [name for group in tied for name in group[0]]
+        found = {name: f for group in tied for name, f in group[1].items()} | {row.name: factors}
+        joints = sorted({joint for f in found.values() for joint in f})
+        matrix = np.array([[f.get(joint, 0.0) for joint in joints] for f in found.values()])
+        matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+        if np.linalg.matrix_rank(matrix, FITTING) < len(joints):
+            coupled = [group for group in coupled if group not in tied]
+            coupled.append(([*names, row.name], found))
+        elif len(joints) == 2:
+            ratios = [f[joints[0]] / f[joints[1]] for f in found.values()]
             yield Finding(
                 ("rows", row.name),
-                f"rows '{seen[names][0]}' and '{row.name}' couple the same two joints with "
-                f"different ratios, {seen[names][1]:.6g} and {ratio:.6g}, so neither can turn",
+                f"rows '{names[0]}' and '{row.name}' couple the same two joints with "
+                f"different ratios, {ratios[0]:.6g} and {ratios[-1]:.6g}, so neither can turn",
                 "correct the radii, or leave one of them out",
             )
-        seen.setdefault(names, (row.name, ratio))
+        else:
+            others = ", ".join(f"'{name}'" for name in names)
+            yield Finding(
+                ("rows", row.name),
+                f"row '{row.name}' locks what rows {others} couple: no joint of them can turn",
+                "correct the radii, or leave one of them out",
+            )
 
 
 def _text(scalar: Scalar) -> str:

@@ -30,7 +30,7 @@ def coordinates(joint_type, rng):
 def test_every_joint_type_is_in_the_list(request):
     from joint_types import ALL_JOINTS
 
-    own = [t for t in members_of(AbstractJointType) if t.__module__.startswith("noslip.")]
+    own = [t for t in members_of(AbstractJointType) if t.__module__ == AbstractJointType.__module__]
     assert {type(joint) for joint in ALL_JOINTS.values()} == set(own)
     assert [type.word for type in own] == list(ALL_JOINTS)
 

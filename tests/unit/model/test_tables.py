@@ -116,12 +116,12 @@ KEYS = [
         "joint 'sled' has no type",
         "sled.toml, line 7, joints.sled",
         'add type = one of "fixed", "revolute", "prismatic", "screw", "translation", "planar", '
-        '"spherical", "free"',
+        '"spherical", "free", "universal"',
     ),
     (
         edited('type = "planar"', 'type = "plannar"'),
         'joint \'sled\' has type "plannar", expected one of "fixed", "revolute", '
-        '"prismatic", "screw", "translation", "planar", "spherical", "free"',
+        '"prismatic", "screw", "translation", "planar", "spherical", "free", "universal"',
         "sled.toml, line 8, joints.sled.type",
         "did you mean 'planar'?",
     ),

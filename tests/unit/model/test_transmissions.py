@@ -64,7 +64,7 @@ TRANSMISSIONS = {
 }
 
 
-def shafts(*rows: ns.AbstractTransmission, slide: bool = False) -> ns.Model:
+def shafts(*rows: ns.AbstractTransmission, slide: bool = False, distance: float = 0.14) -> ns.Model:
     """Three shafts in a housing, the third a slide if need be, each with its motor."""
     b = ns.ModelBuilder("shafts", gravity=(0.0, 0.0, -9.81))
     b.parameter("r", 0.04, "m")
@@ -72,7 +72,7 @@ def shafts(*rows: ns.AbstractTransmission, slide: bool = False) -> ns.Model:
         is_slide = slide and name == "c"
         b.body(name, mass=INERTIA[name] if is_slide else 1.0, inertia=(INERTIA[name],) * 3)
         kind = ns.Prismatic(axis=(1, 0, 0)) if is_slide else ns.Revolute(axis=(0, 0, 1))
-        place = ns.Placement(position=(0.15 * k, 0.0, 0.0))
+        place = ns.Placement(position=(distance * k, 0.0, 0.0))
         b.joint(name, kind, parent="world", child=name, parent_frame=place)
         b.input(f"u{name}", "N" if is_slide else "N*m")
         speed = f"{name}.speed" if is_slide else f"{name}.rate"
@@ -85,7 +85,7 @@ def shafts(*rows: ns.AbstractTransmission, slide: bool = False) -> ns.Model:
 @pytest.mark.parametrize("kind", TRANSMISSIONS)
 def test_transmissions_against_multipliers_by_hand(kind: str, tmp_path: Path) -> None:
     row, G = TRANSMISSIONS[kind]
-    model = shafts(row, slide=kind == "rack")
+    model = shafts(row, slide=kind == "rack", distance=0.06 if kind == "internal" else 0.14)
     found = ns.evaluate(
         ns.System(equations=ns.derive(model)), {}, inputs={f"u{n}": x for n, x in TORQUE.items()}
     )
@@ -166,10 +166,20 @@ def test_faults_of_transmissions_come_at_once() -> None:
         shafts(
             TRANSMISSIONS["external"][0],
             ns.Belt(
-                name="other", first="a.angle", second="b.angle", first_radius=1, second_radius=2
+                name="other",
+                first="a.angle",
+                second="b.angle",
+                first_radius=0.1,
+                second_radius=0.2,
             ),
             ns.Belt(
                 name="self", first="a.angle", second="a.angle", first_radius=1, second_radius=2
+            ),
+            ns.Belt(
+                name="near", first="a.angle", second="b.angle", first_radius=0.2, second_radius=0.5
+            ),
+            ns.Gear(
+                name="apart", first="a.angle", second="b.angle", first_radius=0.1, second_radius=0.3
             ),
             ns.Gear(
                 name="same",
@@ -197,6 +207,8 @@ def test_faults_of_transmissions_come_at_once() -> None:
         "couples 'c.position', which is in m, where an angle is expected",
         "a sun of radius 0.3 m in a ring of radius 0.1 m",
         "'d.angle', which is not declared",
+        "row 'apart' has gears of radii 0.1 m and 0.3 m, whose axes are 0.14 m apart",
+        "row 'near' has a belt on pulleys of radii 0.2 m and 0.5 m, whose axes are 0.14 m apart",
     ):
         assert any(words in what for what in said), words
 
@@ -271,3 +283,98 @@ def test_pins_of_a_ring_and_a_rack() -> None:
     assert pins["pinion"]["x"] == pytest.approx(-teeth, rel=1e-12)
     assert pins["rack"]["x"] == pytest.approx(0.0, abs=1e-12)
     assert -teeth == pytest.approx(2.0 * found.accelerations["rack.speed"], rel=1e-12)
+
+
+def test_three_gears_in_a_ring_lock_each_other() -> None:
+    """Each pair fits, and the three together cannot turn; a fourth shaft that idles may."""
+    height = (0.14**2 - 0.07**2) ** 0.5
+    places = {"a": (0.0, 0.0), "b": (0.14, 0.0), "c": (0.07, height)}
+    b = ns.ModelBuilder("ring", gravity=(0.0, 0.0, 0.0))
+    for name, (x, y) in places.items():
+        b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+        place = ns.Placement(position=(x, y, 0.0))
+        axis = ns.Revolute(axis=(0, 0, 1))
+        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    for first, second in ("ab", "bc", "ca"):
+        names = {"first": f"{first}.angle", "second": f"{second}.angle"}
+        b.row(ns.Gear(name=first + second, first_radius=0.07, second_radius=0.07, **names))
+    with pytest.raises(ns.ModelError, match=r"row 'ca' locks what rows 'ab', 'bc' couple"):
+        b.build()
+
+
+@pytest.mark.parametrize("is_crossed", [False, True])
+@pytest.mark.parametrize("torque", [0.9, -0.9, 0.05])
+@pytest.mark.parametrize("tension", [0.0, 4.0])
+def test_pins_of_pulleys_carry_the_pull_of_both_strands(
+    is_crossed: bool, torque: float, tension: float
+) -> None:
+    """Tangents of two circles drawn by hand, with the tensions of a belt at rest and a chain."""
+    distance, first, second = 0.5, 0.2, 0.05
+    b = ns.ModelBuilder("pulleys", gravity=(0.0, 0.0, -9.81))
+    for name, x, J in (("a", 0.0, 0.02), ("b", distance, 0.05)):
+        b.body(name, mass=1.5, inertia=(J, J, J))
+        place = ns.Placement(position=(x, 0.0, 0.0))
+        axis = ns.Revolute(axis=(0, 0, 1))
+        b.joint(name, axis, parent="world", child=name, parent_frame=place)
+    b.input("u", "N*m")
+    b.force(ns.Motor(name="m", speed="a.rate", input="u"))
+    radii = {"first_radius": first, "second_radius": second, "is_crossed": is_crossed}
+    b.row(ns.Belt(name="k", first="a.angle", second="b.angle", tension=tension, **radii))
+    system = ns.System(equations=ns.derive(b.build()))
+    found = ns.evaluate(system, {"a.angle": 0.7}, inputs={"u": torque})
+    assert not found.notes
+    difference = found.multipliers["k"]
+    assert abs(difference) == pytest.approx(
+        0.05 * abs(found.accelerations["b.rate"]) / second, rel=1e-12
+    )
+    tensions = sorted([tension + difference / 2, tension - difference / 2])
+    if tensions[0] < 0:
+        tensions = [0.0, abs(difference)]
+    # the lower strand turns the first pulley forward
+    lower, upper = tensions[::-1] if difference > 0 else tensions
+    slope = np.arcsin((first + second if is_crossed else first - second) / distance)
+    pull = (lower + upper) * np.cos(slope), (lower - upper) * np.sin(slope)
+    pins = found.joint_reactions
+    parts = ("x", "y", "z", "moment_z")
+    weight = 1.5 * 9.81
+    expected = [-pull[0], -pull[1], weight, torque]
+    assert [pins["a"][p] for p in parts] == pytest.approx(expected, abs=1e-12)
+    expected = [pull[0], pull[1], weight, 0.0]
+    assert [pins["b"][p] for p in parts] == pytest.approx(expected, abs=1e-12)
+
+
+def test_pins_that_are_not_known_say_what_is_missing() -> None:
+    def notes(row: ns.AbstractTransmission, **how: float) -> tuple[str, ...]:
+        return ns.evaluate(ns.System(equations=ns.derive(shafts(row, **how))), {}).notes
+
+    (note,) = notes(TRANSMISSIONS["belt"][0])
+    assert "joints 'a', 'b'" in note and "row 'k' has no tension" in note
+    (note,) = notes(TRANSMISSIONS["differential"][0])
+    assert "where the teeth between its drive and its cage are" in note
+    (note,) = notes(TRANSMISSIONS["external"][0], distance=0.0)
+    assert "row 'k' has radii that do not fit the places of its joints" in note
+
+
+def test_a_differential_pushes_with_couples() -> None:
+    """A cage on one axis with its sides: bearings carry weights alone, and no moment about it."""
+    b = ns.ModelBuilder("axle", gravity=(0.0, 0.0, -9.81))
+    b.body("housing", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    b.joint("housing", ns.Revolute(axis=(0, 1, 0)), parent="world", child="housing")
+    for name, J in (("cage", 0.02), ("left", 0.05), ("right", 0.03)):
+        b.body(name, mass=1.5, inertia=(J, J, J))
+        b.joint(name, ns.Revolute(axis=(0, 1, 0)), parent="housing", child=name)
+    b.input("u", "N*m")
+    b.input("load", "N*m")
+    b.force(ns.Motor(name="m", speed="cage.rate", input="u"))
+    b.force(ns.Motor(name="l", speed="left.rate", input="load"))
+    b.row(ns.Differential(name="k", drive="cage.angle", left="left.angle", right="right.angle"))
+    system = ns.System(equations=ns.derive(b.build()))
+    found = ns.evaluate(system, {"left.rate": 2.0}, inputs={"u": 1.0, "load": -0.3})
+    assert not found.notes
+    pins = found.joint_reactions
+    for name, torque in (("cage", 1.0), ("left", -0.3), ("right", 0.0)):
+        wrench = [pins[name][p] for p in ("x", "y", "z", "moment_x", "moment_y", "moment_z")]
+        assert wrench == pytest.approx([0, 0, 1.5 * 9.81, 0, torque, 0], abs=1e-12)
+    # the hinge of the housing is free, and the housing feels motors alone
+    assert pins["housing"]["moment_y"] == pytest.approx(0.0, abs=1e-12)
+    assert 0.1 * found.accelerations["housing.rate"] == pytest.approx(-0.7, abs=1e-12)
