@@ -31,6 +31,7 @@ COMMANDS = {
     "linearize": ("analysis", "linearize"),
     "run": ("runs", "run"),
     "track": ("runs", "track"),
+    "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),

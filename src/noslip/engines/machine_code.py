@@ -140,6 +140,15 @@ INSTRUCTION_SETS = {
 TARGET_VARIABLE = "NOSLIP_TARGET"
 
 
+def check_instruction_set(word: str) -> None:
+    """Refuse a word that names no instruction set."""
+    known = ("native", *INSTRUCTION_SETS)
+    if word not in known:
+        raise CompileError(
+            f"there is no instruction set '{word}'", TARGET_VARIABLE, nearest(word, known)
+        )
+
+
 @functools.cache
 def host() -> tuple[Any, str, str]:
     """Target, processor and its features, with the C library's functions visible to LLVM.
@@ -156,12 +165,7 @@ def host() -> tuple[Any, str, str]:
     target, word = binding.Target.from_default_triple(), os.environ.get(TARGET_VARIABLE, "")
     if word in ("", "native"):
         return target, binding.get_host_cpu_name(), found.flatten()
-    if word not in INSTRUCTION_SETS:
-        raise CompileError(
-            f"there is no instruction set '{word}'",
-            TARGET_VARIABLE,
-            nearest(word, ["native", *INSTRUCTION_SETS]),
-        )
+    check_instruction_set(word)
     needed = INSTRUCTION_SETS[word]
     missing = [name for name in needed if not found.get(name)]
     if missing:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from noslip.errors import SimulationError
 from noslip.families import find_member, load_plugin
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.model import Model
+from noslip.reading import read_text
 from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
 from noslip.sweeps.layers import row_maps
 from noslip.sweeps.measures import check_texts
@@ -139,6 +141,22 @@ def read_request(
         plugins=tuple(str(p) for p in plugins),
         work_object=made,
     )
+
+
+def read_toml(path: Path, *, max_bytes: int) -> dict[str, Any]:
+    """The table of a TOML file with a request.
+
+    Raises
+    ------
+    SimulationError : it cannot be read.
+    """
+    import tomllib
+
+    text = read_text(path, SimulationError, "give a TOML file", max_bytes=max_bytes)
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SimulationError(f"the file is not TOML: {error}", str(path), "correct it") from None
 
 
 def request_from_json(data: Mapping[str, Any], model: str) -> SweepRequest:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noslip.engines.machine_code import TARGET_VARIABLE
+from noslip.engines.machine_code import TARGET_VARIABLE, check_instruction_set, host
 from noslip.errors import SimulationError, nearest
 from noslip.model.model import Model
 from noslip.sweeps.dataset import StoreReader, to_xarray
@@ -153,8 +153,7 @@ def choose_target(word: str) -> None:
     """
     if not word:
         return
-    from noslip.engines.machine_code import host
-
+    check_instruction_set(word)
     before = os.environ.get(TARGET_VARIABLE)
     os.environ[TARGET_VARIABLE] = word
     try:

@@ -74,12 +74,16 @@ _CODE = {
 class AbstractWork(Member, family="work"):
     """What is done at each point.
 
-    Parameters
+    Attributes
     ----------
     model : the mechanism.
     settings : by name; each member says which.
     measures : texts.
     """
+
+    model: Model
+    settings: dict[str, Any]
+    measures: Any
 
     #: Setting → default; others are refused.
     defaults: ClassVar[Mapping[str, Any]] = {}
