@@ -58,6 +58,7 @@ PUBLIC = [
     "DeSantis",
     "Definition",
     "Derivatives",
+    "DeviceError",
     "Differential",
     "Disk",
     "DynamicsHistory",
