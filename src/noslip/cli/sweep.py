@@ -121,6 +121,9 @@ KEYS = (
 )
 @click.option("--threads", type=click.IntRange(min=1), help="Or processes; all cores by default.")
 @click.option("--chunk", type=click.IntRange(min=1), help="Points of a chunk; a second by default.")
+@click.option(
+    "--device", default="cpu", show_default=True, help="Of the workers of a cluster: cpu or cuda."
+)
 @click.option("--target", default="", help="Instruction set for all processes, as x86-64-v3.")
 @click.option("--mix-targets", is_flag=True, help="Go on with what another target began.")
 @click.option(
@@ -158,6 +161,7 @@ def sweep(
     on: str,
     threads: int | None,
     chunk: int | None,
+    device: str,
     target: str,
     mix_targets: bool,
     retries: tuple[str, ...],
@@ -220,8 +224,8 @@ def sweep(
             threads=threads,
             chunk=chunk,
             retry=retry or None,
+            device=device,
             mix_targets=mix_targets,
-            target=target,
             progress=bar.update,
             cancel=cancel,
         )

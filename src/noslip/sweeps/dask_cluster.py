@@ -42,12 +42,11 @@ _GUARD = threading.Lock()
 
 def run_dask(
     workload: Workload,
-    works: WorkCache,
     on: str,
     count: int,
     *,
     shared: bool | None,
-    target: str,
+    device: str,
     mix: bool,
 ) -> None:
     """Compute all chunks that are left on a cluster.
@@ -55,11 +54,10 @@ def run_dask(
     Parameters
     ----------
     workload : what is left.
-    works : unused here; workers make their own.
     on : ``dask`` for a cluster of local processes, or the address of a scheduler.
     count : processes of a local cluster.
     shared : whether workers see the folder; looked for if not given.
-    target : instruction set that workers must use.
+    device : that workers compute on.
     mix : accept workers of other targets.
 
     Raises
@@ -71,7 +69,7 @@ def run_dask(
             _await_workers(client, on)
         if shared is None:
             shared = _is_shared(client, workload.store.folder)
-        _Submission(client, workload, on, shared, mix).run()
+        _Submission(client, workload, on, shared, mix, device).run()
 
 
 @contextlib.contextmanager
@@ -145,7 +143,9 @@ def _sees(path: str) -> bool:
 class _Submission:
     """Chunks on their way through a cluster."""
 
-    def __init__(self, client: Any, workload: Workload, on: str, shared: bool, mix: bool) -> None:
+    def __init__(
+        self, client: Any, workload: Workload, on: str, shared: bool, mix: bool, device: str
+    ) -> None:
         self._client, self._workload, self._on = client, workload, on
         self._shared, self._mix = shared, mix
         self._ended: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
@@ -154,9 +154,9 @@ class _Submission:
         store = workload.store
         folder = str(store.folder.resolve())
         if shared:
-            self._spec: Any = json.dumps({"folder": folder})
+            self._spec: Any = json.dumps({"folder": folder, "device": device})
         else:
-            text = json.dumps({"data": store.data, "model": store.request.model})
+            text = json.dumps({"data": store.data, "model": store.request.model, "device": device})
             self._spec = client.scatter(text, broadcast=True, hash=False)
 
     def run(self) -> None:
@@ -262,7 +262,7 @@ def work_at_store(spec: str, layer: int, block: int, mix: bool) -> dict[str, Any
     """Claim, compute and write a chunk in a folder that this worker sees."""
     try:
         store, works = _opened(spec)
-        check_target(store.target, str(store.folder), mix)
+        check_target(store.target, str(store.folder), mix, json.loads(spec)["device"])
         if layer >= len(store.layers):  # the store has grown
             with _GUARD:
                 _KEPT.pop(spec, None)
@@ -290,7 +290,7 @@ def work_and_send(spec: str, layer: int, block: int, mix: bool) -> dict[str, Any
     """Compute a chunk, and send back the bytes of its file."""
     try:
         store, works = _opened(spec)
-        check_target(store.target, "the worker", mix)
+        check_target(store.target, "the worker", mix, json.loads(spec)["device"])
         home = store.layers[layer]
         began = time.perf_counter()
         results = compute_block(works.of(home), home, block, None)
@@ -320,5 +320,5 @@ def _opened(spec: str) -> tuple[SweepStore, WorkCache]:
                 store = read_store(folder)
             if len(_KEPT) > 8:
                 _KEPT.clear()
-            _KEPT[spec] = (store, WorkCache(store))
+            _KEPT[spec] = (store, WorkCache(store, device=given["device"]))
         return _KEPT[spec]

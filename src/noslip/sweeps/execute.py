@@ -25,7 +25,7 @@ from noslip.sweeps.works import AbstractWork, RunWork
 
 #: s that a chunk shall take, and bytes of its results at most.
 CHUNK_TIME, CHUNK_BYTES = 1.0, 2**26
-MOST_BLOCK = 2**20
+MOST_BLOCK = 2**23
 #: s between looks at chunks that others have claimed, and between reports.
 POLL, REPORT = 0.1, 0.2
 
@@ -291,14 +291,16 @@ def measure_block(
             break
     if known is None:
         return max(1, num), None
-    per_point = max(taken / num, 1e-7)
-    if in_lanes and taken < 0.2 * CHUNK_TIME and size > 4096:
+    while in_lanes and taken < 0.2 * CHUNK_TIME and num < min(size, MOST_BLOCK):
         # the call itself takes most of the time of some points
-        trial = Layer(0, layer.design, layer.boxes, layer.measures, 4096, layer.listed)
+        num = min(8 * num, size, MOST_BLOCK)
+        trial = Layer(0, layer.design, layer.boxes, layer.measures, num, layer.listed)
         began = time.perf_counter()
-        more = compute_block(work, trial, 0, cancel)
-        if more is not None:
-            known, per_point = more, max((time.perf_counter() - began) / 4096, 1e-7)
+        more = compute_block(work, trial, 0, cancel, known)
+        if more is None:
+            break
+        known, taken = more, time.perf_counter() - began
+    per_point = max(taken / num, 1e-9)
     width = 8 * sum(max(1, v.size // max(1, len(v))) for v in known.values.values()) + 1
     block = int(min(CHUNK_TIME / per_point, CHUNK_BYTES / width, MOST_BLOCK))
     block = min(block, -(-size // (4 * threads)))
@@ -315,8 +317,11 @@ def facts_of_process(seconds: float) -> dict[str, Any]:
 class WorkCache:
     """Works of the layers of a store, made when they are first needed."""
 
-    def __init__(self, store: SweepStore, first: AbstractWork | None = None) -> None:
+    def __init__(
+        self, store: SweepStore, first: AbstractWork | None = None, device: Any = "cpu"
+    ) -> None:
         self._store = store
+        self._device = device
         self._guard = threading.Lock()
         self._made: dict[int, AbstractWork] = {}
         self._first = first
@@ -337,6 +342,7 @@ class WorkCache:
                     if callable(function):
                         settings["function"] = function
                     self._made[layer.number] = request.make(settings, layer.measures)
+                self._made[layer.number].use_device(self._device)
             return self._made[layer.number]
 
 

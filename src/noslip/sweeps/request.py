@@ -28,6 +28,7 @@ from noslip.families import find_member, load_plugin
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.model import Model
 from noslip.reading import read_text
+from noslip.simulation.batches.request import read_device
 from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
 from noslip.sweeps.layers import row_maps
 from noslip.sweeps.measures import check_texts
@@ -325,21 +326,26 @@ def _brief(data: Mapping[str, Any]) -> str:
 
 
 @cache
-def target_of_host() -> dict[str, Any]:
+def target_of_host(device: str = "cpu") -> dict[str, Any]:
     """What the bits of a result depend on besides the request."""
     versions = {name: metadata.version(name) for name in ("casadi", "numpy", "scipy")}
     libc = "-".join(platform.libc_ver()) or platform.system()
-    return {**target_facts(), **versions, "libc": libc, "lanes": native_lanes()}
+    card = "cpu"
+    if device != "cpu":
+        found = read_device(device, "sweep")
+        card = f"{getattr(found, 'name', device)}, {getattr(found, 'capability', '')}"
+    own = {"libc": libc, "lanes": native_lanes(), "device": card}
+    return {**target_facts(), **versions, **own}
 
 
-def check_target(stored: Mapping[str, Any], folder: str, mix: bool) -> None:
+def check_target(stored: Mapping[str, Any], folder: str, mix: bool, device: str = "cpu") -> None:
     """Refuse to add to a store what another target computes.
 
     Raises
     ------
     SimulationError : with the difference.
     """
-    own = target_of_host()
+    own = target_of_host(device)
     for name in own:
         if not mix and stored.get(name) != own[name]:
             raise SimulationError(

@@ -264,14 +264,14 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def create(folder: Path, request: SweepRequest, block: int) -> SweepStore:
+def create(folder: Path, request: SweepRequest, block: int, device: str = "cpu") -> SweepStore:
     """Make the store of a request. To be called with its lock."""
     layer = Layer(0, request.design, whole(request.design), request.measures, block)
     data = {
         "written_by": "noslip",
         "format": FORMAT,
         "request": request.to_json(),
-        "target": target_of_host(),
+        "target": target_of_host(device),
         "layers": [layer.to_json()],
         **described(request),
     }

@@ -58,6 +58,7 @@ def sweep(
     threads: int | None = None,
     chunk: int | None = None,
     retry: Mapping[str, Any] | bool | None = None,
+    device: str = "cpu",
     target: str = "",
     mix_targets: bool = False,
     shared: bool | None = None,
@@ -86,10 +87,12 @@ def sweep(
         ``"sobol"``; and what they follow from.
     work : what is done at a point: ``"run"``, ``"track"``, ``"noisy"``, ``"linearize"``,
         ``"steady"``, ``"evaluate"``, or a function of the point.
-    on : where: ``"threads"``, ``"dask"`` (a local cluster), or the address of a Dask scheduler.
+    on : where: ``"threads"``, ``"cuda"`` (a GPU of this machine), ``"dask"`` (a local cluster), or
+        the address of a Dask scheduler.
     threads : or processes of a local cluster; all cores if not given.
     chunk : points of a chunk; such that one takes about a second if not given.
     retry : try points that failed again, with these settings.
+    device : of the workers of a cluster: ``"cpu"`` or ``"cuda"``.
     target : instruction set that all processes use, as ``"x86-64-v3"``; all this processor has if
         not given.
     mix_targets : add to a store that another target began.
@@ -134,9 +137,9 @@ def sweep(
         threads=threads,
         chunk=chunk,
         retry=retry,
+        device=device,
         mix_targets=mix_targets,
         shared=shared,
-        target=target,
         progress=progress,
         cancel=cancel,
     )
@@ -180,9 +183,9 @@ def run_request(
     threads: int | None = None,
     chunk: int | None = None,
     retry: Mapping[str, Any] | bool | None = None,
+    device: str = "cpu",
     mix_targets: bool = False,
     shared: bool | None = None,
-    target: str = "",
     progress: ProgressCallback | None = None,
     cancel: Any = None,
 ) -> tuple[SweepStore, SweepProgress]:
@@ -192,43 +195,42 @@ def run_request(
     """
     check_place(on, request)
     count = _threads(threads)
+    if on.startswith("cuda"):
+        on, device, count = "threads", on, 1
+    if request.work_object is not None:
+        request.work_object.use_device(device)
+    target_of_host(device)  # refuses a device that is not there
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise SimulationError(
             f"the points of a chunk are {chunk!r}", "sweep", "give a whole number from 1 on"
         )
     check_folder(folder)
-    store, known = _opened(request, folder, count, chunk, mix_targets, cancel)
+    store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
     if retry is not None and retry is not False:
         _retry(store, request, {} if retry is True else dict(retry), chunk)
     workload = Workload(store, progress, cancel)
-    works = WorkCache(store, request.work_object)
+    works = WorkCache(store, request.work_object, device)
     workload.report(now=True)
     if on == "threads":
         run_threads(workload, works, count, known)
     else:
         from noslip.sweeps.dask_cluster import run_dask
 
-        run_dask(workload, works, on, count, shared=shared, target=target, mix=mix_targets)
+        run_dask(workload, on, count, shared=shared, device=device, mix=mix_targets)
     workload.report(now=True)
     return read_store(folder), workload.state()
 
 
 def check_place(on: str, request: SweepRequest) -> None:
     """Refuse a place that is not known or cannot do the work."""
-    if on == "cuda":
-        raise SimulationError(
-            "sweeps do not run on a GPU yet",
-            "on='cuda'",
-            "run it on threads, or on a Dask cluster",
-        )
-    if on not in PLACES and "://" not in on:
+    if on.partition(":")[0] not in PLACES and "://" not in on:
         raise SimulationError(
             f"there is no place '{on}' to run a sweep",
             f"on='{on}'",
             f"{nearest(on, PLACES)}, or give the address of a Dask scheduler, tcp://host:8786",
         )
     name = str(request.settings.get("function", ""))
-    if on != "threads" and name.startswith("<"):
+    if on not in ("threads", "cuda") and name.startswith("<"):
         raise SimulationError(
             f"other processes cannot import the function {name}",
             f"on='{on}'",
@@ -252,6 +254,7 @@ def _opened(
     chunk: int | None,
     mix_targets: bool,
     cancel: Any,
+    device: str,
 ) -> tuple[SweepStore, PointResults | None]:
     """The store of a request: as it is, extended, or new; and results of its first points."""
     known, block = None, chunk
@@ -260,7 +263,7 @@ def _opened(
     with claims_of(folder).whole():
         if not (folder / REQUEST).is_file():
             assert block is not None
-            return create(folder, request, block), known
+            return create(folder, request, block, device), known
         store = read_store(folder)
         comparison = compare(store.request, request)
         if comparison.differences:
@@ -271,7 +274,7 @@ def _opened(
                 str(folder),
                 "choose another folder with -o, or ask for what the store holds, or more of it",
             )
-        check_target(store.target, str(folder), mix_targets)
+        check_target(store.target, str(folder), mix_targets, device)
         if comparison.more_points or comparison.more_measures:
             store.extend(request, chunk or store.layers[0].block)
         return store, None

@@ -66,6 +66,8 @@ from noslip.sweeps.measures import (
 #: Trajectories of one call of `simulate_batch`, and those where inputs have breaks in time, which
 #: a batch finds for so many sets of parameters.
 MOST_LANES, FEW_LANES = 16384, 256
+#: The same on a GPU.
+MOST_THREADS = 2**20
 _CODE = {
     Ending[word.upper()]: k for k, word in enumerate(ENDINGS) if word.upper() in Ending.__members__
 }
@@ -127,6 +129,20 @@ class AbstractWork(Member, family="work"):
                     self.where,
                     nearest(name, list(known), more="`noslip check` lists them"),
                 )
+
+    def use_device(self, device: Any) -> None:
+        """Compute on a device, ``"cpu"`` or as :func:`simulate_batch` takes it, from now on.
+
+        Raises
+        ------
+        SimulationError : this work runs on the processor alone.
+        """
+        if not isinstance(device, str) or device != "cpu":
+            raise SimulationError(
+                f"work '{self.word}' runs on the processor alone",
+                self.where,
+                "run it on threads, or on a Dask cluster",
+            )
 
     def empty(self, count: int) -> PointResults:
         """Results of points that have not been run."""
@@ -212,6 +228,19 @@ class RunWork(_SystemWork):
 
     word = "run"
     defaults = RUN
+    #: Where batches run.
+    device: Any = "cpu"
+
+    def use_device(self, device: Any) -> None:
+        """Run batches on a device."""
+        if (not isinstance(device, str) or device != "cpu") and not self.is_laned:
+            raise SimulationError(
+                "these runs are made one by one, which a GPU does not do: they follow a motion, "
+                "have inputs that switch with the state, gradients, or columns of single runs",
+                self.where,
+                "run it on threads, or measure something else",
+            )
+        self.device = device
 
     def prepare(self, measures: tuple[str, ...]) -> None:
         """Read the scenario and the measures; decide whether the points run in lanes."""
@@ -467,7 +496,8 @@ class RunWork(_SystemWork):
             except NoslipError as error:
                 results.endings[k] = ERROR
                 results.reasons[k] = f"{error.what} ({error.where})"
-        most = FEW_LANES if self._has_texts else MOST_LANES
+        most = MOST_LANES if isinstance(self.device, str) and self.device == "cpu" else MOST_THREADS
+        most = FEW_LANES if self._has_texts else most
         for group in self._groups_of_rows(rows, np.flatnonzero(is_right), results):
             for first in range(0, len(group), most):
                 if not self._some(values, group[first : first + most], results, cancel):
@@ -575,6 +605,7 @@ class RunWork(_SystemWork):
             stop=self.stop or None,
             threads=1,
             lanes=self.settings["lanes"],
+            device=self.device,
             cancel=cancel,
             **options,
         )
@@ -901,6 +932,10 @@ class NoisyWork(AbstractWork):
         base = {**constants, **self.run.start_values()}
         self.base = {name: float(given.get(name, base.get(name, 0.0))) for name in noise}
         self.run.settings["set"] = {n: x for n, x in given.items() if n not in noise}
+
+    def use_device(self, device: Any) -> None:
+        """As of a run."""
+        self.run.use_device(device)
 
     def names(self) -> dict[str, str]:
         """As of a run."""

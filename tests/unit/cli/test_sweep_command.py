@@ -65,7 +65,7 @@ def test_a_file_holds_a_request(run, tmp_path):
         (["--vary", "m=2:1:3"], "is inverted"),
         (["--vary", "m"], "write NAME=VALUE"),
         (["--vary", "m=1,2", "--measure", "final:skate.z"], "there is no column 'skate.z'"),
-        (["--vary", "m=1,2", "--on", "cuda"], "GPU"),
+        (["--vary", "m=1,2", "--on", "cuda"], "no driver for NVIDIA cards"),
         (["--vary", "m=1,2", "--on", "tcp://127.0.0.1:9"], "there is no Dask scheduler"),
         (["--vary", "m=1,2", "--target", "z80"], "there is no instruction set 'z80'"),
         (["--vary", "m=1,2", "--option", "durations=3"], "did you mean 'duration'"),

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import noslip as ns
+from noslip.engines.devices import HostDevice
+from noslip.sweeps.works import make_work
 
 DISK = "rolling-disk"
 
@@ -228,7 +230,8 @@ def test_failures_of_single_points_are_kept_with_their_reasons(tmp_path):
         ({"duraton": 2.0}, "did you mean 'duration'"),
         ({"duration": -1.0}, "positive"),
         ({"on": "thread"}, "did you mean 'threads'"),
-        ({"on": "cuda"}, "GPU"),
+        ({"on": "cuda"}, "NVIDIA"),
+        ({"on": "cuda", "measures": ["gradient:skate.x:m"]}, "which a GPU does not do"),
         ({"chunk": 0}, "chunk"),
     ],
 )
@@ -237,3 +240,16 @@ def test_wrong_requests_are_refused_before_anything_runs(tmp_path, options, word
     with pytest.raises(ns.SimulationError, match=words):
         ns.sweep(ns.load("knife-edge"), given.pop("measures"), folder=tmp_path / "s", **given)
     assert not (tmp_path / "s").exists()
+
+
+def test_a_device_computes_what_the_processor_does(tmp_path):
+    """By the stand-in for a GPU, whose code is that of one."""
+    values = {"disk.tilt": np.linspace(0.8, 1.4, 5), "m": np.linspace(1.0, 2.0, 5)}
+    measures = ["final:disk.x", "mean:disk.tilt"]
+    settings = {"duration": 0.5, "samples": 11}
+    own, other = (make_work("run", ns.load(DISK), settings, measures) for _ in range(2))
+    other.use_device(HostDevice())
+    found, expected = (work.compute(values, 5, None) for work in (other, own))
+    for name in measures:
+        np.testing.assert_allclose(found.values[name], expected.values[name], rtol=1e-7)
+    assert found.endings.tolist() == expected.endings.tolist()
