@@ -158,6 +158,9 @@ class BatchMotions:
             max_step=run.longest_step,
             max_steps=run.max_steps,
             projection_tolerance=PROJECTION_TOLERANCE,
+            num_noise=code.generator.noise.shape[0] // 2 if code.generator else 0,
+            seed=code.generator.seed if code.generator else 0,
+            first_run=code.generator.run if code.generator else 0,
         )
 
 
