@@ -57,6 +57,7 @@ PUBLIC = [
     "DeSantis",
     "Definition",
     "Derivatives",
+    "DeviceError",
     "Differential",
     "Disk",
     "DynamicsHistory",

@@ -7,6 +7,7 @@ from .errors import (
     FormulationError as FormulationError,
     CompileError as CompileError,
     SimulationError as SimulationError,
+    DeviceError as DeviceError,
     StorageError as StorageError,
     Fault as Fault,
 )

@@ -56,7 +56,8 @@ class LanePlan:
     Parameters
     ----------
     lanes : of the functions; 1 for scalar code.
-    functions : addresses by the names in ``loop``; what is missing is not there.
+    functions : addresses by the names in ``loop``; what is missing is not there. On a device, any
+        number but 0.
     num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
     method : ``rules.DOP853`` or ``rules.RK4``.
     queue : trajectories to do.
@@ -183,7 +184,18 @@ class Shared:
     """The record of a batch and the vectors it points to, and the code that runs it."""
 
     def __init__(self, plan: LanePlan, results: LaneResults) -> None:
-        self.status = np.zeros(1)
+        vectors = self.vectors(plan, results)
+        self.status = vectors["status"]
+        numbers = {k: v.ctypes.data for k, v in vectors.items()} | dict(plan.functions)
+        self.record = np.zeros(1, SETUP)
+        for name, number in (numbers | self.numbers(plan, results)).items():
+            self.record[name] = number
+        self.code: LoopCode = loop_code(shape_of(plan, results))
+        self._kept = vectors
+
+    @staticmethod
+    def vectors(plan: LanePlan, results: LaneResults) -> dict[str, Array]:
+        """All vectors that the record points to, by name."""
         tables = plan.tables
         vectors: dict[str, Array] = {
             "queue": _words(plan.queue),
@@ -203,12 +215,14 @@ class Shared:
             "directions": _doubles(plan.directions),
             "absolute": _doubles(plan.absolute_tolerance),
             "floors": _doubles(plan.health_floors),
-            "status": self.status,
+            "status": np.zeros(1),
         }
-        vectors |= {name: getattr(results, name) for name in LaneResults.__slots__}
-        numbers: dict[str, Any] = {k: v.ctypes.data for k, v in vectors.items()}
-        numbers |= plan.functions
-        numbers |= {
+        return vectors | {name: getattr(results, name) for name in LaneResults.__slots__}
+
+    @staticmethod
+    def numbers(plan: LanePlan, results: LaneResults) -> dict[str, Any]:
+        """Numbers and sizes of the record, by name."""
+        return {
             "queue_length": plan.queue.size,
             "parameter_stride": plan.parameters.shape[1] if len(plan.parameters) > 1 else 0,
             "base_stride": plan.base_inputs.shape[1] if len(plan.base_inputs) > 1 else 0,
@@ -224,11 +238,6 @@ class Shared:
             "relative": plan.relative_tolerance,
             "projection": plan.projection_tolerance,
         }
-        self.record = np.zeros(1, SETUP)
-        for name, number in numbers.items():
-            self.record[name] = number
-        self.code: LoopCode = loop_code(shape_of(plan, results))
-        self._kept = vectors
 
     def work(self) -> None:
         """Run trajectories until there are none left; any number of threads may do so at once."""
