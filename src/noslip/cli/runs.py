@@ -46,6 +46,9 @@ def formats() -> list[str]:
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
 
+#: What `noslip run` simulates without the name of a model.
+FLAGSHIP = "differential-robot"
+
 limit_option = click.option(
     "--limit",
     "limits",
@@ -206,7 +209,7 @@ def write_output(
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", default=FLAGSHIP)
 @click.option(
     "--method",
     type=FamilyWord("method", formulations),
