@@ -359,7 +359,14 @@ from .control.timing.least_time import (
     least_time as least_time,
 )
 from .control.follower import (
+    AxleLink as AxleLink,
     Follower as Follower,
+)
+from .control.plant import (
+    Actuator as Actuator,
+    Plant as Plant,
+    PlantLaw as PlantLaw,
+    Sensor as Sensor,
 )
 from .control.motions.path import (
     PathMotion as PathMotion,
