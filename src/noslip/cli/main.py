@@ -22,6 +22,7 @@ COMMANDS = {
     "list": ("models", "list_models"),
     "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
+    "expand": ("models", "expand"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),
@@ -33,6 +34,7 @@ COMMANDS = {
     "track": ("runs", "track"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
+    "export": ("bridges", "export_run"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }

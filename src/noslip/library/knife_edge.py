@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
 from noslip.model.scenario import Scenario
 
 
@@ -22,6 +22,13 @@ def build() -> Model:
         gravity=("g*sin(slope)", 0.0, "-g*cos(slope)"),
         description="Knife edge on an inclined plane",
         references=("CameronBook1993",),
+        equation_numbers={
+            "skate.x_rate": "(54)",
+            "skate.y_rate": "(54)",
+            "blade.lateral": "(56)",
+            "skate.vx": "(58)",
+            "skate.rate": "(59)",
+        },
     )
     b.parameter("m", 1.2, "kg", "mass")
     b.parameter("J", 0.05, "kg*m^2", "moment of inertia about the mass center")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.denavit_hartenberg import LinkRow, serial_arm
-from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
+from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.quantities import Scalar, Vector3
 from noslip.model.scenario import Scenario
 
@@ -52,6 +52,7 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Six-joint arm with the proportions of a PUMA 560 and full inertia tensors",
         references=("DeSantis1994",),
+        equation_numbers={f"joint{k}.rate": "(7.1)" for k in range(1, 7)},
     )
     b.parameter("a2", 0.4318, "m", "length of the upper arm")
     b.parameter("a3", 0.0203, "m", "offset of the forearm at the elbow")

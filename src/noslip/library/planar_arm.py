@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noslip.library.denavit_hartenberg import LinkRow, serial_arm
-from noslip.library.shapes import BLUE, DARK, ORANGE, RED, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.forces import Motor
 from noslip.model.model import ModelBuilder
+from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
+from noslip.model.parts.shapes import BLUE, DARK, ORANGE, RED, TEAL
 
 _COLORS = (BLUE, TEAL, RED)
 
@@ -29,6 +29,7 @@ def planar_arm(
         gravity=(0.0, "-g", 0.0),
         description=description,
         references=("DeSantis1994",),
+        equation_numbers={f"joint{k}.rate": "(7.1)" for k in range(1, len(links) + 1)},
     )
     rows = []
     for k, (mass, length, center, moment) in enumerate(links, 1):

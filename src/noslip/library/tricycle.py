@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.shapes import BLUE, DARK, METAL, ORANGE, axle, box
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, DARK, METAL, ORANGE, axle, box
 from noslip.model.quantities import Vector3
 from noslip.model.scenario import Scenario
 
@@ -27,6 +27,12 @@ def build() -> Model:
         gravity=("gx", "gy", 0.0),
         description="Tricycle with a driven and steered front wheel, on a gentle slope",
         references=("CameronBook1993",),
+        equation_numbers={
+            "rear.lateral": "(66)",
+            "frame.rate": "(63)",
+            "v": "(69)",
+            "steer.rate": "(70)",
+        },
     )
     b.parameter("ell", 1.1, "m", "rear axle to front wheel")
     b.parameter("m_b", 12.0, "kg", "mass of the frame")
