@@ -377,7 +377,14 @@ from .control.timing.least_time import (
     least_time as least_time,
 )
 from .control.follower import (
+    AxleLink as AxleLink,
     Follower as Follower,
+)
+from .control.plant import (
+    Actuator as Actuator,
+    Plant as Plant,
+    PlantLaw as PlantLaw,
+    Sensor as Sensor,
 )
 from .control.motions.path import (
     PathMotion as PathMotion,
@@ -434,6 +441,26 @@ from .control.follow import (
 )
 from .control.track import (
     track as track,
+)
+
+# sweep
+from .sweeps.design import (
+    AbstractDistribution as AbstractDistribution,
+)
+from .sweeps.measures import (
+    AbstractMeasure as AbstractMeasure,
+)
+from .sweeps.works import (
+    AbstractWork as AbstractWork,
+)
+from .sweeps.execute import (
+    SweepProgress as SweepProgress,
+)
+from .sweeps.dataset import (
+    open_sweep as open_sweep,
+)
+from .sweeps.sweep import (
+    sweep as sweep,
 )
 
 # show
