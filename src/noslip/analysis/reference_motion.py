@@ -184,7 +184,7 @@ def _configuration(
 ) -> tuple[Array, Array]:
     """Coordinates on the motion at the start, and the independent speeds there."""
     check_time(system, time)
-    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
+    guess = system.kinematics.rest.copy()
     on_motion, _ = law.start(system, guess, values, time)
     wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
     if wrong:
@@ -243,7 +243,7 @@ def integrate_reference(
     tolerance : of the integration.
     """
     trace = program.reference.motion
-    z = np.concatenate([trace.start, q])
+    z = trace.start_with(q)
     rates = program.rates
     run = run_native(
         IntegrationPlan(

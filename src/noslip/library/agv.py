@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import pi
 
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.shapes import BLUE, DARK, GLASS, LIGHT, METAL, ORANGE, wheel_shapes
 from noslip.model.quantities import Parameter, Vector3
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Disk
 
 
 def build() -> Model:
@@ -24,6 +25,19 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Three-wheeled guided vehicle with two driven wheels and a caster",
         references=("SahaAngeles1989", "SahaAngeles1991"),
+        equation_numbers={
+            "platform.x_rate": "(8b)",
+            "platform.y_rate": "(8c)",
+            "platform.vx": "(3)",
+            "platform.vy": "(3)",
+            "platform.rate": "(8a)",
+            "wheel3.longitudinal": "(25b)",
+            "wheel3.lateral": "(25b)",
+            "bracket.rate": "(26)",
+            "wheel3.rate": "(26)",
+            "wheel1.rate": "(29)",
+            "wheel2.rate": "(29)",
+        },
     )
     b.parameter("l", 0.4, "m", "distance between the driven wheels")
     b.parameter("r", 0.05, "m", "wheel radius")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from noslip.model.bodies import Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.shapes import BLUE, LIGHT, METAL, ORANGE, axle, wheel_shapes
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Disk
 
 
 def build() -> Model:
@@ -21,6 +22,12 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Two-wheeled carriage with a motor on each wheel",
         references=("AntunesSigaudMoraes2010",),
+        equation_numbers={
+            "wheel1.lateral": "(B1)",
+            "wheel2.lateral": "(B1)",
+            "wheel1.longitudinal": "(B2)",
+            "wheel2.longitudinal": "(B3)",
+        },
     )
     b.parameter("M", 8.0, "kg", "mass of the carriage without wheels")
     b.parameter("I", 0.6, "kg*m^2", "moment of inertia of the carriage without wheels, vertical")

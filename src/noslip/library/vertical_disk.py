@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import pi
 
 from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Disk
 
 
 def build() -> Model:
@@ -23,6 +24,12 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Upright disk that rolls without slipping, driven and steered",
         references=("AntunesSigaudMoraes2010",),
+        equation_numbers={
+            "fork.x_rate": "(A2)",
+            "fork.y_rate": "(A3)",
+            "rim.lateral": "(A4)",
+            "rim.longitudinal": "(A5)",
+        },
     )
     b.parameter("m", 1.1, "kg", "mass")
     b.parameter("R", 0.3, "m", "radius")
