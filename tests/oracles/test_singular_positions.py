@@ -150,3 +150,28 @@ def test_what_cannot_be_passed_ends_the_run_with_the_reason(case):
     text, row, start, reason = REFUSED[case]
     with pytest.raises(ns.SimulationError, match=reason):
         ns.simulate(plane(text, row), duration=3.0, start=start, max_step=0.01)
+
+
+@pytest.mark.parametrize("near", [0.4, -0.7])
+def test_a_guess_picks_the_branch_of_sensitivities(parallelogram, near):
+    """Derivatives by the start angle, against runs beside it on the same branch."""
+    held = {"duration": 0.2, "guess": {"rocker.angle": near}, "rtol": 1e-12, "atol": 1e-12}
+    start = {"crank.angle": 0.4, "crank.rate": 12.0}
+    found = ns.simulate_sensitivities(
+        parallelogram, start=start, samples=2, with_respect_to=["crank.angle"], **held
+    )
+    h = 1e-4
+    ends = [
+        ns.simulate(parallelogram, start={**start, "crank.angle": 0.4 + e}, samples=2, **held)
+        for e in (h, -h)
+    ]
+    slope = (ends[0]["rocker.angle"][-1] - ends[1]["rocker.angle"][-1]) / (2 * h)
+    assert found["rocker.angle", "crank.angle"][-1] == pytest.approx(slope, rel=1e-6)
+    gradient = ns.gradient(
+        parallelogram,
+        start=start,
+        terminal="rocker.angle",
+        with_respect_to=["crank.angle"],
+        **held,
+    )
+    assert gradient["crank.angle"] == pytest.approx(slope, rel=1e-6)
