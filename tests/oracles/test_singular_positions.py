@@ -1,5 +1,7 @@
 """Runs go through singular positions on the branch they came on, as one equation says."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -155,7 +157,7 @@ def test_what_cannot_be_passed_ends_the_run_with_the_reason(case):
 @pytest.mark.parametrize("near", [0.4, -0.7])
 def test_a_guess_picks_the_branch_of_sensitivities(parallelogram, near):
     """Derivatives by the start angle, against runs beside it on the same branch."""
-    held = {"duration": 0.2, "guess": {"rocker.angle": near}, "rtol": 1e-12, "atol": 1e-12}
+    held = {"duration": 0.15, "guess": {"rocker.angle": near}, "rtol": 1e-12, "atol": 1e-12}
     start = {"crank.angle": 0.4, "crank.rate": 12.0}
     found = ns.simulate_sensitivities(
         parallelogram, start=start, samples=2, with_respect_to=["crank.angle"], **held
@@ -175,3 +177,17 @@ def test_a_guess_picks_the_branch_of_sensitivities(parallelogram, near):
         **held,
     )
     assert gradient["crank.angle"] == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [1e-9, 1e-12])
+def test_batches_and_derivatives_say_that_they_end_there(parallelogram, tolerance):
+    given = {"guess": {"rocker.angle": 0.4}, "rtol": tolerance, "atol": tolerance, "duration": 1.0}
+    start = {"crank.angle": 0.4, "crank.rate": 12.0}
+    batch = ns.simulate_batch(parallelogram, starts=start, count=2, **given)
+    said = r"the rows lose rank there; {} end at such a place, simulate goes through"
+    assert re.search(said.format("batches"), batch.message(1))
+    words = {"with_respect_to": ["crank.rate"], "start": start, **given}
+    with pytest.raises(ns.SimulationError, match=said.format("derivatives of runs")):
+        ns.simulate_sensitivities(parallelogram, **words)
+    with pytest.raises(ns.SimulationError, match=said.format("derivatives of runs")):
+        ns.gradient(parallelogram, terminal="crank.angle", **words)

@@ -262,11 +262,6 @@ def named_values(
     inputs = [q.name for q in system.inputs]
     for name in values:
         _check_name(system.model, name, [*parameters, *inputs, *start_names(system)])
-        if isinstance(values[name], str) and name not in inputs:
-            raise click.UsageError(
-                f"--set {name}={values[name]}: of what is set at a state, inputs alone may be "
-                "expressions of it; give a number or an expression of parameters"
-            )
     numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
     return (
         {n: x for n, x in numbers.items() if n not in (*parameters, *inputs)},

@@ -187,7 +187,9 @@ def gradient(
 
 def _check_ending(system: System, last: Piece, values: Array) -> None:
     if last.result.code != rules.FINISHED:
-        _, message = ending_of(last.result, last.code.loop.system, None, values)
+        _, message = ending_of(
+            last.result, last.code.loop.system, None, values, "derivatives of runs"
+        )
         raise SimulationError(
             message,
             f"model '{system.model.name}', t = {last.result.time:.9g} s",

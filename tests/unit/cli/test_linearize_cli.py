@@ -83,7 +83,7 @@ def test_a_steady_turn_is_searched_for(invoke):
         (("-o", "x.png"), 2, "add --sweep"),
         (("--find", "steer_torque"), 2, "--find needs --steady"),
         (("--set", "steer_torque=sin(t)"), 1, "change with time"),
-        (("--set", "frame.lean=0.1*t"), 2, "inputs alone may be expressions"),
+        (("--set", "frame.lean=0.1*t"), 2, "inputs alone may depend on t"),
         (("--set", "steer_torque=frame.lean", "--steady"), 2, "leave it out for feedback"),
         (("--tie", "c=speed"), 2, "add --sweep"),
         (("--sweep", "speed=0:1", "--tie", "c"), 2, "write NAME=EXPRESSION"),
