@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, update_wrapper
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +112,35 @@ def block() -> ns.System:
     b.input("push", "N")
     b.force(ns.Motor(name="motor", speed="s.speed", input="push"))
     return ns.compile(ns.derive(b.build()))
+
+
+class _Once:
+    """A function whose results are kept: equal arguments get the same object again."""
+
+    def __init__(self, function: object, size: int = 64) -> None:
+        self.function, self.size, self.kept = function, size, []
+        update_wrapper(self, function)
+
+    def __call__(self, *given: object, **options: object) -> object:
+        for known, result in self.kept:
+            if known == (given, options):
+                return result
+        result = self.function(*given, **options)
+        self.kept = [((given, options), result), *self.kept[: self.size]]
+        return result
+
+
+_ONCE = {name: _Once(getattr(ns, name)) for name in ("derive", "compile", "verify")}
+
+
+@pytest.fixture
+def derive_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal models are derived, compiled and verified once, for all tests that use this.
+
+    For those of scripts and commands, whose subject is not the derivation.
+    """
+    for name, function in _ONCE.items():
+        monkeypatch.setattr(ns, name, function)
 
 
 @pytest.fixture(name="system_of", scope="session")

@@ -91,7 +91,7 @@ def is_complete(text):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_python_blocks_run(path, folder):
+def test_python_blocks_run(path, folder, derive_once):
     """All blocks of a page in one namespace, from top to bottom, in an empty folder."""
     provide_models(path, folder)
     namespace = {"__name__": path.stem}
@@ -102,7 +102,7 @@ def test_python_blocks_run(path, folder):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_commands_run(path, folder):
+def test_commands_run(path, folder, derive_once):
     provide_models(path, folder)
     for line, text in blocks(path, "sh"):
         for offset, command in enumerate(text.splitlines()):

@@ -90,6 +90,12 @@ def tree_of(path):
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes_of(path):
+    """All nodes of the syntax tree of a file."""
+    return list(ast.walk(tree_of(path)))
+
+
 def package_of(path):
     """The stage a file belongs to: its folder, or its own name at the top."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
@@ -97,7 +103,7 @@ def package_of(path):
 
 def imports(path):
     """(line, first part below noslip) of every import in a file, those within functions too."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
@@ -218,9 +224,8 @@ def is_private(name):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_private_names_are_used_in_their_own_module(path):
-    tree = tree_of(path)
-    defined = set()
-    for node in ast.walk(tree):
+    nodes, defined = nodes_of(path), set()
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 defined.add(name)
@@ -230,8 +235,7 @@ def test_private_names_are_used_in_their_own_module(path):
                 defined |= {keyword.arg for keyword in keywords}
             case ast.Constant(value=str(name)):  # slots
                 defined.add(name)
-    for node in ast.walk(tree):
-        place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
+    for node in nodes:
         match node:
             case ast.ImportFrom(module=module, names=names) if (module or "").startswith("noslip"):
                 used = {alias.name for alias in names}
@@ -242,13 +246,14 @@ def test_private_names_are_used_in_their_own_module(path):
             case _:
                 continue
         private = {name for name in used if is_private(name)} - set(PRIVATE)
+        place = f"{path}:{getattr(node, 'lineno', 0)}"
         assert not private, f"{place} uses {', '.join(private)} of another module"
 
 
 def test_public_classes_have_different_names():
     homes = defaultdict(list)
     for module, path in MODULES.items():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and not is_private(node.name):
                 homes[node.name].append(module)
     shared = {name: where for name, where in homes.items() if len(set(where)) > 1}
@@ -276,7 +281,7 @@ def test_heavy_libraries_stay_in_their_place():
         "tomli_w": {"model"},
     }
     for path in FILES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

@@ -33,7 +33,7 @@ class BadInput:
     code : exit code of the command.
     error : of the call.
     words : that appear in what is said.
-    cpu, memory : s and bytes that it may take.
+    memory : bytes that it may take.
     """
 
     command: tuple[str, ...] = ()
@@ -42,7 +42,6 @@ class BadInput:
     code: int = 1
     error: type[Exception] = ns.NoslipError
     words: tuple[str, ...] = ()
-    cpu: float = 1.0
     memory: int = 512 * MEBIBYTE
 
 
@@ -66,37 +65,108 @@ def link(target: str) -> Make:
     return lambda path: path.symlink_to(target)
 
 
-#: Name → what is made at a path, and words of which one must appear.
-BAD_FILES: dict[str, tuple[Make, tuple[str, ...]]] = {
-    "missing": (lambda path: None, ("there is no file",)),
-    "fifo": (fifo, ("is not a plain file",)),
-    "device": (link("/dev/zero"), ("is not a plain file",)),
-    "full device": (link("/dev/full"), ("is not a plain file",)),
-    "folder": (lambda path: path.mkdir(), ("is a folder",)),
-    "link to itself": (lambda path: path.symlink_to(path), ("cannot be read",)),
-    "100 GB": (sparse(10**11), ("bytes, at most", "damaged")),
-    "NUL": (holding(b"x,y\n0,0\n1,\x001\n"), ("NUL", "damaged", "null bytes")),
-    "not UTF-8": (holding(b"x,y\n\xff\xfe,1\n"), ("is not UTF-8", "damaged", "decode")),
-    "empty": (holding(b""), ("",)),
-    "a megabyte of spaces": (holding(b" " * 10**6), ("",)),
-    "a megabyte of empty lines": (holding(b"\n" * 10**6), ("",)),
-    "a megabyte of brackets": (holding(b"[" * 999_000), ("",)),
-    "a megabyte of quotes": (holding(b'"' * 999_000), ("",)),
-    "a long field": (holding(b"x,y\n" + b"1" * 200_000 + b",2\n"), ("",)),
-    "a huge number": (holding(b"x,y\n0,0\n1e300,1\n"), ("",)),
+#: Name → what is made at a path.
+BAD_FILES: dict[str, Make] = {
+    "missing": lambda path: None,
+    "fifo": fifo,
+    "device": link("/dev/zero"),
+    "full device": link("/dev/full"),
+    "folder": lambda path: path.mkdir(),
+    "link to itself": lambda path: path.symlink_to(path),
+    "100 GB": sparse(10**11),
+    "NUL": holding(b"x,y\n0,0\n1,\x001\n"),
+    "not UTF-8": holding(b"x,y\n\xff\xfe,1\n"),
+    "empty": holding(b""),
+    "a megabyte of spaces": holding(b" " * 10**6),
+    "a megabyte of empty lines": holding(b"\n" * 10**6),
+    "a megabyte of brackets": holding(b"[" * 999_000),
+    "a megabyte of quotes": holding(b'"' * 999_000),
+    "a long field": holding(b"x,y\n" + b"1" * 200_000 + b",2\n"),
+    "a huge number": holding(b"x,y\n0,0\n1e300,1\n"),
 }
+#: What is no plain file, or none that anybody reads: the same words from every reader.
+NO_FILES = {
+    "missing": "there is no file",
+    "fifo": "is not a plain file",
+    "device": "is not a plain file",
+    "full device": "is not a plain file",
+    "folder": "is a folder",
+    "link to itself": "cannot be read: Too many levels",
+    "100 GB": "has 100000000000 bytes, at most",
+}
+#: Reader → file → words of what it says of the others; none where it is fine, as Python's to judge.
+SAID: dict[str, dict[str, str | None]] = {
+    "way-points": {
+        "NUL": "the file holds a NUL",
+        "not UTF-8": "byte 0xff is not UTF-8",
+        "empty": "the header is ''",
+        "a megabyte of spaces": "field larger than",
+        "a megabyte of empty lines": "more than 1000 lines are empty",
+        "a megabyte of brackets": "field larger than",
+        "a megabyte of quotes": "field larger than",
+        "a long field": "field larger than",
+        "a huge number": "beyond ±1e+30",
+    },
+    "model": {
+        "NUL": "the file holds a NUL",
+        "not UTF-8": "byte 0xff is not UTF-8",
+        "empty": "the file describes nothing",
+        "a megabyte of spaces": "the file describes nothing",
+        "a megabyte of empty lines": "the file describes nothing",
+        "a megabyte of brackets": "is not TOML: unreadable initial",
+        "a megabyte of quotes": "is not TOML: expected '='",
+        "a long field": "is not TOML: expected '='",
+        "a huge number": "is not TOML: expected '='",
+    },
+    "plugin": {
+        "link to itself": "cannot be imported: RuntimeError: Symlink loop",
+        "NUL": "cannot contain null bytes",
+        "not UTF-8": "codec can't decode",
+        "empty": None,
+        "a megabyte of spaces": None,
+        "a megabyte of empty lines": None,
+        "a megabyte of brackets": "too many nested parentheses",
+        "a megabyte of quotes": None,
+        "a long field": "Exceeds the limit",
+        "a huge number": "name 'x' is not defined",
+    },
+    "trajectory.csv": {
+        "NUL": "the file holds a NUL",
+        "not UTF-8": "byte 0xff is not UTF-8",
+        "empty": "KeyError: 'time'",
+        "a megabyte of spaces": "field larger than",
+        "a megabyte of empty lines": "more than 1000 lines are empty",
+        "a megabyte of brackets": "field larger than",
+        "a megabyte of quotes": "field larger than",
+        "a long field": "field larger than",
+        "a huge number": "KeyError: 'time'",
+    },
+    "summary.json": {
+        "NUL": "the file holds a NUL",
+        "not UTF-8": "byte 0xff is not UTF-8",
+        "empty": "JSONDecodeError: Expecting value: line 1 column 1",
+        "a megabyte of spaces": "JSONDecodeError: Expecting value: line 1 column 1000001",
+        "a megabyte of empty lines": "JSONDecodeError: Expecting value: line 1000001",
+        "a megabyte of brackets": "RecursionError",
+        "a megabyte of quotes": "JSONDecodeError: Extra data",
+        "a long field": "JSONDecodeError: Expecting value: line 1 column 1",
+        "a huge number": "JSONDecodeError: Expecting value: line 1 column 1",
+    },
+}
+SAID["model.toml"] = SAID["model"]
+SAID["trajectory.nc"] = dict.fromkeys(
+    ["100 GB", *(BAD_FILES.keys() - NO_FILES.keys())], "Unable to synchronously open"
+)
 
-#: Of a file that one reader reads and another does not refuse: name of the file → words.
-SAID = {
-    ("way-points", "empty"): "the header is ''",
-    ("way-points", "a megabyte of spaces"): "field larger than",
-    ("way-points", "a megabyte of empty lines"): "more than 1000 lines are empty",
-    ("way-points", "a megabyte of brackets"): "field larger than",
-    ("way-points", "a long field"): "field larger than",
-    ("way-points", "a huge number"): "beyond ±1e+30",
-    ("model", "empty"): "the file describes nothing",
-    ("model", "a megabyte of brackets"): "is not TOML",
-}
+
+def said_of(reader: str, file: str) -> str | None:
+    """Words that a reader says of a bad file; a folder without one of its files is no run."""
+    own = SAID[reader].get(file, NO_FILES.get(file))
+    if reader in RUN_FILES and file in NO_FILES and file != "100 GB":
+        missing = "trajectory.nc" if reader == "trajectory.csv" else reader
+        return f"the folder has no {missing}"
+    return own
+
 
 #: A folder with a good run, made once; readers of runs get a copy of it.
 RUN_FILES = ("trajectory.csv", "summary.json", "model.toml", "trajectory.nc")
@@ -245,19 +315,16 @@ CALLS: dict[str, BadInput] = {
     "1e8 trajectories": BadInput(
         call=lambda folder: ns.simulate_batch(_compiled("knife-edge"), duration=1.0, count=10**9),
         words=("GiB of results", "keep final values or fewer samples"),
-        cpu=5.0,
     ),
     "all samples of a million trajectories": BadInput(
         call=lambda folder: ns.simulate_batch(
             _compiled("knife-edge"), duration=1.0, count=10**7, keep=["samples"]
         ),
         words=("GiB of results", "keep final values or fewer samples"),
-        cpu=5.0,
     ),
     "more samples than fit": BadInput(
         call=lambda folder: ns.simulate(_compiled("whipple-bicycle"), duration=1.0, samples=10**7),
         words=("GiB of results", "fewer samples"),
-        cpu=5.0,
     ),
     "a controller that acts all the time": BadInput(
         call=lambda folder: ns.track(
@@ -270,7 +337,6 @@ CALLS: dict[str, BadInput] = {
             period=1e-12,
         ),
         words=("1e+13 updates", "longer period"),
-        cpu=20.0,
         memory=1024 * MEBIBYTE,
     ),
     "a run to a name with a NUL": BadInput(

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("viser")
 import viser
+from viser.infra import _infra
 
 from noslip.studio import access
 from noslip.studio.server import Studio
@@ -333,13 +334,53 @@ def test_random_messages_do_no_harm(door):
             read_all(visitor)
 
 
-def test_messages_that_viser_knows_and_the_studio_has_no_use_for_are_dropped(studio, door):
+#: Messages that viser takes from a page and the studio does not, whole.
+OTHERS = {
+    "ShareUrlRequest": {},
+    "ShareUrlDisconnect": {},
+    "FileTransferStartUpload": {
+        "source_component_uuid": "x", "transfer_uuid": "y", "filename": "z", "mime_type": "text",
+        "part_count": 1, "size_bytes": 1,
+    },
+}  # fmt: skip
+
+
+def test_messages_that_viser_knows_and_the_studio_has_no_use_for_are_dropped(
+    studio, door, monkeypatch
+):
     """Among them the request for a share link, which would open a tunnel to the server."""
+    heard = listen(studio, monkeypatch)
     with door.visitor() as visitor:
-        for kind in ("ShareUrlRequest", "FileTransferStartUpload", "GetRenderResponseMessage"):
-            visitor.sendall(pack({"type": kind}))
+        for kind, fields in OTHERS.items():
+            visitor.sendall(pack({"type": kind} | fields))
+        visitor.sendall(pack(CAMERA))
         visitor.sendall(frame(b"\x03\xe8", code=8))
         assert close_code(visitor) == 1000
+    # in the order in which they were sent
+    assert heard == ["ViewerCameraMessage"]
+
+
+def test_without_the_guard_they_would_be_heard(studio, door, monkeypatch):
+    """So that the test above can fail."""
+    heard = listen(studio, monkeypatch)
+    monkeypatch.setattr(access, "verdict", lambda _: access.MessageVerdict.TAKE)
+    with door.visitor() as visitor:
+        for kind, fields in OTHERS.items():
+            visitor.sendall(pack({"type": kind} | fields))
+        wait_until(lambda: len(heard) == len(OTHERS))
+    assert heard == [*OTHERS]
+
+
+def listen(studio, monkeypatch):
+    """Names of the messages that reach viser, which does nothing else with them from here on."""
+    heard = []
+
+    async def hear(self, client, message):
+        heard.append(type(message).__name__)
+
+    # a server's handler and that of its connection
+    monkeypatch.setattr(_infra.WebsockServer, "_handle_incoming_message", hear)
+    return heard
 
 
 def test_a_value_of_the_wrong_kind_does_no_harm(studio, door):

@@ -51,11 +51,20 @@ def test_they_turn_a_thousand_times(wheels):
     assert_turns_as_its_energy_says(run, 1e-6)
 
 
-@pytest.mark.parametrize("rolls", [False, True])
+@pytest.fixture(scope="module", params=[False, True], ids=["on axles", "rolling"])
+def both(request):
+    """The wheels by noslip and by the oracle."""
+    model = side_rods(rolls=request.param)
+    return ns.compile(ns.derive(model)), Maximal(model)
+
+
+def test_formulations_agree_on_them(both):
+    assert ns.verify(both[0].model).holds
+
+
 @pytest.mark.parametrize("angle", [0.0, np.pi / 4, np.pi / 2, 2.0])
-def test_accelerations_are_those_of_maximal_coordinates(rolls, angle):
-    model = side_rods(rolls=rolls)
-    system, oracle = ns.compile(ns.derive(model)), Maximal(model)
+def test_accelerations_are_those_of_maximal_coordinates(both, angle):
+    system, oracle = both
     at = ns.evaluate(system, turned(angle, **{"wheel0.rate": 2.0}))
     q = np.array(list(at.coordinates.values()))
     v = np.array(list(at.speeds.values()))
@@ -66,7 +75,6 @@ def test_accelerations_are_those_of_maximal_coordinates(rolls, angle):
     answer = oracle.at(x, V, 0.0, none, none, none, q)
     assert answer.freedoms == 1
     assert list(at.accelerations.values()) == pytest.approx(answer.speed_rates, abs=1e-10)
-    assert ns.verify(model).holds
 
 
 @pytest.mark.parametrize("angle", [0.0, np.pi / 2])
@@ -104,7 +112,10 @@ def test_small_motions_are_those_of_a_pendulum_at_a_dead_center():
     stiffness = -9.81 * ROD * potential(rest)
     found = ns.linearize(system, motion.start)
     wanted = np.emath.sqrt(-stiffness / INERTIA)
-    assert sorted(np.abs(found.eigenvalues)) == pytest.approx([abs(wanted)] * 2, rel=1e-9)
+    assert abs(wanted) > 1.0
+    for one in (wanted, -wanted):
+        assert np.min(np.abs(found.eigenvalues - one)) < 1e-9 * abs(wanted)
+    assert len(found.eigenvalues) == 2
 
 
 @pytest.mark.parametrize(

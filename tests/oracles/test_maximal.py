@@ -145,5 +145,5 @@ def test_a_planted_error_is_found(what):
         model = dataclasses.replace(model, contacts=(wheel,))
         other = dataclasses.replace(model, contacts=(larger,))
     comparison = Comparison(model, equations=ns.derive(other))
-    assert max(Comparison(model).at_states(3).values()) < 1e-11
-    assert max(comparison.at_states(3).values()) > 1e-9
+    assert all(d < 1e-11 for d in Comparison(model).at_states(3).values())
+    assert any(d > 1e-9 for d in comparison.at_states(3).values())

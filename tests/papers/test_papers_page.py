@@ -21,31 +21,8 @@ def called(entry):
     return f"{entry.paper} {entry.place}"
 
 
-derive, compile_system = ns.derive, ns.compile
-KEPT = {}
-
-
-@pytest.fixture
-def shared_systems(monkeypatch):
-    """Models are derived and compiled once for all scripts."""
-
-    def derived(model, formulation=None):
-        key = model.name, formulation
-        if key not in KEPT:
-            KEPT[key] = derive(model, formulation)
-        return KEPT[key]
-
-    def compiled(equations):
-        if id(equations) not in KEPT:
-            KEPT[id(equations)] = compile_system(equations)
-        return KEPT[id(equations)]
-
-    monkeypatch.setattr(ns, "derive", derived)
-    monkeypatch.setattr(ns, "compile", compiled)
-
-
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.script], ids=called)
-def test_scripts_give_their_numbers(entry, shared_systems):
+def test_scripts_give_their_numbers(entry, derive_once):
     namespace = {"ns": ns, "np": np}
     exec(entry.script, namespace)
     found, expected = np.atleast_1d(namespace["result"]).ravel(), np.array(entry.value)
@@ -55,7 +32,7 @@ def test_scripts_give_their_numbers(entry, shared_systems):
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.command], ids=called)
-def test_commands_run(entry, tmp_path, monkeypatch):
+def test_commands_run(entry, tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, shlex.split(entry.command)[1:], catch_exceptions=False)
     assert result.exit_code == 0, result.output

@@ -98,7 +98,7 @@ def test_all_limits_at_once():
     """Speed, the ground and motors, as text; each holds."""
     timing = ns.parse_timing("least-time:speed=0.4,friction=0.05,torque1=0.2,torque2=0.2")
     found = timing.on(agv("both"), EIGHT, FOLLOWS)
-    assert max(found.speeds) <= 0.4 + 1e-9
+    assert np.max(found.speeds) <= 0.4 + 1e-9
     for most in largest(agv("both"), EIGHT, found, AXLE, MOTORS):
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT
     free = ns.LeastTime(speed=0.4, friction=0.05).on(agv("both"), EIGHT, FOLLOWS)

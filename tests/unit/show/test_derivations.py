@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from functools import cache
 from pathlib import Path
 
@@ -154,23 +153,15 @@ def big_model() -> ns.Model:
     return b.build()
 
 
-#: Guards against hanging, s; not a measure of speed.
-PATIENCE = 60.0
-
-
 def test_a_big_expression_is_shown_with_parts():
-    began = time.monotonic()
     done = derivation(ns.derive(big_model()))
-    assert time.monotonic() - began < PATIENCE
     assert done.is_confirmed
     assert max(writing.size(e) for e in done.written.expressions) < 2000
 
 
 def test_the_time_limit_ends_the_simplification_and_says_so():
     equations = ns.derive(big_model())
-    began = time.monotonic()
     done = derivation(equations, seconds=0.0)
-    assert time.monotonic() - began < PATIENCE
     assert done.written.is_late
     assert done.is_confirmed
     text = equations_text(equations, seconds=0.0)

@@ -1,7 +1,6 @@
 """Runs: methods, tolerances, samples, what ends them, and how they end."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -214,7 +213,6 @@ class TestEndings:
     def test_cancelled_from_another_thread(self, disk, method):
         """What was computed until then is kept; nothing is raised."""
         cancel = threading.Event()
-        begun = time.monotonic()
         timer = threading.Timer(0.2, cancel.set)
         timer.start()
         run = ns.simulate(
@@ -232,7 +230,6 @@ class TestEndings:
         assert run.ending is ns.Ending.CANCELLED
         assert not run.success
         assert run.steps > 10
-        assert time.monotonic() - begun < 30.0
 
     def test_progress_is_reported(self, disk):
         fractions = []

