@@ -117,6 +117,9 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
     #: What [CameronBook1993] calls a free body that rolls on it; empty where there is no closed
     #: form of its Hamel terms, so that only the general ones are taken.
     hamel_word: ClassVar[str] = ""
+    #: Whether it rolls alike however it is turned, so that the length of a quaternion, which errors
+    #: of steps change, would be all that its path depends on; it is then divided out.
+    is_round: ClassVar[bool] = False
 
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
         """Where it touches a plane with normal n: the gradient of the support function at −n.
@@ -228,6 +231,7 @@ class Ball(AbstractSurface):
 
     word = "ball"
     also_called = ("sphere",)
+    is_round = True
 
     def support(self, direction: Traced, read: Reads) -> ca.SX:
         return read.scalar(self.radius) * ca.sqrt(ca.dot(direction, direction))
@@ -328,6 +332,11 @@ class AbstractContact(Member, abc.ABC, family="contact"):
 
     # fallbacks
 
+    @property
+    def is_round(self) -> bool:
+        """Whether it rolls alike however its body is turned."""
+        return False
+
     def wheel_center(self) -> Vector3 | None:
         """Center of a wheel in the body frame; None for what touches with a point."""
         return None
@@ -407,6 +416,10 @@ class Rolling(AbstractContact):
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         return self.wheel.support(-ca.mtimes(R.T, n), read)
+
+    @property
+    def is_round(self) -> bool:
+        return self.wheel.is_round
 
     def circle(self) -> WheelCircle | None:
         return self.wheel.circle()

@@ -48,8 +48,8 @@ from noslip.simulation.singular_passing import (
     SingularPlace,
     passage,
 )
-from noslip.simulation.start import begin, state_at
-from noslip.simulation.starts.completion import Start
+from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.starts.completion import OtherBranchError, Start
 from noslip.simulation.switches import check_chatter, switch_texts
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
@@ -133,7 +133,11 @@ def simulate(
     request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
-    motion = _SingleRun(request)
+    try:
+        motion = _SingleRun(request)
+    except OtherBranchError as other:
+        request = request._replace(system=on_own_branch(request.system, other, request.values))
+        motion = _SingleRun(request)
     drive(motion, SegmentBasis(request.system))
     motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
@@ -148,6 +152,7 @@ def simulate(
         again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (
+        *branch_notes(system, request.system),
         *motion.start.notes,
         *motion.watched.notes,
         *motion.fault_notes(),
