@@ -100,6 +100,13 @@ from .library import (
     load as load,
     MODELS as MODELS,
 )
+from .bridges.description import (
+    ImportedModel as ImportedModel,
+    Undercarriage as Undercarriage,
+)
+from .bridges.robots import (
+    import_robot as import_robot,
+)
 
 # 2 trace
 from .kinematics.kinematics import (

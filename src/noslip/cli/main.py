@@ -20,6 +20,7 @@ from noslip.cli.options import plugin_option
 #: commands is asked for.
 COMMANDS = {
     "list": ("models", "list_models"),
+    "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),

@@ -363,18 +363,18 @@ def _follow(
 @click.option(
     "--timing",
     "timing_text",
-    required=True,
-    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5.",
+    default="",
+    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5; an unhurried quintic "
+    "by default.",
 )
-@click.option("--point", default="0,0,0", show_default=True, help="Of the base, in its frame, m.")
-@click.option(
-    "--direction", default="1,0,0", show_default=True, help="Of the base, along the path."
-)
+@click.option("--point", default="", help="Of the base, in its frame, m; found by default.")
+@click.option("--direction", default="", help="Of the base, along the path; found by default.")
 @click.option("--reverse", is_flag=True, help="Drive backwards.")
-@click.option("--steering", default="", help="Steering coordinate, with --wheelbase.")
+@click.option("--heading", default="", help="rad, of a base that moves sideways; may be of s.")
+@click.option("--steering", default="", help="Steering coordinate, with --wheelbase; found.")
 @click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
-@click.option("--largest-steering", type=float, default=math.pi / 2, help="rad; π/2 by default.")
-@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path.")
+@click.option("--largest-steering", type=float, help="rad; π/2 by default.")
+@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path; found.")
 @click.option("--hitch", default="0", help="From the base back to the hinge, m or expression.")
 @click.option("--trailer", default="0", help="From the hinge back to its axle, m or expression.")
 @click.option(
@@ -406,9 +406,10 @@ def track(
     point: str,
     direction: str,
     reverse: bool,
+    heading: str,
     steering: str,
     wheelbase: str,
-    largest_steering: float,
+    largest_steering: float | None,
     hinge: str,
     hitch: str,
     trailer: str,
@@ -428,13 +429,18 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
+    from noslip.control.track import check_actuators, choose_follower
 
-    path, timing = ns.parse_path(path_text), ns.parse_timing(timing_text)
-    follower, ahead = read_triple("--point", point), read_triple("--direction", direction)
-    known: dict[str, Any] = {"point": follower, "direction": ahead}
-    known |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
-    known |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
-    law = ns.parse_controller(controller, known)
+    path = ns.parse_path(path_text)
+    timing = ns.parse_timing(timing_text) if timing_text else None
+    given: dict[str, Any] = {"reverse": reverse, "largest_steering": largest_steering}
+    for name, text in (("point", point), ("direction", direction)):
+        given[name] = read_triple(f"--{name}", text) if text else None
+    given["heading"] = heading or None
+    given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
+    given |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
+    given = {name: value for name, value in given.items() if value is not None}
+    chosen_inputs = tuple(name.strip() for name in inputs.split(",") if name.strip())
     bounds, open_start = (
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
@@ -443,20 +449,17 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
+        check_actuators(system, chosen_inputs)
+        follower = choose_follower(system, system.parameters(parameters), None, given)
+        law = ns.parse_controller(controller, follower.arguments())
         with cancelling() as cancel:
             run = ns.track(
                 system,
                 path,
                 timing=timing,
-                reverse=reverse,
-                steering=steering,
-                wheelbase=wheelbase,
-                largest_steering=largest_steering,
-                hinge=hinge,
-                hitch=hitch,
-                trailer=trailer,
+                follower=follower,
                 controller=law,
-                inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+                inputs=chosen_inputs,
                 limits=bounds,
                 period=period,
                 reference=open_start,
@@ -468,8 +471,6 @@ def track(
                 progress=progress,
                 cancel=cancel,
                 on_failure="return",
-                point=follower,
-                direction=ahead,
             )
         output = output.after(cancel)
         errors = run.path_errors
@@ -479,7 +480,8 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        facts = {"path": path_text, "timing": timing_text, "controller": controller}
+        facts = {"path": path_text, "controller": controller, "follows": follower.text()}
+        facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
             system,
             run,
