@@ -147,11 +147,12 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("max_step", [0.01, 0.1, 0.3])
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_passed_ends_the_run_with_the_reason(case):
+def test_what_cannot_be_passed_ends_the_run_with_the_reason(case, max_step):
     text, row, start, reason = REFUSED[case]
     with pytest.raises(ns.SimulationError, match=reason):
-        ns.simulate(plane(text, row), duration=3.0, start=start, max_step=0.01)
+        ns.simulate(plane(text, row), duration=3.0, start=start, max_step=max_step)
 
 
 @pytest.mark.parametrize("near", [0.4, -0.7])

@@ -375,7 +375,7 @@ class _SingleRun:
             max_steps=request.max_steps,
         )
         watched = compile_events(system, {}, {}, {})
-        template = template_of(system, plan, watched, "dop853", True, numbers, t)
+        template = template_of(system, plan, watched, "dop853", DEEPEST, numbers, t)
         found = run_memory(template.instantiate(numbers), t, end)
         self.counts[2] += found.evaluations
         return found
@@ -440,7 +440,7 @@ class _SingleRun:
         )
         numbers.check()
         template = template_of(
-            here, plan, watched, request.method, basis.is_best, numbers, request.start_time
+            here, plan, watched, request.method, basis.depth, numbers, request.start_time
         )
         memory = template.instantiate(numbers)
         result = run_memory(
@@ -497,6 +497,8 @@ class _SingleRun:
         self._state = carried(here.system, there.system, result.state, v)
 
 
+#: Depth of segments that go on as long as they can.
+DEEPEST = 64
 #: Growth of reactions, where σ falls to a quarter, above which they are without bound.
 UNBOUNDED = 2.0
 
