@@ -149,8 +149,15 @@ def machine() -> dict[str, object]:
         "load": load,
         "system": platform.system(),
         "python": platform.python_version(),
-        "packages": {package: metadata.version(package) for package in PACKAGES},
+        "packages": {package: _version(package) for package in PACKAGES},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _processor() -> str:

@@ -65,6 +65,8 @@ def provide_models(path, folder):
     for name in re.findall(r"""(?:load\(["']|^noslip \w+ )([\w-]+\.toml)\b""", code, re.MULTILINE):
         if models:
             (folder / name).write_text(models[0])
+    for name in set(re.findall(r"[\w-]+\.urdf", code)):
+        (folder / name).write_bytes((ROOT / "examples" / name).read_bytes())
     provide_modules(path, folder)
 
 

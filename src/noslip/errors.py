@@ -88,6 +88,10 @@ class SimulationError(NoslipError):
     """A simulation cannot start, or it ended early and was asked to raise."""
 
 
+class DeviceError(SimulationError):
+    """A GPU cannot be used, or its driver reports an error."""
+
+
 class StorageError(SimulationError, OSError):
     """A file cannot be written, or read as a plain file; also an OSError, with its errno."""
 

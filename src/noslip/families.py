@@ -45,6 +45,9 @@ from noslip.reading import read_bytes
 #: Group of the entry points of installed plugins.
 ENTRY_POINTS = "noslip"
 
+#: Package whose modules, listed as its `BRIDGES`, define members that are seldom asked for.
+BRIDGES = "noslip.bridges"
+
 #: Bytes of a plugin's file.
 MAX_BYTES = 10_000_000
 
@@ -117,7 +120,7 @@ def usual_word(base: type, other: str) -> str | None:
 
 
 def load_installed() -> None:
-    """Import what installed distributions declare as plugins; once in a process.
+    """Import the bridges, and what installed distributions declare as plugins; once in a process.
 
     Raises
     ------
@@ -127,6 +130,8 @@ def load_installed() -> None:
         if _INSTALLED.is_set():
             return
         _INSTALLED.set()
+        for name in importlib.import_module(BRIDGES).BRIDGES:
+            importlib.import_module(f"{BRIDGES}.{name}")
         for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
             try:
                 point.load()

@@ -154,6 +154,7 @@ def reference_motion(
     law = FollowMotion(
         motion=motion, reference_start=np.zeros(len(system.coordinates)), inputs=tuple(inputs)
     )
+    system = _regular_on(system, law, dict(start or {}), values, time)
     begin = start_on_motion(system, law, dict(start or {}), values, time=time)
     return ReferenceMotion(
         system=system,
@@ -161,6 +162,39 @@ def reference_motion(
         start=begin,
         parameters=values,
     )
+
+
+def _regular_on(
+    system: System, law: FollowMotion, start: dict[str, float], values: Array, time: float
+) -> System:
+    """The system in speeds that determine its motion at the start; itself if they do already.
+
+    Speeds that serve everywhere else may fail where a motion begins: the rate of a trailer says
+    nothing of how fast a straight train goes.
+    """
+    q, eta = _configuration(system, law, start, values, time)
+    if np.all(np.isfinite(eta)):
+        return system
+    other = system.regular_at(np.array([time]), q[None], values[None])[0]
+    return system if other is None else other
+
+
+def _configuration(
+    system: System, law: FollowMotion, start: dict[str, float], values: Array, time: float
+) -> tuple[Array, Array]:
+    """Coordinates on the motion at the start, and the independent speeds there."""
+    check_time(system, time)
+    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
+    on_motion, _ = law.start(system, guess, values, time)
+    wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
+    if wrong:
+        raise SimulationError(
+            f"the motion puts '{wrong[0]}' at a number that is not finite at the start",
+            f"motion of model '{system.model.name}'",
+            "check its definitions and parameters: a root of a negative number, a zero divisor?",
+        )
+    q = complete_start(system, {**on_motion, **start}, time=time, parameters=values).q
+    return q, law.start(system, q, values, time)[1]
 
 
 def start_on_motion(
@@ -176,18 +210,7 @@ def start_on_motion(
     values : (np,) parameter vector.
     time : s, of the start.
     """
-    check_time(system, time)
-    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
-    on_motion, _ = law.start(system, guess, values, time)
-    wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
-    if wrong:
-        raise SimulationError(
-            f"the motion puts '{wrong[0]}' at a number that is not finite at the start",
-            f"motion of model '{system.model.name}'",
-            "check its definitions and parameters: a root of a negative number, a zero divisor?",
-        )
-    begin = complete_start(system, {**on_motion, **start}, time=time, parameters=values)
-    _, eta = law.start(system, begin.q, values, time)
+    q, eta = _configuration(system, law, start, values, time)
     names = [s.name for s in system.independent_speeds]
     free = [name for name, speed in zip(names, eta, strict=True) if not np.isfinite(speed)]
     if free:
@@ -197,7 +220,7 @@ def start_on_motion(
             "prescribe more coordinates; for a steered vehicle name its steering and wheelbase",
         )
     speeds = {s.name: float(e) for s, e in zip(system.independent_speeds, eta, strict=True)}
-    places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
+    places = {c.name: float(x) for c, x in zip(system.coordinates, q, strict=True)}
     return complete_start(system, {**places, **speeds}, time=time, parameters=values)
 
 

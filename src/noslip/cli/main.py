@@ -20,7 +20,9 @@ from noslip.cli.options import plugin_option
 #: commands is asked for.
 COMMANDS = {
     "list": ("models", "list_models"),
+    "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
+    "expand": ("models", "expand"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),
@@ -31,6 +33,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "export": ("bridges", "export_run"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }

@@ -25,6 +25,7 @@ from noslip.cli.options import (
     friction_option,
     guess_option,
     json_option,
+    plant_option,
     read_changes,
     read_columns,
     read_constants,
@@ -44,6 +45,9 @@ def formats() -> list[str]:
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
+
+#: What `noslip run` simulates without the name of a model.
+FLAGSHIP = "differential-robot"
 
 limit_option = click.option(
     "--limit",
@@ -205,7 +209,7 @@ def write_output(
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", default=FLAGSHIP)
 @click.option(
     "--method",
     type=FamilyWord("method", formulations),
@@ -363,18 +367,18 @@ def _follow(
 @click.option(
     "--timing",
     "timing_text",
-    required=True,
-    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5.",
+    default="",
+    help="Such as quintic:60, or least-time:speed=1,friction=0.3,torque1=0.5; an unhurried quintic "
+    "by default.",
 )
-@click.option("--point", default="0,0,0", show_default=True, help="Of the base, in its frame, m.")
-@click.option(
-    "--direction", default="1,0,0", show_default=True, help="Of the base, along the path."
-)
+@click.option("--point", default="", help="Of the base, in its frame, m; found by default.")
+@click.option("--direction", default="", help="Of the base, along the path; found by default.")
 @click.option("--reverse", is_flag=True, help="Drive backwards.")
-@click.option("--steering", default="", help="Steering coordinate, with --wheelbase.")
+@click.option("--heading", default="", help="rad, of a base that moves sideways; may be of s.")
+@click.option("--steering", default="", help="Steering coordinate, with --wheelbase; found.")
 @click.option("--wheelbase", default="0", help="m, or an expression of parameters.")
-@click.option("--largest-steering", type=float, default=math.pi / 2, help="rad; π/2 by default.")
-@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path.")
+@click.option("--largest-steering", type=float, help="rad; π/2 by default.")
+@click.option("--hinge", default="", help="Angle of a trailer, whose axle follows the path; found.")
 @click.option("--hitch", default="0", help="From the base back to the hinge, m or expression.")
 @click.option("--trailer", default="0", help="From the hinge back to its axle, m or expression.")
 @click.option(
@@ -394,6 +398,7 @@ def _follow(
     metavar="NAME=VALUE",
     help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
 )
+@plant_option
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
@@ -406,9 +411,10 @@ def track(
     point: str,
     direction: str,
     reverse: bool,
+    heading: str,
     steering: str,
     wheelbase: str,
-    largest_steering: float,
+    largest_steering: float | None,
     hinge: str,
     hitch: str,
     trailer: str,
@@ -417,6 +423,10 @@ def track(
     period: float,
     inputs: str,
     references: tuple[str, ...],
+    plant_values: tuple[str, ...],
+    sensors: tuple[str, ...],
+    actuators: tuple[str, ...],
+    seed: int,
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
@@ -428,13 +438,18 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
+    from noslip.control.track import check_actuators, choose_follower
 
-    path, timing = ns.parse_path(path_text), ns.parse_timing(timing_text)
-    follower, ahead = read_triple("--point", point), read_triple("--direction", direction)
-    known: dict[str, Any] = {"point": follower, "direction": ahead}
-    known |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
-    known |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
-    law = ns.parse_controller(controller, known)
+    path = ns.parse_path(path_text)
+    timing = ns.parse_timing(timing_text) if timing_text else None
+    given: dict[str, Any] = {"reverse": reverse, "largest_steering": largest_steering}
+    for name, text in (("point", point), ("direction", direction)):
+        given[name] = read_triple(f"--{name}", text) if text else None
+    given["heading"] = heading or None
+    given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
+    given |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
+    given = {name: value for name, value in given.items() if value is not None}
+    chosen_inputs = tuple(name.strip() for name in inputs.split(",") if name.strip())
     bounds, open_start = (
         read_numbers(loaded, option, texts)
         for option, texts in (("--limit", limits), ("--reference", references))
@@ -443,33 +458,30 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
+        check_actuators(system, chosen_inputs)
+        follower = choose_follower(system, system.parameters(parameters), None, given)
+        law = ns.parse_controller(controller, follower.arguments())
+        plant = read_plant(loaded, system, plant_values, sensors, actuators, seed)
         with cancelling() as cancel:
             run = ns.track(
                 system,
                 path,
                 timing=timing,
-                reverse=reverse,
-                steering=steering,
-                wheelbase=wheelbase,
-                largest_steering=largest_steering,
-                hinge=hinge,
-                hitch=hitch,
-                trailer=trailer,
+                follower=follower,
                 controller=law,
-                inputs=tuple(name.strip() for name in inputs.split(",") if name.strip()),
+                inputs=chosen_inputs,
                 limits=bounds,
                 period=period,
                 reference=open_start,
                 start=start,
                 parameters=parameters,
+                plant=plant,
                 duration=duration,
                 rtol=tolerance,
                 atol=tolerance,
                 progress=progress,
                 cancel=cancel,
                 on_failure="return",
-                point=follower,
-                direction=ahead,
             )
         output = output.after(cancel)
         errors = run.path_errors
@@ -479,7 +491,8 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        facts = {"path": path_text, "timing": timing_text, "controller": controller}
+        facts = {"path": path_text, "controller": controller, "follows": follower.text()}
+        facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
             system,
             run,
@@ -496,6 +509,30 @@ def track(
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
+
+
+def read_plant(
+    model: ns.Model,
+    system: ns.System,
+    values: tuple[str, ...],
+    sensors: tuple[str, ...],
+    actuators: tuple[str, ...],
+    seed: int,
+) -> ns.Plant | None:
+    """What is driven, as options say it; None if it is the model."""
+    if not (values or sensors or actuators):
+        return None
+    from noslip.analysis.scenario import split_changes
+    from noslip.control.plant import parse_signal
+
+    parameters, start = split_changes(system, read_changes(model, values))
+    return ns.Plant(
+        parameters=parameters,
+        start=start,
+        sensors=tuple(parse_signal(ns.Sensor, text) for text in sensors),
+        actuators=tuple(parse_signal(ns.Actuator, text) for text in actuators),
+        seed=seed,
+    )
 
 
 def _meaningless(run: ns.Trajectory) -> str:

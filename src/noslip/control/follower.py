@@ -1,4 +1,9 @@
-"""What of a vehicle follows a path, as plain data: timing laws, motions and `track` share it."""
+"""What of a vehicle follows a path, as plain data: timing laws, motions and `track` share it.
+
+A vehicle is seen as a chain of frames: an axle that follows the path, and axles hinged to it. A
+hinge is an :class:`AxleLink`: from the twist of the frame that is known follows that of the next,
+whose axle cannot move sideways. A steered wheel, a waist and a trailer are all links.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,35 @@ from typing import Any
 
 from noslip.control.paths.base import assign
 from noslip.model.quantities import ZERO, Scalar, Vector3
+
+#: A place in the axes of a frame: ahead and to the left, m.
+Place = tuple[Scalar, Scalar]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxleLink:
+    """A hinge from a frame that is known to a frame whose axle cannot move sideways.
+
+    With φ the heading of the far frame less that of the near one,
+
+        φ = sign · coordinate + offset
+
+    Parameters
+    ----------
+    coordinate : name of the hinge's angle.
+    near : the hinge in the near frame, m.
+    far : the hinge in the far frame, m; with no distance ahead of the axle (a steered wheel, a
+        hitch on the axle) φ follows from the path by differentiation, else by integration.
+    origin : the near frame: 0 is what follows the path, k the far frame of the k-th link.
+    sign, offset : 1 or −1, and rad.
+    """
+
+    coordinate: str
+    near: Place
+    far: Place = (0.0, 0.0)
+    origin: int = 0
+    sign: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,29 +53,82 @@ class Follower:
     point : of the base that follows the path, in its body frame, m.
     direction : of the base that points along the path, in its body frame.
     reverse : drive backwards: `direction` points against the path, a trailer goes first.
+    heading : of a base that can move sideways, rad: a number or an expression of the arc length
+        ``s``; None for along the path.
     steering : name of the steering coordinate; empty for a base that turns by its wheels.
     wheelbase : from the point ahead to the steered wheel, m.
     largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
     hitch : from the base's origin back to the hinge, m.
     trailer : from the hinge back to the trailer's axle, m.
+    links : hinges whose angles the path determines, beside `steering`; those that
+        :func:`find_follower` found.
+    base : which frame is that of `point` and `direction`: 0 follows the path itself, k is the far
+        frame of the k-th link.
+    body : name of the body that follows, for messages; the base if it is empty.
+    held : coordinates that the path leaves open and motors can hold, with where they stay.
     """
 
     point: Vector3 = ZERO
     direction: Vector3 = (1.0, 0.0, 0.0)
     reverse: bool = False
+    heading: Scalar | None = None
     steering: str = ""
     wheelbase: Scalar = 0.0
     largest_steering: float = math.pi / 2
     hinge: str = ""
     hitch: Scalar = 0.0
     trailer: Scalar = 0.0
+    links: tuple[AxleLink, ...] = ()
+    base: int = 0
+    body: str = ""
+    held: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         # motions are keys of caches, so no lists
-        assign(self, point=tuple(self.point), direction=tuple(self.direction))
+        assign(
+            self,
+            point=tuple(self.point),
+            direction=tuple(self.direction),
+            links=tuple(self.links),
+            held=tuple((str(name), float(value)) for name, value in self.held),
+        )
 
     def arguments(self) -> dict[str, Any]:
         """What a controller may want to know of it, by the names of arguments."""
         steers = {"steering": self.steering, "wheelbase": self.wheelbase} if self.steering else {}
-        return {"point": self.point, "direction": self.direction, **steers}
+        return {"point": self.point, "direction": self.direction, **steers, **self._drawbar()}
+
+    def _drawbar(self) -> dict[str, Any]:
+        """The one trailer that goes first, as arguments."""
+        if self.hinge:
+            return {"hinge": self.hinge, "hitch": self.hitch, "trailer": self.trailer}
+        if len(self.links) != 1 or self.base != 1 or self.point != ZERO:
+            return {}
+        link = self.links[0]
+        ahead, back = link.near, link.far
+        if ahead[1] or back[1] or link.sign > 0 or link.offset or isinstance(back[0], str):
+            return {}
+        return {"hinge": link.coordinate, "hitch": -back[0], "trailer": ahead[0]}
+
+    def text(self) -> str:
+        """What follows, which way it heads, and what steers, in words."""
+        point, ahead = (", ".join(_short(e) for e in v[:2]) for v in (self.point, self.direction))
+        follows = f"point ({point}) m of the base, heading along ({ahead})"
+        if self.body or self.hinge:
+            follows = f"axle of '{self.body}'" if self.body else "axle of the trailer"
+        how = ["in reverse"] if self.reverse else []
+        if self.heading is not None:
+            how.append(f"heading {self.heading} rad")
+        led = [self.steering] if self.steering else []
+        led += [link.coordinate for link in self.links if link.coordinate not in led]
+        led += [self.hinge] if self.hinge and self.hinge not in led else []
+        if led:
+            how.append(f"with {', '.join(led)} as it must be")
+        if self.held:
+            how.append(f"{', '.join(name for name, _ in self.held)} held")
+        return ", ".join([follows, *how])
+
+
+def _short(value: Scalar) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"

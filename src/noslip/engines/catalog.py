@@ -10,10 +10,13 @@ from noslip.engines.native import Native, Wide
 from noslip.engines.program import Program
 from noslip.engines.sympy import SympyTarget
 from noslip.engines.target import AbstractTarget
+from noslip.engines.thread_code import ThreadTarget
 from noslip.families import members_of
 
 # imported so that they are known; the reference comes first
-_ORDER: tuple[type[AbstractTarget], ...] = (Interpreter, Native, Wide, SympyTarget)
+_ORDER: tuple[type[AbstractTarget], ...] = (
+    *(Interpreter, Native, Wide, ThreadTarget, SympyTarget),
+)
 
 
 def known_targets() -> dict[str, AbstractTarget]:

@@ -30,16 +30,19 @@ from typing import Any
 
 from noslip.engines.ir_writer import (
     REAL,
+    SINGLE,
     TRUTH,
     WHOLE,
     IRWriter,
     Operand,
     Value,
+    alignment,
     literal,
     vector_type,
 )
 
 PLACE = "ptr"
+CONSTANT = "addrspace(4)"  # LLVM's number for a GPU's memory for constants
 #: Numbers up to which a loop over them is written out.
 LONGEST_WRITTEN = 64
 LINE = 8  # words in a cache line
@@ -53,16 +56,28 @@ class Target:
     ----------
     lanes : trajectories side by side.
     block : numbers of one lane that are combined at a time.
-    on_stack : whether arrays lie on the stack, where LLVM may keep them in registers, as a thread
-        of a GPU does; else in memory that the function is given.
+    on_stack : whether each array lies on the stack by itself, where LLVM may keep it in registers;
+        else all lie in memory that the function is given, or in a block that a thread has.
+    is_thread : whether it is the code of a thread of a GPU.
+    is_single : whether the numbers of arrays have single precision; variables, among them time, are
+        doubles all the same.
     """
 
     lanes: int = 1
     block: int = 4
     on_stack: bool = False
+    is_thread: bool = False
+    is_single: bool = False
+
+    @property
+    def number(self) -> str:
+        """Kind of the numbers in arrays."""
+        return SINGLE if self.is_single else REAL
 
 
-ONE, THREAD = Target(), Target(block=1, on_stack=True)
+ONE, THREAD = Target(), Target(block=1, is_thread=True)
+#: A thread whose arrays are registers, for loops so short that they fit.
+REGISTERS = Target(block=1, on_stack=True, is_thread=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,7 @@ class Array:
 
     def __setitem__(self, i: int | Value | Block, value: Operand) -> None:
         block, f = i if isinstance(i, Block) else Block(i), self.f
-        wide = f.widen(f.of(value, self.kind), f.lanes * block.width)
+        wide = f.widen(f.as_kind(f.of(value, self.kind), self.kind), f.lanes * block.width)
         f.store(self.at(block.start), wide, is_blended=self.depth < f.depth)
 
     def part(self, k: int | Value) -> Array:
@@ -185,7 +200,22 @@ class Given:
 
     def __setitem__(self, k: int | Value, value: Operand) -> None:
         f = self.f
-        f.scatter(f.offset(self.place, k, self.kind), f.of(value, self.kind))
+        converted = f.as_kind(f.of(value, self.kind), self.kind)
+        f.scatter(f.offset(self.place, k, self.kind), converted)
+
+
+class ConstantTable:
+    """Numbers in the memory for constants of a GPU, from where all threads read the same."""
+
+    __slots__ = ("f", "kind", "name")
+
+    def __init__(self, f: Flow, name: str, kind: str) -> None:
+        self.f, self.name, self.kind = f, name, kind
+
+    def __getitem__(self, k: Value) -> Value:
+        place = f"ptr {CONSTANT}"
+        at = self.f.emit(f"getelementptr {self.kind}, {place} @{self.name}, {k.typed}", place, 1)
+        return self.f.load(at, self.kind)
 
 
 class Loop:
@@ -219,6 +249,20 @@ class Flow(IRWriter):
         self.work_size = 0  # words of memory that the function is given for its arrays
 
     # numbers
+    def quotient(self, a: Value, other: Operand) -> Value:
+        """a/b; of a thread of a GPU by the function that its programs use too."""
+        if not self.target.is_thread:
+            return super().quotient(a, other)
+        a, b = self.alike(a, other)
+        return self.call("quotient" if a.kind == self.target.number else "quotient_of_times", a, b)
+
+    def constant_table(self, name: str, kind: str, numbers: Sequence[float]) -> ConstantTable:
+        """Numbers that are known when the text is printed, with an index at run time."""
+        listed = ", ".join(f"{kind} {self.of(number, kind).name}" for number in numbers)
+        shape = f"[{len(numbers)} x {kind}]"
+        self.declared.add(f"@{name} = internal {CONSTANT} constant {shape} [{listed}], align 8")
+        return ConstantTable(self, name, kind)
+
     def real(self, number: float) -> Value:
         """A number in all lanes."""
         return self.widen(self.of(number, REAL), self.lanes)
@@ -273,22 +317,30 @@ class Flow(IRWriter):
         place = self._on_stack(1, kind)
         return Array(self, place, kind, self.depth)
 
-    def array(self, size: int, kind: str = REAL, *, is_scratch: bool = False) -> Array:
+    def array(self, size: int, kind: str = "", *, is_scratch: bool = False) -> Array:
         """Numbers of each lane; in scratch, lanes that a branch leaves out may be written over."""
-        size = max(1, size)
+        size, kind = max(1, size), kind or self.target.number
         if self.target.on_stack:
             place = self._on_stack(size, kind)
         else:
             place = self.value(f"%w{self.work_size}", PLACE, 1)
             at = f"getelementptr i64, ptr %work, i64 {self.work_size}"
             self.head.append(f"  {place.name} = {at}")
-            self.work_size += -(-size * self.lanes // LINE) * LINE
+            words = -(-size * self.lanes * alignment(kind) // 8)
+            line = 1 if self.target.is_thread else LINE
+            self.work_size += -(-words // line) * line
         return Array(self, place, kind, float("inf") if is_scratch else self.depth)
+
+    def registers(self, size: int) -> Array:
+        """Numbers that no function sees and that have no index at run time: LLVM's registers."""
+        number = self.target.number
+        return Array(self, self._on_stack(max(1, size), number), number, self.depth)
 
     def _on_stack(self, size: int, kind: str) -> Value:
         place = self.value(f"%m{len(self.head)}", PLACE, 1)
         held = f"[{size} x {vector_type(self.lanes, kind)}]"
-        self.head.append(f"  {place.name} = alloca {held}, align 64")
+        aligned = alignment(kind) if self.target.is_thread else 64
+        self.head.append(f"  {place.name} = alloca {held}, align {aligned}")
         return place
 
     def variables(self) -> Variables:
@@ -303,13 +355,14 @@ class Flow(IRWriter):
 
     def load(self, place: Value, kind: str = REAL, width: int = 1) -> Value:
         """Load numbers from an address."""
-        return self.emit(f"load {vector_type(width, kind)}, {place.typed}, align 8", kind, width)
+        text = f"load {vector_type(width, kind)}, {place.typed}, align {alignment(kind)}"
+        return self.emit(text, kind, width)
 
     def store(self, place: Value, value: Value, is_blended: bool = False) -> None:
         """Store numbers at an address; lanes that are not in this branch keep theirs."""
         if is_blended and self.mask is not None:
             value = self.where(self.mask, value, self.load(place, value.kind, value.width))
-        self.lines.append(f"  store {value.typed}, {place.typed}, align 8")
+        self.lines.append(f"  store {value.typed}, {place.typed}, align {alignment(value.kind)}")
 
     def gather(self, places: Value, kind: str = REAL) -> Value:
         """Gather a number from an address for each lane, or one for all."""
@@ -339,9 +392,15 @@ class Flow(IRWriter):
             f"  call void @{name}({value.typed}, {places.typed}, i32 8, {mask.typed})"
         )
 
-    def invoke(self, function: str, places: Sequence[Value]) -> None:
-        """Call a function of addresses, by its symbol or its address."""
-        self.lines.append(f"  call void {function}({', '.join(p.typed for p in places)})")
+    def invoke(self, function: str, places: Sequence[Value], how: str = "") -> None:
+        """Call a function of addresses, by its symbol or its address.
+
+        Parameters
+        ----------
+        how : ``"alwaysinline"`` or ``"noinline"``, where LLVM shall not choose.
+        """
+        listed = ", ".join(p.typed for p in places)
+        self.lines.append(f"  call void {function}({listed}) {how}".rstrip())
 
     # control
     def label(self, word: str) -> str:
@@ -473,15 +532,22 @@ class Flow(IRWriter):
             taken = self.emit(f"insertelement {taken.typed}, {place.typed}, i64 {j}", WHOLE)
         return taken
 
-    def body(self, name: str, arguments: Sequence[str]) -> str:
-        """Text of the function, whose arguments are addresses."""
-        listed = ", ".join(f"ptr %{argument}" for argument in arguments)
+    def body(self, name: str, arguments: Sequence[str], wholes: Sequence[str] = ()) -> str:
+        """Text of the function, whose arguments are addresses, and whole numbers behind them.
+
+        A thread that is given no work has a block of its own for its arrays.
+        """
+        words = [f"ptr %{argument}" for argument in arguments]
+        listed = ", ".join([*words, *(f"{WHOLE} %{argument}" for argument in wholes)])
         frame = ' "frame-pointer"="all"' if self.lanes > 1 else ""
         head = f"define void @{name}({listed}) nounwind{frame} {{"
-        return "\n".join([head, "start:", *self.head, *self.lines, "  ret void", "}"])
+        own = []
+        if "work" not in arguments and self.work_size:
+            own = [f"  %work = alloca [{self.work_size} x i64], align 8"]
+        return "\n".join([head, "start:", *own, *self.head, *self.lines, "  ret void", "}"])
 
 
 __all__ = [
-    "ONE", "PLACE", "REAL", "THREAD", "TRUTH", "WHOLE",
+    "ONE", "PLACE", "REAL", "REGISTERS", "THREAD", "TRUTH", "WHOLE",
     "Array", "Block", "Flow", "Given", "Target", "Value", "Variables", "literal",
 ]  # fmt: skip

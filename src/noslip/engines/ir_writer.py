@@ -14,13 +14,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from ctypes import c_float
 from dataclasses import dataclass
 
-REAL, WHOLE, TRUTH = "double", "i64", "i1"
+REAL, SINGLE, WHOLE, TRUTH = "double", "float", "i64", "i1"
+#: Kinds of floating-point numbers.
+REALS = (REAL, SINGLE)
 
 
-def literal(number: float) -> str:
-    """A double as LLVM reads it, with all its bits."""
+def literal(number: float, kind: str = REAL) -> str:
+    """A number as LLVM reads it, with all its bits; one of single precision is rounded to it."""
+    if kind == SINGLE:
+        number = c_float(number).value
     return f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}"
 
 
@@ -34,9 +39,15 @@ def splat(lanes: int, number: str, kind: str = REAL) -> str:
     return number if lanes == 1 else f"splat ({kind} {number})"
 
 
-def intrinsic(word: str, lanes: int) -> str:
-    """LLVM's own function of this name on doubles."""
-    return f"llvm.{word}.f64" if lanes == 1 else f"llvm.{word}.v{lanes}f64"
+def intrinsic(word: str, lanes: int, kind: str = REAL) -> str:
+    """LLVM's own function of this name on numbers of a kind."""
+    bits = "f32" if kind == SINGLE else "f64"
+    return f"llvm.{word}.{bits}" if lanes == 1 else f"llvm.{word}.v{lanes}{bits}"
+
+
+def alignment(kind: str) -> int:
+    """Bytes on which a number of a kind is aligned in memory."""
+    return 4 if kind == SINGLE else 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +78,13 @@ class Value:
         return self * other
 
     def __truediv__(self, other: Operand) -> Value:
-        return self.writer.binary({REAL: "fdiv"}, self, other)
+        return self.writer.quotient(self, other)
 
     def __rtruediv__(self, other: Operand) -> Value:
         return self.writer.of(other, self.kind) / self
 
     def __neg__(self) -> Value:
-        return self.writer.emit(f"fneg {self.typed}", REAL, self.width)
+        return self.writer.emit(f"fneg {self.typed}", self.kind, self.width)
 
     def __and__(self, other: Operand) -> Value:
         return self.writer.binary({WHOLE: "and", TRUTH: "and"}, self, other)
@@ -151,7 +162,14 @@ class IRWriter:
             return operand
         if kind == TRUTH:
             return Value(self, str(bool(operand)).lower(), kind)
-        return Value(self, literal(operand) if kind == REAL else str(int(operand)), kind)
+        return Value(self, literal(operand, kind) if kind in REALS else str(int(operand)), kind)
+
+    def as_kind(self, a: Value, kind: str) -> Value:
+        """A floating-point number in the other precision, rounded where that is single."""
+        if a.kind == kind or a.kind not in REALS or kind not in REALS:
+            return a
+        word = "fptrunc" if kind == SINGLE else "fpext"
+        return self.emit(f"{word} {a.typed} to {vector_type(a.width, kind)}", kind, a.width)
 
     def widen(self, a: Value, width: int) -> Value:
         """A number that stands for all lanes as a vector."""
@@ -167,9 +185,10 @@ class IRWriter:
         return self.emit(f"shufflevector {one.typed}, {one.typed}, {zeros}", a.kind, width)
 
     def alike(self, *operands: Operand) -> list[Value]:
-        """Operands of one kind, as values of the same width."""
-        kind = next((v.kind for v in operands if isinstance(v, Value)), REAL)
-        values = [self.of(operand, kind) for operand in operands]
+        """Operands of one kind, as values of the same width; single precision wins over double."""
+        kinds = [v.kind for v in operands if isinstance(v, Value)]
+        kind = SINGLE if SINGLE in kinds else next(iter(kinds), REAL)
+        values = [self.as_kind(self.of(operand, kind), kind) for operand in operands]
         width = max(value.width for value in values)
         return [self.widen(value, width) for value in values]
 
@@ -182,11 +201,16 @@ class IRWriter:
 
     def binary(self, words: dict[str, str], a: Value, other: Operand) -> Value:
         a, b = self.alike(a, other)
-        return self.emit(f"{words[a.kind]} {a.typed}, {b.name}", a.kind, a.width)
+        word = words[REAL if a.kind == SINGLE else a.kind]
+        return self.emit(f"{word} {a.typed}, {b.name}", a.kind, a.width)
+
+    def quotient(self, a: Value, other: Operand) -> Value:
+        """a/b; where a card's is slow, by a function of our own."""
+        return self.binary({REAL: "fdiv"}, a, other)
 
     def compare(self, of_reals: str, of_wholes: str, a: Value, other: Operand) -> Value:
         a, b = self.alike(a, other)
-        words = f"fcmp {of_reals}" if a.kind == REAL else f"icmp {of_wholes}"
+        words = f"fcmp {of_reals}" if a.kind in REALS else f"icmp {of_wholes}"
         return self.emit(f"{words} {a.typed}, {b.name}", TRUTH, a.width)
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
@@ -228,8 +252,8 @@ class IRWriter:
     def call(self, name: str, *arguments: Value) -> Value:
         """Value of a function of vectors in the same module."""
         listed = ", ".join(argument.typed for argument in arguments)
-        width = arguments[0].width
-        return self.emit(f"call {vector_type(width)} @{name}({listed})", REAL, width)
+        width, kind = arguments[0].width, arguments[0].kind
+        return self.emit(f"call {vector_type(width, kind)} @{name}({listed})", kind, width)
 
     def replace_where(
         self, condition: Value, values: Sequence[Value], function: str, argument: Value
@@ -282,13 +306,13 @@ class IRWriter:
     ) -> str:
         """The whole function, inline or called; with two results it returns both."""
         listed = ", ".join(argument.typed for argument in arguments)
-        vector = vector_type(self.lanes)
+        vector = vector_type(self.lanes, results[0].kind)
         if len(results) == 1:
             ending = [f"  ret {results[0].typed}"]
             returned = vector
         else:
             returned = f"{{ {vector}, {vector} }}"
-            first = self.emit(f"insertvalue {returned} poison, {results[0].typed}, 0", REAL)
+            first = self.emit(f"insertvalue {returned} poison, {results[0].typed}, 0", "")
             ending = [f"  %both = insertvalue {returned} {first.name}, {results[1].typed}, 1"]
             ending += [f"  ret {returned} %both"]
         how = "alwaysinline" if is_inline else "noinline"
@@ -299,7 +323,7 @@ class IRWriter:
         total: Operand = coefficients[-1]
         for c in coefficients[-2::-1]:
             total = self.fma(total, z, c)
-        return self.widen(self.of(total, REAL), z.width)
+        return self.widen(self.of(total, z.kind), z.width)
 
     def _any(self, condition: Value) -> str:
         """Whether a condition holds in some lane."""
@@ -311,8 +335,8 @@ class IRWriter:
 
     def _intrinsic(self, word: str, *operands: Operand) -> Value:
         values = self.alike(*operands)
-        width = values[0].width
-        name, vector = intrinsic(word, width), vector_type(width)
+        width, kind = values[0].width, values[0].kind
+        name, vector = intrinsic(word, width, kind), vector_type(width, kind)
         listed = ", ".join([vector] * len(operands))
         self.declared.add(f"declare {vector} @{name}({listed})")
         return self.call(name, *values)

@@ -25,13 +25,23 @@ cut into parts that share a workspace.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
+from noslip.engines.device_math import device_functions
 from noslip.engines.interpreter import INPUT_NAMES
-from noslip.engines.ir_writer import TRUTH, intrinsic, literal, splat, vector_type
+from noslip.engines.ir_writer import (
+    REAL,
+    SINGLE,
+    TRUTH,
+    alignment,
+    intrinsic,
+    literal,
+    splat,
+    vector_type,
+)
 from noslip.engines.program import Program
 from noslip.engines.vector_math import BODIES, FAR_ANGLES, vector_functions
 
@@ -80,6 +90,9 @@ INSTRUCTIONS: dict[str, str] = {
     ),
 }
 
+#: A quotient of our own, where a card's is slower.
+_QUOTIENT = "{v} = call {real} @quotient({real} {a}, {real} {b})"
+
 _INPUTS = ", ".join(f"ptr noalias nocapture readonly %{name}" for name in INPUT_NAMES)
 _POINTERS = f"{_INPUTS}, ptr noalias nocapture writeonly %out"
 
@@ -108,14 +121,25 @@ done:
 
 @dataclass(frozen=True, slots=True)
 class VectorTypes:
-    """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar."""
+    """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar.
+
+    Parameters
+    ----------
+    lanes : numbers in a vector.
+    kind : of numbers, doubles or of single precision.
+    has_library : whether there is a C library to call, as there is not on a GPU.
+    shared : parameters that are at addresses of their own.
+    """
 
     lanes: int = 1
+    kind: str = REAL
+    has_library: bool = True
+    shared: tuple[tuple[int, str], ...] = ()
 
     @property
     def real(self) -> str:
         """Type of numbers."""
-        return vector_type(self.lanes)
+        return vector_type(self.lanes, self.kind)
 
     @property
     def truth(self) -> str:
@@ -128,12 +152,15 @@ class VectorTypes:
 
         With a frame pointer LLVM may align the stack, so that vectors which do not fit the
         registers are kept within cache lines. Without it a fifth of the time depends on luck.
+        A thread's callers say themselves what is written into them.
         """
+        if not self.has_library:
+            return "nounwind"
         return "nounwind noinline" + (' "frame-pointer"="all"' if self.lanes > 1 else "")
 
     def number(self, value: float) -> str:
         """A constant, the same in all lanes."""
-        return splat(self.lanes, literal(value))
+        return splat(self.lanes, literal(value, self.kind), self.kind)
 
     def words(self) -> dict[str, str]:
         """Types and constants that the templates of instructions take besides operands."""
@@ -151,7 +178,8 @@ class VectorTypes:
             both = known.setdefault(operands[0], f"{name}both")
             pair = f"{{ {self.real}, {self.real} }}"
             line = f"{name} = extractvalue {pair} {both}, {('sin', 'cos').index(kind)}"
-            return f"{both} = call {pair} @lanes_sincos({arguments})\n  {line}" if is_new else line
+            call = f"{both} = call {pair} @{self._symbol('sincos')}({arguments})"
+            return f"{call}\n  {line}" if is_new else line
         return f"{name} = call {self.real} @{self._symbol(kind)}({arguments})"
 
     def library(self, programs: list[Program]) -> set[str]:
@@ -173,27 +201,37 @@ class VectorTypes:
             for operation in program.operations
             if operation.kind in CALLS
         }
+        declared = [
+            f"declare {self.real} @{self._symbol(kind)}({', '.join([self.real] * n)})"
+            for kind, n in counts.items()
+            if kind in INTRINSICS
+        ]
+        own = {self._own(kind) for kind in counts} - {""}
+        if not self.has_library:
+            own |= {"div"}
+            is_single = self.kind == SINGLE
+            yield from device_functions(
+                own, is_single=is_single, is_inline=is_inline, declared=declared
+            )
+            return
+        library = {k: n for k, n in counts.items() if k in LIBRARY and not self._own(k)}
         yield from vector_functions(
-            {self._own(kind) for kind in counts} - {""},
-            {kind: n for kind, n in counts.items() if kind in LIBRARY and not self._own(kind)},
-            self.lanes,
-            is_inline=is_inline,
-            declared=[
-                f"declare {self.real} @{self._symbol(kind)}({', '.join([self.real] * n)})"
-                for kind, n in counts.items()
-                if kind in INTRINSICS
-            ],
+            own, library, self.lanes, is_inline=is_inline, declared=declared
         )
 
     def _own(self, kind: str) -> str:
-        """The function of `vector_math` that stands for an operation, if one does."""
+        """The function of our own that stands for an operation, if one does."""
         name = "sincos" if kind in ("sin", "cos") else kind
+        if not self.has_library:
+            return name if kind in LIBRARY else ""
         return name if name in BODIES and (self.lanes > 1 or name == "sincos") else ""
 
     def _symbol(self, kind: str) -> str:
         if kind in INTRINSICS:
-            return intrinsic(INTRINSICS[kind], self.lanes)
-        return f"lanes_{kind}" if self._own(kind) else f"each_{kind}"
+            return intrinsic(INTRINSICS[kind], self.lanes, self.kind)
+        if self.kind == SINGLE:
+            return f"single_{kind}"
+        return f"lanes_{kind}" if kind == "sincos" or self._own(kind) else f"each_{kind}"
 
 
 def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
@@ -208,6 +246,31 @@ def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
         lines.append(_ROW_LOOP.format(symbol=f"program{k}", inputs=_INPUTS, **sizes))
     is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs)
     lines.extend(types.definitions(programs, is_inline))
+    return "\n".join(lines) + "\n"
+
+
+def print_thread_functions(
+    programs: Mapping[str, Program],
+    kind: str = REAL,
+    shared: Mapping[str, Mapping[int, str]] | None = None,
+) -> str:
+    """LLVM text of programs for a thread of a GPU: functions of their names, and no C library.
+
+    They have no loops over rows, and what they call is in the text.
+
+    Parameters
+    ----------
+    programs : by the names of their functions.
+    kind : of numbers.
+    shared : by program, parameters that all threads share, and the addresses where they are.
+    """
+    types = VectorTypes(1, kind, has_library=False)
+    lines: list[str] = []
+    for name, program in programs.items():
+        own = tuple((shared or {}).get(name, {}).items())
+        lines.extend(_function(program, name, replace(types, shared=own)))
+    is_inline = all(program.num_operations <= LONGEST_WHOLE for program in programs.values())
+    lines.extend(types.definitions(list(programs.values()), is_inline))
     return "\n".join(lines) + "\n"
 
 
@@ -233,7 +296,8 @@ def _function(program: Program, symbol: str, types: VectorTypes) -> Iterator[str
         arguments = ", ".join(f"ptr %{name}" for name in (*INPUT_NAMES, "out", "w"))
         calls = [f"  call void @{symbol}_part{k}({arguments})" for k in range(num_parts)]
         body = iter([f"  %w = alloca [{num_slots} x {types.real}], align 64", *calls])
-    yield f"define void @{symbol}({_POINTERS}) {types.attributes} {{"
+    linkage = "" if types.has_library else "internal "
+    yield f"define {linkage}void @{symbol}({_POINTERS}) {types.attributes} {{"
     yield from body
     yield "  ret void\n}"
 
@@ -272,8 +336,9 @@ def _operations(
     sizes = zip(INPUT_NAMES, program.input_sizes, strict=True)
     inputs = [(name, k) for name, size in sizes for k in range(size)]
     names = {len(inputs) + k: types.number(value) for k, value in enumerate(program.constants)}
-    words_of_types, real = types.words(), types.real
+    words_of_types, real, aligned = types.words(), types.real, alignment(types.kind)
     known: dict[str, str] = {}
+    shared = dict(types.shared)
     places: dict[int, list[int]] = {}
     for k, value in enumerate(program.outputs):
         places.setdefault(value, []).append(k)
@@ -282,12 +347,15 @@ def _operations(
         if value not in names:
             pointer, k = inputs[value] if value < given else ("w", slots[value])
             names[value] = name = f"%{pointer}{k}_{value}"
+            if pointer == "p" and k in shared:
+                yield f"  {name} = load {real}, {shared[k]}, align {aligned}"
+                return
             yield f"  {name}_at = getelementptr {real}, ptr %{pointer}, i64 {k}"
-            yield f"  {name} = load {real}, ptr {name}_at, align 8"
+            yield f"  {name} = load {real}, ptr {name}_at, align {aligned}"
 
     def store(value: int, pointer: str, k: int) -> Iterator[str]:
         yield f"  %to_{pointer}{k} = getelementptr {real}, ptr %{pointer}, i64 {k}"
-        yield f"  store {real} {names[value]}, ptr %to_{pointer}{k}, align 8"
+        yield f"  store {real} {names[value]}, ptr %to_{pointer}{k}, align {aligned}"
 
     for k in part:
         kind, operands = program.operations[k]
@@ -298,7 +366,10 @@ def _operations(
             yield "  " + types.call(kind, name, [names[v] for v in operands], known)
         else:
             words = {letter: names[v] for letter, v in zip("abc", operands, strict=False)}
-            yield "  " + INSTRUCTIONS[kind].format(v=name, **words, **words_of_types)
+            text = INSTRUCTIONS[kind]
+            if kind == "div" and not types.has_library:
+                text = _QUOTIENT
+            yield "  " + text.format(v=name, **words, **words_of_types)
         if given + k in slots:
             yield from store(given + k, "w", slots[given + k])
         for place in places.get(given + k, ()):

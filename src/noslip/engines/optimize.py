@@ -22,7 +22,7 @@ the sum fuses it (multiply-add); of two products one is computed first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
@@ -342,3 +342,56 @@ def end_of_pairs(terms: Sequence[_Ready]) -> int:
     while len(queue) > 1:
         heappush(queue, (end_of_two(heappop(queue), heappop(queue)), False))
     return queue[0][0] + FUSED * queue[0][1]
+
+
+def hoist(program: Program, shared: Collection[int]) -> tuple[Program, Program]:
+    """Operations on parameters alone taken out of a program: what is left, and what makes them.
+
+    What is left has the hoisted values behind its parameters; the other makes these values.
+
+    Parameters
+    ----------
+    program : to be split.
+    shared : parameters that the hoisted operations may take.
+    """
+    first, given = sum(program.input_sizes[:3]), program.num_given
+    num_inputs = sum(program.input_sizes)
+    known = {first + k for k in shared} | set(range(num_inputs, given))
+    for k, operation in enumerate(program.operations):
+        if known.issuperset(operation.operands):
+            known.add(given + k)
+    made = [k for k in range(program.num_operations) if given + k in known]
+    rest = [k for k in range(program.num_operations) if given + k not in known]
+    used = {v for k in rest for v in program.operations[k].operands} | set(program.outputs)
+    hoisted = [given + k for k in made if given + k in used]
+
+    def moved(values: list[int], first: int, others: dict[int, int]) -> dict[int, int]:
+        return others | {value: first + k for k, value in enumerate(values)}
+
+    same = {v: v for v in range(given)}
+    head_places = moved([given + k for k in made], given, same)
+    head = replace(
+        program,
+        operations=_renumbered(program, made, head_places),
+        outputs=tuple(head_places[v] for v in hoisted),
+    )
+    behind = len(hoisted)
+    places = {v: v + (behind if v >= num_inputs else 0) for v in range(given)}
+    places = moved(hoisted, num_inputs, places)
+    places = moved([given + k for k in rest], given + behind, places)
+    nt, nx, nu, np_ = program.input_sizes
+    main = replace(
+        program,
+        input_sizes=(nt, nx, nu, np_ + behind),
+        operations=_renumbered(program, rest, places),
+        outputs=tuple(places[v] for v in program.outputs),
+    )
+    return main, head
+
+
+def _renumbered(
+    program: Program, which: list[int], places: dict[int, int]
+) -> tuple[Operation, ...]:
+    """Some operations of a program, with operands at other places."""
+    chosen = (program.operations[k] for k in which)
+    return tuple(Operation(kind, tuple(places[v] for v in operands)) for kind, operands in chosen)

@@ -72,9 +72,10 @@ def _is_far(w: IRWriter, x: Value) -> Value:
     return (size > FAR) & (size < math.inf)
 
 
-def _quadrant(w: IRWriter, x: Value) -> tuple[tuple[Value, Value], tuple[Value, Value], Value]:
-    """Sine and cosine of the remainder of |x|, each in two parts, and the quadrant it lies in."""
-    r, low, n = _reduce(w, w.abs(x))
+def _quadrant_of_remainder(
+    w: IRWriter, r: Value, low: Value, n: Value
+) -> tuple[tuple[Value, Value], tuple[Value, Value], Value]:
+    """Sine and cosine of a remainder r + low, each in two parts, and the quadrant."""
     z = r * r
     # sin(r + low) = r + (r z P + low cos r)
     small = w.fma(w.polynomial(SIN, z), r * z, w.fma(-0.5 * z, low, low))
@@ -87,18 +88,30 @@ def _quadrant(w: IRWriter, x: Value) -> tuple[tuple[Value, Value], tuple[Value, 
 
 def sincos(w: IRWriter, x: Value) -> list[Value]:
     """Sine and cosine."""
-    sine, cosine, n = _quadrant(w, x)
+    near = sincos_of_remainder(w, x, *_reduce(w, w.abs(x)))
+    return w.replace_where(_is_far(w, x), near, "far_sincos", x)
+
+
+def sincos_of_remainder(w: IRWriter, x: Value, r: Value, low: Value, n: Value) -> list[Value]:
+    """Sine and cosine of x, where |x| is n π/2 + r + low."""
+    sine, cosine, n = _quadrant_of_remainder(w, r, low, n)
     s, c = sine[0] + sine[1], cosine[0] + cosine[1]
     is_odd = (n & 1).equals(1)
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 2) << 62)
     sin = w.from_bits(w.bits(w.where(is_odd, c, s)) ^ sign)
     cos = w.from_bits(w.bits(w.where(is_odd, s, c)) ^ (((n + 1) & 2) << 62))
-    return w.replace_where(_is_far(w, x), [sin, cos], "far_sincos", x)
+    return [sin, cos]
 
 
 def tan(w: IRWriter, x: Value) -> list[Value]:
     """Tangent."""
-    sine, cosine, n = _quadrant(w, x)
+    near = tan_of_remainder(w, x, *_reduce(w, w.abs(x)))
+    return w.replace_where(_is_far(w, x), [near], "far_tan", x)
+
+
+def tan_of_remainder(w: IRWriter, x: Value, r: Value, low: Value, n: Value) -> Value:
+    """Tangent of x, where |x| is n π/2 + r + low."""
+    sine, cosine, n = _quadrant_of_remainder(w, r, low, n)
     # both as a sum of two parts, the second below the last place of the first
     parts = []
     for big, small in (sine, cosine):
@@ -107,10 +120,9 @@ def tan(w: IRWriter, x: Value) -> list[Value]:
     is_odd = (n & 1).equals(1)
     a, a_low = (w.where(is_odd, c, s) for s, c in zip(*parts, strict=True))
     b, b_low = (w.where(is_odd, s, c) for s, c in zip(*parts, strict=True))
-    quotient, low = divide(w, a, a_low, b, b_low)
+    quotient, rest = divide(w, a, a_low, b, b_low)
     sign = (w.bits(x) & SIGN_BIT) ^ ((n & 1) << 63)
-    near = w.from_bits(w.bits(quotient + low) ^ sign)
-    return w.replace_where(_is_far(w, x), [near], "far_tan", x)
+    return w.from_bits(w.bits(quotient + rest) ^ sign)
 
 
 # arctangent, and with it arcsine and arccosine: angles of points

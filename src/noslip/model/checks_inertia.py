@@ -32,8 +32,9 @@ ROUNDING = 1e-9
 def check_inertia(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """Mass and inertia of every body."""
     values = known.finite_parameters
+    fixed = {joint.child for joint in model.joints if not joint.type.speeds}
     for body in model.bodies:
-        yield from _check_mass(body, values)
+        yield from _check_mass(body, values, body.name in fixed)
         yield from _check_given_once(body)
         if body.inertia is not None:
             yield from _check_tensor(body, values)
@@ -46,7 +47,7 @@ def check_inertia(model: Model, known: Vocabulary) -> Iterator[Finding]:
             )
 
 
-def _check_mass(body: Body, values: dict[str, float]) -> Iterator[Finding]:
+def _check_mass(body: Body, values: dict[str, float], is_fixed: bool) -> Iterator[Finding]:
     path = ("bodies", body.name, "mass")
     mass = value_at(body.mass, values)
     if mass is None:
@@ -57,7 +58,7 @@ def _check_mass(body: Body, values: dict[str, float]) -> Iterator[Finding]:
             f"body '{body.name}' has mass {number_text(mass)}, expected 0 or more",
             "give a mass in kg of zero or more",
         )
-    elif mass == 0.0:
+    elif mass == 0.0 and not is_fixed:  # a fixed one is a frame on another
         yield Finding(
             path,
             f"body '{body.name}' has no mass; its motion must be fixed by bodies that have one",

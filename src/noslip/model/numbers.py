@@ -86,10 +86,12 @@ def rotation_about(axis: Array, angle: float) -> Array:
 
 def angles_of(R: Array) -> Array:
     """Three angles with R = Rx(a₁) Ry(a₂) Rz(a₃), the sequence of a placement by default."""
-    second = np.arcsin(np.clip(R[0, 2], -1.0, 1.0))
-    if abs(R[0, 2]) > 1 - 1e-12:  # only the sum of the two others is determined
-        return np.array([np.arctan2(R[2, 1], R[1, 1]), second, 0.0])
-    return np.array([np.arctan2(-R[1, 2], R[2, 2]), second, np.arctan2(-R[0, 1], R[0, 0])])
+    second = np.arctan2(R[0, 2], np.hypot(R[0, 0], R[0, 1]))
+    first = np.arctan2(-R[1, 2], R[2, 2]) if R[1, 2] or R[2, 2] else 0.0
+    # near a₂ = ±π/2 only the sum or difference of the others is determined: a₃ makes up for a₁
+    sine, cosine = np.sin(first), np.cos(first)
+    third = np.arctan2(cosine * R[1, 0] + sine * R[2, 0], cosine * R[1, 1] + sine * R[2, 1])
+    return np.array([first, second, third])
 
 
 def rotation_to(direction: Array) -> Array:

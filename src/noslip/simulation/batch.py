@@ -48,6 +48,8 @@ def simulate_batch(
     start_time: float = 0.0,
     threads: int | None = None,
     lanes: int | None = None,
+    device: Any = "cpu",
+    precision: str = "double",
     out: Array | None = None,
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
@@ -88,6 +90,10 @@ def simulate_batch(
     start_time : s.
     threads : all cores if not given.
     lanes : numbers in a vector, 1 for scalar code; what suits the processor if not given.
+    device : ``"cpu"``, or ``"cuda"`` for a GPU of NVIDIA's (``"cuda:1"`` for the second), where one
+        thread is one trajectory.
+    precision : ``"double"``, or ``"single"`` on a GPU: states, rates and parameters of 7 digits,
+        time of 16; tolerances below 1e-5 are refused.
     out : (n, ns, nc) array for the samples, such as a ``numpy.memmap``, if they are kept.
     progress : called with the fraction done, now and then.
     cancel : a ``threading.Event``; setting it ends the batch, as Ctrl-C does, and what was computed

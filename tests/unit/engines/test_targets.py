@@ -15,7 +15,7 @@ from noslip.engines.target import AbstractTarget
 from noslip.families import isolated, load_plugin
 
 PLUGIN = Path(__file__).parents[2] / "models" / "own_target.py"
-WORDS = ["native", "wide", "sympy", "own_closures"]
+WORDS = ["native", "wide", "thread", "sympy", "own_closures"]
 EMPTY = ca.SX(0, 1)
 
 

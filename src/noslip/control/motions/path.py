@@ -1,14 +1,28 @@
-"""A vehicle on a path: the pose of its base, and its steering, as a motion with states of its own.
+"""A vehicle on a path: the pose of its base, and its hinges, as a motion with states of its own.
 
-A frame of the base (a point and a heading) goes along the path: the point on it, the heading along
-its tangent, or against it when driving in reverse. The path's parameter p, the arc length s and the
-heading θ are carried as states,
+A frame (a point and a heading) goes along the path: the point on it, the heading along its tangent,
+or against it when driving in reverse. The path's parameter p, the arc length s and the heading θ
+are carried as states,
 
     ṡ = timing(t, s, κ),   ṗ = ṡ / |r'(p)|,   θ̇ = κ ṡ
 
 so that paths need no closed form of their arc length, and headings turn on without jumps. Which
 piece of a path holds is decided by time: steps of a simulation end where one piece is left for the
 next, and a kink would be seen twice if p, which is integrated, decided it.
+
+Axles hinged to the frame follow one after the other (:class:`AxleLink`), all by distance, so that
+they hold at rest: primes are d/ds, (v_x, v_y, ω) is the twist of a frame. With (n_x, n_y) the hinge
+in the near frame, (f_x, f_y) in the far one and φ the angle between, the hinge has the velocity
+
+    (1)  u = (v_x − ω n_y, v_y + ω n_x),      R(φ)ᵀ u = (v_far − ω_far f_y, ω_far f_x)
+
+since the far axle does not move sideways. On the axle, f_x = 0, the angle is known and its rate
+follows by differentiation; off the axle the angle is a state:
+
+    (2)  φ = atan(u_y / u_x),   ω_far = ω + φ′            f_x = 0: a steered wheel, a fifth wheel
+    (3)  ω_far = (u_y cos φ − u_x sin φ) / f_x,   φ′ = ω_far − ω       f_x ≠ 0: a waist, a drawbar
+
+On a line (3) is φ′ = −v φ / f_x, v = ±1: stable where the far axle trails.
 """
 
 from __future__ import annotations
@@ -18,14 +32,18 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from noslip.analysis.motion import AbstractMotion, Frame, MotionTrace, coordinate_indices
-from noslip.control.paths.arc_length import arc_table, length, sample
+from noslip.control.follower import AxleLink
+from noslip.control.paths.arc_length import arc_table, length
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.selection import inside, look_up
+from noslip.control.paths.smoothness import CurvatureJump, curvature_jumps
 from noslip.control.timing.laws import AbstractTiming
 from noslip.engines.cache import value_key
 from noslip.engines.system import Array, System
@@ -37,10 +55,14 @@ from noslip.model.quantities import ZERO, Scalar, Vector3
 from noslip.simulation.path_errors import PathErrors
 from noslip.simulation.trajectory import Trajectory
 
-#: Jump of the curvature, 1/m, that is taken for rounding.
-CONTINUOUS = 1e-5
 #: Jump of a rate of turning, rad/s, that is taken for a vehicle at rest.
 STANDSTILL = 1e-4
+#: Distance of a hinge ahead of an axle, in lengths of the model, that is taken for none.
+ON_AXLE = 1e-9
+#: What every motion along a path carries: p, s and θ.
+OWN_STATES = ("path.parameter", "path.arc_length", "path.heading")
+#: Places at which the angles that a path needs are looked at.
+LOOKED_AT = 401
 
 
 class AbstractPathMotion(AbstractMotion):
@@ -66,16 +88,38 @@ class AbstractPathMotion(AbstractMotion):
     def check_feed_forward(self, system: System) -> None:
         """Refuse, without feedback, what no finite forces can do."""
 
+    def order(self, system: System) -> int:
+        """How often the curvature must be differentiable so that finite forces follow; −1: jumps.
+
+        Continuous forces need one order more.
+        """
+        return 0
+
+
+class _Shape(NamedTuple):
+    """What a vehicle on a path looks like, traced, by distance."""
+
+    states: ca.SX  # p, s, θ, and φ of the links that are integrated
+    rates: ca.SX  # d/ds of these
+    heading: ca.SX  # of the base's frame, with its place
+    place: ca.SX
+    angles: list[ca.SX]  # φ of the links
+    speeds: list[ca.SX]  # of their far frames, ahead
+    integrated: tuple[int, ...]  # which links have a state
+    hinges: list[tuple[ca.SX, ca.SX]]  # u and ω of (1) for each link
+    orders: tuple[int, ...]  # derivative of κ that the curvature of each frame has in it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathMotion(AbstractPathMotion):
-    """The pose of a planar base along a path, and a steering angle if the vehicle has one.
+    """The pose of a planar base along a path, and the hinges that go with it.
 
     Parameters
     ----------
     path, timing : where to go and how fast.
-    point, direction, reverse, steering, wheelbase, largest_steering : what follows the path, as in
-        :class:`Follower`; the steering is kept at atan(wheelbase · κ).
+    point, direction, reverse, heading, steering, wheelbase, largest_steering, links, base,
+        held : what follows the path, as in :class:`Follower`; the steering is kept at
+        atan(wheelbase · κ).
     """
 
     path: AbstractPath
@@ -83,44 +127,54 @@ class PathMotion(AbstractPathMotion):
     point: Vector3 = ZERO
     direction: Vector3 = (1.0, 0.0, 0.0)
     reverse: bool = False
+    heading: Scalar | None = None
     steering: str = ""
     wheelbase: Scalar = 0.0
     largest_steering: float = math.pi / 2
+    links: tuple[AxleLink, ...] = ()
+    base: int = 0
+    held: tuple[tuple[str, float], ...] = ()
 
     def trace(self, system: System) -> MotionTrace:
-        """Coordinates of the base (and the steering) over time, along the path."""
+        """Coordinates of the base and of its hinges over time, along the path."""
         kin = system.kinematics
         t = kin.symbols.t
         base = planar_base(system)
         self._check_direction(system)
-        self._check_curvature(system)
-        p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
-        r, r1, pace, curvature = self.geometry(t, p)
+        self._check_continuity(system)
+        shape = self._shape(system)
+        self._check_angles(system, shape)
+        s = shape.states[1]
+        curvature = shape.rates[2]
         speed = self.timing.speed(t, s, curvature, length(self.path))
-        # heading of the base: along the path, less the angle of `direction` in the body
+        # heading of the base: that of its frame, less the angle of `direction` in the body
         reader = kin.reader
         ahead, across = (reader.scalar(e) for e in self.direction[:2])
-        turn = math.pi if self.reverse else 0.0
-        angle = theta + turn - ca.atan2(across, ahead)
+        angle = shape.heading - ca.atan2(across, ahead)
         x, y = (reader.scalar(e) for e in self.point[:2])
-        c, d = ca.cos(angle), ca.sin(angle)
-        place = r - ca.vertcat(c * x - d * y, d * x + c * y)
+        place = shape.place - _turned(angle, x, y)
+        links = self._links()
         names = [f"{base.joint.name}.{k}" for k in ("x", "y", "angle")]
+        names += [link.coordinate for link in links]
         outputs = [place[0], place[1], angle]
-        if self.steering:
-            sign = -1.0 if self.reverse else 1.0
-            names.append(self.steering)
-            outputs.append(ca.atan(sign * reader.scalar(self.wheelbase) * curvature))
-        start = self.path.interval[0]
-        slope = np.array(ca.Function("r1", [t, p], [r1])(0.0, start)).ravel()
+        for link, phi in zip(links, shape.angles, strict=True):
+            outputs.append(link.sign * (phi - link.offset))
+        names += [name for name, _ in self.held]
+        outputs += [ca.SX(value) for _, value in self.held]
+        led = [links[k].coordinate for k in shape.integrated]
         return MotionTrace(
             at=coordinate_indices(system, names),
             outputs=ca.vertcat(*outputs),
-            states=ca.vertcat(p, s, theta),
-            rates=ca.vertcat(speed / pace, speed, curvature * speed),
-            start=np.array([start, 0.0, math.atan2(slope[1], slope[0])]),
-            names=("path.parameter", "path.arc_length", "path.heading"),
-            units=("1", "m", "rad"),
+            states=shape.states,
+            rates=shape.rates * speed,
+            start=self._start(system, shape),
+            names=(
+                "path.parameter",
+                "path.arc_length",
+                "path.heading",
+                *(f"path.{n}" for n in led),
+            ),
+            units=("1", "m", "rad", *("rad" for _ in led)),
             parameters=ca.SX(0, 1),
             parameter_values=np.zeros(0),
             knots=(*self.timing.knots(self.path), *self.timing.break_times(self.path)),
@@ -128,17 +182,42 @@ class PathMotion(AbstractPathMotion):
 
     @property
     def frame(self) -> Frame:
-        """The frame that goes along the path."""
+        """The frame of the base, which goes along the path unless a trailer does."""
         return self.point, self.direction
 
+    def order(self, system: System) -> int:
+        """How often the curvature must be differentiable so that finite forces follow."""
+        driven = {i.speed for i in system.model.speed_inputs}
+        rates = dict(_rates_of(system))
+        orders = self._orders(system)
+        needed = list(orders)
+        for link in self._links():
+            if self._is_on_axle(system, link):
+                # a rate that is given may jump, one that a motor gives may not
+                needed.append(orders[link.origin] + (rates.get(link.coordinate) not in driven))
+        return max(needed)
+
     def errors(self, system: System, run: Trajectory) -> PathErrors:
-        """Errors of the frame along a run."""
+        """Errors of what follows along a run."""
         x, y = (nominal(e, run.parameters) for e in self.point[:2])
         ahead, across = (nominal(e, run.parameters) for e in self.direction[:2])
         q = run.q[:, planar_base(system).coordinates.start :]
         c, s = np.cos(q[:, 2]), np.sin(q[:, 2])
         place = np.column_stack([q[:, 0] + c * x - s * y, q[:, 1] + s * x + c * y])
-        return self.errors_of(run, place, q[:, 2] + math.atan2(across, ahead))
+        heading = q[:, 2] + math.atan2(across, ahead)
+        # from the base back to what follows
+        at, links = self.base, self._links()
+        while at:
+            link = links[at - 1]
+            far, near = ([nominal(e, run.parameters) for e in v] for v in (link.far, link.near))
+            place = place + _rotated(heading, far)
+            heading = heading - link.sign * run[link.coordinate] - link.offset
+            place, at = place - _rotated(heading, near), link.origin
+        if self.heading is not None:
+            wanted = ca.Function("psi", [s_ := ca.SX.sym("s")], [self._given_heading(system, s_)])
+            psi = wanted(run["path.arc_length"][None, :]).full().ravel()
+            return self.errors_of(run, place, heading - psi + run["path.heading"])
+        return self.errors_of(run, place, heading - (math.pi if self.reverse else 0.0))
 
     def errors_of(self, run: Trajectory, place: Array, heading: Array) -> PathErrors:
         """Errors of what should be on the path.
@@ -153,11 +232,10 @@ class PathMotion(AbstractPathMotion):
         on_path = at(run.t[None, :], run["path.parameter"][None, :]).full().T
         theta, gap = run["path.heading"], place - on_path
         c, s = np.cos(theta), np.sin(theta)
-        turn = math.pi if self.reverse else 0.0
         return PathErrors(
             along=c * gap[:, 0] + s * gap[:, 1],
             across=-s * gap[:, 0] + c * gap[:, 1],
-            heading=heading - turn - theta,
+            heading=heading - theta,
             length=length(self.path),
         )
 
@@ -175,9 +253,146 @@ class PathMotion(AbstractPathMotion):
             near = inside(p, *look_up(t, [0.0, *times], edges))
         r = self.path.position_near(p, near)
         r1 = ca.jacobian(r, p)
+        bend = self.path.bend_near(p, near)
+        if bend is not None:
+            return r, r1, ca.SX(1), bend
         r2 = ca.jacobian(r1, p)
         pace = ca.sqrt(ca.dot(r1, r1))
         return r, r1, pace, (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
+
+    def jumps(self, order: int) -> list[CurvatureJump]:
+        """Where the curvature or one of its derivatives up to an order jumps."""
+        return curvature_jumps(self.path, order)
+
+    def check_feed_forward(self, system: System) -> None:
+        """Refuse a path whose curvature jumps, or its rate where a motor steers, on the way."""
+        self._check_continuity(system)
+        path, timing = self.path, self.timing
+        places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
+        passed = dict(zip(places, timing.break_times(path), strict=False))
+        t, s = ca.SX.sym("t"), ca.SX.sym("s")
+        speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
+        for jump in self.jumps(self.order(system)):
+            at = jump.arc_length
+            pace = float(speed(passed[at], at)) if at in passed else 0.0
+            if abs(jump.size * pace ** (jump.order + 1)) > STANDSTILL:
+                name, unit = jump.name, jump.unit
+                raise SimulationError(
+                    f"{name} of the path jumps by {jump.size:.4g} {unit} {at:.4g} m along it, "
+                    f"where {self._jumping(jump.order)} would have to jump: no finite forces do "
+                    "that",
+                    f"path for model '{system.model.name}'",
+                    "put a Clothoid between, or blend corners smoothly: "
+                    f"Polyline(blend='smooth', order={jump.order + 1}), Spline(order="
+                    f"{jump.order + 1}); stop there, or give a controller that leads back",
+                )
+
+    def _jumping(self, order: int) -> str:
+        if order == 0 or not self._links():
+            return "the rate of turning"
+        return "the rate of the steering" if order == 1 else "a rate of the vehicle"
+
+    def _links(self) -> tuple[AxleLink, ...]:
+        """All links, the steering that is named last."""
+        if not self.steering:
+            return self.links
+        led = AxleLink(coordinate=self.steering, near=(self.wheelbase, 0.0), origin=self.base)
+        return (*self.links, led)
+
+    def _is_on_axle(self, system: System, link: AxleLink) -> bool:
+        ahead = nominal(link.far[0], system.model.parameter_values())
+        return abs(ahead) <= ON_AXLE * max(system.kinematics.length, 1e-9)
+
+    def _orders(self, system: System) -> list[int]:
+        """Derivative of the path's curvature that is in the curvature of each frame."""
+        # a heading of its own does not bend with the path
+        orders = [0 if self.heading is None else -1]
+        for link in self._links():
+            orders.append(orders[link.origin] + self._is_on_axle(system, link))
+        # a frame that nothing hangs on need not have a curvature: its angle is what counts
+        used = {link.origin for link in self._links()} | {0, self.base}
+        return [order if k in used else orders[0] for k, order in enumerate(orders)]
+
+    def _given_heading(self, system: System, s: ca.SX) -> ca.SX:
+        reader = system.kinematics.reader.extended({"s": s})
+        return ca.SX(reader.scalar(0.0 if self.heading is None else self.heading))
+
+    def _shape(self, system: System) -> _Shape:
+        """(1) to (3), frame by frame."""
+        t, reader = system.kinematics.symbols.t, system.kinematics.reader
+        p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
+        r, _, pace, curvature = self.geometry(t, p)
+        states, rates = [p, s, theta], [1 / pace, ca.SX(1), curvature]
+        sign = -1.0 if self.reverse else 1.0
+        if self.heading is None:
+            heading = theta + (math.pi if self.reverse else 0.0)
+            twist = ca.SX(sign), ca.SX(0), curvature
+        else:
+            heading = self._given_heading(system, s)
+            off = theta - heading
+            twist = ca.cos(off), ca.sin(off), ca.jtimes(heading, s, ca.SX(1))
+        frames = [(r, heading, twist)]
+        angles, speeds, hinges, integrated = [], [], [], []
+        for k, link in enumerate(self._links()):
+            place, heading, (vx, vy, turning) = frames[link.origin]
+            nx, ny = (reader.scalar(e) for e in link.near)
+            fx, fy = (reader.scalar(e) for e in link.far)
+            ux, uy = vx - turning * ny, vy + turning * nx  # (1)
+            if self._is_on_axle(system, link):
+                phi = ca.atan2(sign * uy, sign * ux)  # (2)
+                at = ca.vertcat(*states)
+                bend = ca.jtimes(phi, at, ca.vertcat(*rates))
+                far = turning + bend
+            else:
+                phi = ca.SX.sym(f"phi{k}")
+                far = (uy * ca.cos(phi) - ux * ca.sin(phi)) / fx  # (3)
+                states.append(phi)
+                rates.append(far - turning)
+                integrated.append(k)
+            speed = ux * ca.cos(phi) + uy * ca.sin(phi) + far * fy
+            ahead = heading + phi
+            there = place + _turned(heading, nx, ny) - _turned(ahead, fx, fy)
+            frames.append((there, ahead, (speed, ca.SX(0), far)))
+            angles.append(phi)
+            speeds.append(sign * speed)
+            hinges.append((ca.vertcat(ux, uy), turning))
+        place, heading, _ = frames[self.base]
+        return _Shape(
+            states=ca.vertcat(*states),
+            rates=ca.vertcat(*rates),
+            heading=heading,
+            place=place,
+            angles=angles,
+            speeds=speeds,
+            integrated=tuple(integrated),
+            hinges=hinges,
+            orders=tuple(self._orders(system)),
+        )
+
+    def _start(self, system: System, shape: _Shape) -> Array:
+        """States at the start, with hinges as in the steady turn there: φ′ = 0."""
+        t, p = ca.SX.sym("t"), ca.SX.sym("p")
+        first = self.path.interval[0]
+        slope = np.array(ca.Function("r1", [t, p], [self.geometry(t, p)[1]])(0.0, first)).ravel()
+        z = np.zeros(shape.states.shape[0])
+        z[0], z[2] = first, math.atan2(slope[1], slope[0])
+        known = system.model.parameter_values()
+        sign = -1.0 if self.reverse else 1.0
+        for at, k in enumerate(shape.integrated):
+            function = self._function(system, shape, shape.hinges[k])
+            u, turning = (np.array(e).ravel() for e in function(0.0, z))
+            ahead = nominal(self._links()[k].far[0], known)
+            across = sign * ahead * turning[0] / max(float(np.hypot(*u)), 1e-300)
+            across = min(max(across, -1.0), 1.0)
+            z[3 + at] = math.atan2(sign * u[1], sign * u[0]) - math.asin(across)
+        return z
+
+    def _function(self, system: System, shape: _Shape, outputs: tuple[ca.SX, ...]) -> ca.Function:
+        """Outputs of (t, states) at the nominal parameters."""
+        symbols = system.kinematics.symbols
+        values = ca.DM(list(system.model.parameter_values().values()))
+        fixed = ca.substitute([ca.densify(e) for e in outputs], [symbols.params], [ca.SX(values)])
+        return ca.Function("shape", [symbols.t, shape.states], fixed)
 
     def _check_direction(self, system: System) -> None:
         """Refuse a direction that does not point anywhere in the plane."""
@@ -191,60 +406,114 @@ class PathMotion(AbstractPathMotion):
                 "give the axis of the base that points along the path, such as (1, 0, 0)",
             )
 
-    def curvature_jumps(self) -> list[tuple[float, float]]:
-        """Arc length, m, and jump of the curvature, 1/m, at each break where it jumps."""
-        table, breaks = arc_table(self.path), np.array(self.path.breaks)
-        inner = breaks[1:-1]
-        before, after = inner - 1e-9 * np.diff(breaks)[:-1], inner + 1e-9 * np.diff(breaks)[1:]
-        jumps = table.curvature(after) - table.curvature(before)
-        places = zip(table.arc_length(inner).tolist(), jumps.tolist(), strict=True)
-        return [(s, jump) for s, jump in places if abs(jump) > CONTINUOUS]
-
-    def check_feed_forward(self, system: System) -> None:
-        """Refuse a path on which the rate of turning jumps."""
-        if self.steering:
-            return  # it turns by its steering, which is checked when the motion is traced
-        path, timing = self.path, self.timing
-        places = arc_table(path).arc_length(np.array(path.breaks[1:-1])).tolist()
-        passed = dict(zip(places, timing.break_times(path), strict=False))
-        t, s = ca.SX.sym("t"), ca.SX.sym("s")
-        speed = ca.Function("speed", [t, s], [timing.speed(t, s, ca.SX(0), length(path))])
-        for place, jump in self.curvature_jumps():
-            if place in passed and abs(jump * float(speed(passed[place], place))) > STANDSTILL:
-                raise SimulationError(
-                    f"the curvature of the path jumps by {jump:.4g} 1/m {place:.4g} m along it, "
-                    "where the rate of turning would have to jump: no finite forces do that",
-                    f"path for model '{system.model.name}'",
-                    "put a Clothoid between, or blend corners by clothoids, stop there, or give a "
-                    "controller that leads back",
-                )
-
-    def _check_curvature(self, system: System) -> None:
-        """Refuse a path that turns more sharply, or at once, than the steering can."""
-        if not self.steering:
+    def _check_continuity(self, system: System) -> None:
+        """Refuse a path on which an angle that follows from the curvature would have to jump."""
+        orders = self._orders(system)
+        on_axle = [link for link in self._links() if self._is_on_axle(system, link)]
+        if not on_axle:
             return
-        jumps = self.curvature_jumps()
+        jumps = self.jumps(max(orders[link.origin] for link in on_axle))
         if jumps:
-            s, jump = jumps[0]
+            jump = jumps[0]
             raise SimulationError(
-                f"the curvature of the path jumps by {jump:.4g} 1/m {s:.4g} m along it, where the "
-                "steering angle would have to jump",
+                f"{jump.name} of the path jumps by {jump.size:.4g} {jump.unit} "
+                f"{jump.arc_length:.4g} m along it, where the steering angle would have to jump",
                 f"path for model '{system.model.name}'",
-                "put a Clothoid between, or blend corners by clothoids: Polyline(blend='clothoid')",
+                "put a Clothoid between, or blend corners smoothly: Polyline(blend='smooth', "
+                f"order={jump.order + 2}), Spline(order={jump.order + 2})",
             )
-        reach = nominal(self.wheelbase, system.model.parameter_values())
-        points = sample(self.path, 400)
-        needed = np.abs(np.arctan(reach * points.curvature))
-        k = int(np.argmax(needed))
-        if not needed[k] <= self.largest_steering:
+
+    def _check_angles(self, system: System, shape: _Shape) -> None:
+        """Refuse a path that needs a hinge to turn more than it can."""
+        links = self._links()
+        if not links:
+            return
+        s, z = self._along(system, shape)
+        both = ca.vertcat(*shape.angles), ca.vertcat(*shape.speeds)
+        found = self._function(system, shape, both)
+        # the piece is chosen by time, which is not known here: by place instead
+        angles, speeds = (np.array(e) for e in found(self._times(s)[None, :], z))
+        led = [k for k, link in enumerate(links) if self._is_on_axle(system, link)]
+        needed = np.abs(angles[led]) if led else np.zeros((1, len(s)))
+        needed = np.where(np.any(speeds[led] <= 0, axis=0), np.pi, needed) if led else needed
+        j, k = np.unravel_index(int(np.argmax(needed)), needed.shape)
+        folded = np.abs(angles[list(shape.integrated)]) if shape.integrated else np.zeros((1, 1))
+        most = self.largest_steering
+        if needed[j, k] <= most and np.max(folded) < np.pi / 2:
+            return
+        where = f"path for model '{system.model.name}'"
+        fix = "choose a wider path, or blend its corners with a larger radius"
+        if np.max(folded) >= np.pi / 2:
+            i, k = np.unravel_index(int(np.argmax(folded >= np.pi / 2)), folded.shape)
+            name = links[shape.integrated[int(i)]].coordinate
             raise SimulationError(
-                f"the path has a curvature of {points.curvature[k]:.4g} 1/m "
-                f"{points.arc_length[k]:.4g} m "
-                f"along it, which needs a steering angle of {needed[k]:.4g} rad, more than "
-                f"{self.largest_steering:.4g}",
-                f"path for model '{system.model.name}'",
-                "choose a wider path, or blend its corners with a larger radius",
+                f"the path makes '{name}' fold up beyond 90°, {s[k]:.4g} m along it: needs the "
+                "base to turn round",
+                where,
+                fix,
             )
+        kappa = float(np.interp(s[k], s, arc_table(self.path).curvature(z[0])))
+        asked = f"a steering angle of {needed[j, k]:.4g} rad, more than {most:.4g}"
+        if needed[j, k] > np.pi / 2:
+            asked = "the base to turn round"
+        raise SimulationError(
+            f"the path has a curvature of {kappa:.4g} 1/m, which needs {asked}, {s[k]:.4g} m along "
+            "it",
+            where,
+            fix,
+        )
+
+    def _times(self, s: Array) -> Array:
+        """Times at which pieces of the path hold, for places along it."""
+        times = self.timing.break_times(self.path)
+        if not times:
+            return np.zeros(len(s))
+        breaks = arc_table(self.path).arc_length(np.array(self.path.breaks))
+        edges = np.concatenate([[0.0], times])
+        k = np.clip(np.searchsorted(breaks, s, side="right") - 1, 0, len(edges) - 1)
+        return np.asarray(edges[k], dtype=float)
+
+    def _along(self, system: System, shape: _Shape) -> tuple[Array, Array]:
+        """Places along the path, m, and the states there, by integration over the path alone."""
+        table = arc_table(self.path)
+        s = np.linspace(0.0, table.s[-1], LOOKED_AT)
+        p = table.parameter(s)
+        z = np.zeros((shape.states.shape[0], len(s)))
+        z[0], z[1], z[2] = p, s, table.turned(p)
+        if not shape.integrated:
+            return s, z
+        rates = self._function(system, shape, (shape.rates[3:],))
+
+        def rate(at: float, phi: Array) -> Array:
+            p = float(table.parameter(np.array([at]))[0])
+            first = [p, at, float(table.turned(np.array([p]))[0])]
+            t = float(self._times(np.array([at]))[0])
+            return np.array(rates(t, np.concatenate([first, phi]))).ravel()
+
+        start = self._start(system, shape)[3:]
+        run = solve_ivp(rate, (0.0, s[-1]), start, t_eval=s, rtol=1e-6, atol=1e-6)
+        z[3:, : run.y.shape[1]] = run.y
+        return s, z
+
+
+def _turned(angle: ca.SX, x: ca.SX, y: ca.SX) -> ca.SX:
+    c, d = ca.cos(angle), ca.sin(angle)
+    return ca.vertcat(c * x - d * y, d * x + c * y)
+
+
+def _rotated(angle: Array, place: list[float]) -> Array:
+    c, d = np.cos(angle), np.sin(angle)
+    return np.column_stack([c * place[0] - d * place[1], d * place[0] + c * place[1]])
+
+
+def _rates_of(system: System) -> list[tuple[str, str]]:
+    """Coordinates whose rate is a tree speed, with that speed."""
+    found = []
+    for node in system.kinematics.tree.nodes:
+        q, v = system.coordinates[node.coordinates], system.speeds[node.speeds]
+        if len(q) == len(v):
+            found += [(a.name, b.name) for a, b in zip(q, v, strict=True)]
+    return found
 
 
 def planar_base(system: System) -> Node:

@@ -65,6 +65,22 @@ class AbstractPath(AbstractForm, abc.ABC, family="path"):
     def breaks(self) -> tuple[float, ...]:
         """Rising parameters: the start, every place where a derivative may jump, the end."""
 
+    def bend_near(self, p: ca.SX, near: ca.SX) -> ca.SX | None:
+        """Curvature at p of the piece that holds at `near`, where p is arc length; None otherwise.
+
+        A path that knows it saves the derivatives of its position.
+        """
+        return None
+
+    def of_order(self, order: int) -> AbstractPath:
+        """The path with a curvature that is differentiable so often, if that is left open.
+
+        Parameters
+        ----------
+        order : continuous derivatives of the curvature; 0 for a curvature that does not jump.
+        """
+        return self
+
     @property
     def interval(self) -> tuple[float, float]:
         """The parameters of the start and of the end."""

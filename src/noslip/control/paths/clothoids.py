@@ -1,30 +1,38 @@
-"""Paths whose curvature is linear in arc length, piece by piece: clothoids and blended polylines.
+"""Paths whose curvature is a polynomial of arc length by pieces: clothoids, blended polylines.
 
-Each piece is expanded about its middle, v the arc length from there. With the heading
-θ + κ v + c v²/2, the displacement in the frame of the middle is the Fresnel-like integral
+Each piece is expanded about its middle, v the arc length from there. With the curvature
+κ(v) = a₀ + a₁ v + … + a_d v^d the displacement in the frame of the middle is the integral
 
-    (1)  F(v) = ∫₀ᵛ E(w) dw,   E(w) = exp i(κ w + c w²/2),   E' = i (κ + c w) E
+    (1)  F(v) = ∫₀ᵛ E(w) dw,   E(w) = exp i ∫₀ʷ κ,   E' = i κ E
 
 whose Taylor terms T_n = e_n vⁿ follow from the differential equation,
 
-    (2)  T_{n+1} = i (κ v T_n + c v² T_{n−1}) / (n + 1),   F = v Σ T_n / (n + 1)
+    (2)  T_{n+1} = i Σ_j a_j v^{j+1} T_{n−j} / (n + 1),   F = v Σ T_n / (n + 1)
 
-Pieces are so short that |κ| v + |c| v²/2 ≤ TURN, where the series ends below rounding, also after
-three differentiations. Straight lines and circular arcs are pieces too, so that one evaluation of
-(2) serves all of them and only six numbers are selected; the parameter is arc length.
+Pieces are so short that the series ends below rounding, also after three differentiations: for a
+clothoid |κ| v + |c| v²/2 ≤ TURN. Straight lines and circular arcs are pieces too, so that one
+evaluation of (2) serves all of them and only a few numbers are selected; the parameter is arc
+length, and curvature and heading are polynomials of it.
+
+A corner is blended by the curvature
+
+    (3)  κ = (4 u (1 − u))^{k+1} / radius,   0 ≤ u ≤ 1
+
+k times continuously differentiable with the lines that it joins.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from noslip.control.forms import Angle, PerMeter
 from noslip.control.paths.base import (
@@ -39,16 +47,21 @@ from noslip.control.paths.base import (
     points,
     positive,
 )
-from noslip.control.paths.selection import look_up
+from noslip.control.paths.selection import look_up, polynomial
 from noslip.errors import SimulationError, nearest
+from noslip.model.quantities import Meaning
 
 TURN = 0.8  # rad, from the middle of a piece to its end
 #: Pieces of a path; each is a row of numbers in compiled code.
 MAX_PIECES = 2000
 TERMS = 19  # of the series: 0.8¹⁹/19! < 1e-18
 
-#: A stretch of the path: its length, and its curvature at both ends.
-Stretch = tuple[float, float, float]
+SERIES = 1e-17  # size of what the series leaves out of pieces of a higher degree
+#: Highest order of a blend: the degree of its curvature is 2 (order + 1).
+MAX_ORDER = 8
+#: A stretch of the path: its length, and its curvature as coefficients of powers of the part of it
+#: from its middle, −½ to ½.
+Stretch = tuple[float, tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +110,19 @@ class Clothoid(AbstractPath):
         """The point at the arc length p."""
         return _position(p, p, *self._pieces())
 
+    def bend_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """Curvature at the arc length p, a polynomial of it."""
+        return _bend(p, near, *self._pieces())
+
     @property
     def breaks(self) -> tuple[float, ...]:
         """The start and the end; pieces of a clothoid join smoothly."""
         return 0.0, self.length
 
     def _pieces(self) -> tuple[tuple[float, ...], Array]:
-        stretch = (self.length, self.start_curvature, self.end_curvature)
-        return _pieces((stretch,), self.start, self.start_heading)
+        first, last = self.start_curvature, self.end_curvature
+        bend = (first + last) / 2, last - first
+        return _pieces(((self.length, bend),), self.start, self.start_heading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,26 +133,35 @@ class Polyline(AbstractPath):
     ----------
     points : (n, 2) corners, the first and the last being the ends.
     radius : of the sharpest place of each corner, m.
-    blend : ``circle``, whose curvature jumps, or ``clothoid``, two clothoids whose curvature rises
-        from zero to 1/radius and falls again.
+    blend : ``circle``, whose curvature jumps, ``clothoid``, two clothoids whose curvature rises
+        from zero to 1/radius and falls again, or ``smooth``, by (3); ``auto``, a circle unless the
+        vehicle that follows needs a smoother one.
+    order : of a smooth blend: continuous derivatives of its curvature.
     """
 
     word = "polyline"
 
     points: tuple[Point, ...]
     radius: float
-    blend: str = "circle"
+    blend: str = "auto"
+    order: Annotated[int, Meaning(unit="1")] = 2
 
     def __post_init__(self) -> None:
         check_fields(self, points=points, radius=positive)
         distinct(self.points, "points", "Polyline")
-        if self.blend not in ("circle", "clothoid"):
+        if self.blend not in BLENDS:
             raise SimulationError(
                 f"a corner cannot be blended by '{self.blend}'",
                 "Polyline(blend=…)",
-                nearest(self.blend, ("circle", "clothoid")),
+                nearest(self.blend, BLENDS),
             )
-        _stretches(self.points, self.radius, self.blend)
+        if self.order not in range(MAX_ORDER + 1):
+            raise SimulationError(
+                f"order is {self.order!r}, expected a whole number from 0 to {MAX_ORDER}",
+                "Polyline(order=…)",
+                "give order=2: a curvature with two continuous derivatives",
+            )
+        self._stretches()
 
     def position(self, p: ca.SX) -> ca.SX:
         """The point at the arc length p."""
@@ -142,36 +169,70 @@ class Polyline(AbstractPath):
 
     def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
         """The point at the arc length p of the line or blend that holds at `near`."""
-        (x0, y0), (x1, y1) = self.points[:2]
-        stretches = _stretches(self.points, self.radius, self.blend)
-        pieces = _pieces(stretches, self.points[0], math.atan2(y1 - y0, x1 - x0))
-        return _position(p, near, *pieces)
+        return _position(p, near, *self._pieces())
+
+    def bend_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
+        """Curvature at the arc length p, a polynomial of it on each piece."""
+        return _bend(p, near, *self._pieces())
+
+    def of_order(self, order: int) -> Polyline:
+        """With blends as smooth as is asked for, if that is left open."""
+        if self.blend != "auto" or order < 0:
+            return self
+        return replace(self, blend="smooth", order=order)
 
     @property
     def breaks(self) -> tuple[float, ...]:
         """The start, both ends of every blend (and its middle, for clothoids), the end."""
-        lengths = [s[0] for s in _stretches(self.points, self.radius, self.blend)]
+        lengths = [s[0] for s in self._stretches()]
         return tuple(float(s) for s in np.concatenate([[0.0], np.cumsum(lengths)]))
+
+    def _stretches(self) -> tuple[Stretch, ...]:
+        return _stretches(self.points, self.radius, self.blend, self.order)
+
+    def _pieces(self) -> tuple[tuple[float, ...], Array]:
+        (x0, y0), (x1, y1) = self.points[:2]
+        return _pieces(self._stretches(), self.points[0], math.atan2(y1 - y0, x1 - x0))
+
+
+#: How corners of a polyline may be rounded.
+BLENDS = ("auto", "circle", "clothoid", "smooth")
 
 
 def _position(p: ca.SX, near: ca.SX, starts: Sequence[float], table: Array) -> ca.SX:
-    middle, x, y, theta, kappa, rate = look_up(near, starts, table)
-    along, across = fresnel(p - middle, kappa, rate)
+    middle, x, y, theta, *bend = look_up(near, starts, table)
+    along, across = displacement(p - middle, bend)
     cos, sin = ca.cos(theta), ca.sin(theta)
     return ca.vertcat(x + cos * along - sin * across, y + sin * along + cos * across)
 
 
-def fresnel(v: Any, kappa: Any, rate: Any) -> tuple[Any, Any]:
-    """(1): displacement along and across the first tangent, for numbers or traced scalars."""
-    turn, twist = kappa * v, rate * v * v
-    before, now = (0.0, 0.0), (1.0, 0.0)
+def _bend(p: ca.SX, near: ca.SX, starts: Sequence[float], table: Array) -> ca.SX:
+    middle, _, _, _, *bend = look_up(near, starts, table)
+    return polynomial(p - middle, bend[::-1])
+
+
+def displacement(v: Any, bend: Any) -> tuple[Any, Any]:
+    """(1): displacement along and across the first tangent, for numbers or traced scalars.
+
+    Parameters
+    ----------
+    v : arc length.
+    bend : a₀, a₁, …, of the curvature.
+    """
+    powers, power = [], v
+    for a in bend:
+        powers.append(a * power)
+        power = power * v
+    terms: list[tuple[Any, Any]] = [(1.0, 0.0)]
     along, across = 1.0, 0.0
     for n in range(1, TERMS + 1):
-        re = turn * now[0] + twist * before[0]
-        im = turn * now[1] + twist * before[1]
-        before, now = now, (-im / n, re / n)  # (2)
-        along = along + now[0] / (n + 1)
-        across = across + now[1] / (n + 1)
+        re, im = 0.0, 0.0
+        for a, (x, y) in zip(powers, reversed(terms), strict=False):
+            re, im = re + a * x, im + a * y
+        terms.append((-im / n, re / n))  # (2)
+        terms = terms[-len(powers) :]
+        along = along + terms[-1][0] / (n + 1)
+        across = across + terms[-1][1] / (n + 1)
     return v * along, v * across
 
 
@@ -179,25 +240,63 @@ def fresnel(v: Any, kappa: Any, rate: Any) -> tuple[Any, Any]:
 def _pieces(
     stretches: tuple[Stretch, ...], start: Point, heading: float
 ) -> tuple[tuple[float, ...], Array]:
-    """Starts (n,) and, for each piece, its middle: arc length, x, y, θ, κ, c."""
+    """Starts (n,) and, for each piece, its middle: arc length, x, y, θ, a₀, a₁, …."""
     starts: list[float] = []
     rows: list[tuple[float, ...]] = []
+    size = max(2, *(len(bend) for _, bend in stretches))
     s, z, theta = 0.0, complex(*start), heading
-    for whole, first, last in stretches:
-        rate = (last - first) / whole
-        num = _num_pieces(whole, max(abs(first), abs(last)), abs(rate))
+    for whole, bend in stretches:
+        kappa = Polynomial(bend, domain=(0.0, whole), window=(-0.5, 0.5))
+        num = _pieces_of(whole, kappa)
         half = whole / num / 2
         for k in range(num):
-            kappa = first + rate * (2 * k + 1) * half
-            middle = theta + kappa * half - rate * half**2 / 2
+            local = _shifted(kappa, (2 * k + 1) * half)
+            turn = local.integ()
+            middle = theta - float(turn(-half))
             # from the start to the middle is minus the displacement back from the middle
-            at = z - complex(*fresnel(-half, kappa, rate)) * _direction(middle)
+            at = z - complex(*displacement(-half, local.coef)) * _direction(middle)
             starts.append(s + 2 * k * half)
-            rows.append((starts[-1] + half, at.real, at.imag, middle, kappa, rate))
-            z = at + complex(*fresnel(half, kappa, rate)) * _direction(middle)
-            theta = middle + kappa * half + rate * half**2 / 2
+            padded = [*local.coef, *[0.0] * (size - len(local.coef))]
+            rows.append((starts[-1] + half, at.real, at.imag, middle, *padded))
+            z = at + complex(*displacement(half, local.coef)) * _direction(middle)
+            theta = middle + float(turn(half))
         s += whole
     return tuple(starts), np.array(rows)
+
+
+def _shifted(kappa: Polynomial, at: float) -> Polynomial:
+    """A polynomial about another place."""
+    terms = [kappa(at)]
+    terms += [kappa.deriv(m)(at) / math.factorial(m) for m in range(1, len(kappa.coef))]
+    return Polynomial([float(term) for term in terms])
+
+
+def _terms(bend: Polynomial) -> list[float]:
+    coefficients: Any = bend.coef
+    return [float(c) for c in coefficients]
+
+
+def _pieces_of(whole: float, kappa: Polynomial) -> int:
+    """How many equal pieces a stretch needs so that the series ends below rounding."""
+    if len(kappa.coef) <= 2:
+        first, last = abs(float(kappa(0.0))), abs(float(kappa(whole)))
+        return _num_pieces(whole, max(first, last), abs(last - first) / whole)
+    num = 1
+    while num < MAX_PIECES:
+        half = whole / num / 2
+        if all(_left_out(_shifted(kappa, (2 * k + 1) * half), half) < SERIES for k in range(num)):
+            return num
+        num += 1
+    return num
+
+
+def _left_out(bend: Polynomial, v: float) -> float:
+    """A bound of the terms of (2) beyond TERMS, three times differentiated, by positive numbers."""
+    powers = [abs(a) * v ** (j + 1) for j, a in enumerate(_terms(bend))]
+    terms = [1.0]
+    for n in range(1, TERMS + 12):
+        terms.append(sum(a * x for a, x in zip(powers, reversed(terms), strict=False)) / n)
+    return sum(t * n**2 for n, t in enumerate(terms) if n > TERMS)
 
 
 def _num_pieces(whole: float, kappa: float, rate: float) -> int:
@@ -212,12 +311,22 @@ def _direction(angle: float) -> complex:
 
 
 @lru_cache(maxsize=64)
-def _stretches(corners: tuple[Point, ...], radius: float, blend: str) -> tuple[Stretch, ...]:
+def _stretches(
+    corners: tuple[Point, ...], radius: float, blend: str, order: int
+) -> tuple[Stretch, ...]:
     """Lines and blends from corner to corner, after checking that they fit."""
     sides = [complex(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(corners)]
     turns = [_turn(sides[k], sides[k + 1]) for k in range(len(sides) - 1)]
+    for k, turn in enumerate(turns):
+        if abs(turn) > math.pi - 1e-6:
+            raise SimulationError(
+                "the path turns back on itself",
+                f"Polyline, at the corner {place(corners[k + 1])}",
+                "end the path there and drive back on another one",
+            )
+    blends = [_blend(turn, radius, blend, order) for turn in turns]
     # a corner takes `cut` of the sides before and after it
-    cuts = [0.0, *(_cut(corners[k + 1], turn, radius, blend) for k, turn in enumerate(turns)), 0.0]
+    cuts = [0.0, *(_cut(turn, parts) for turn, parts in zip(turns, blends, strict=True)), 0.0]
     stretches: list[Stretch] = []
     for k, side in enumerate(sides):
         whole, taken = abs(side), cuts[k] + cuts[k + 1]
@@ -229,13 +338,9 @@ def _stretches(corners: tuple[Point, ...], radius: float, blend: str) -> tuple[S
                 f"give a radius of at most {radius * whole / taken:.6g}, or move the points apart",
             )
         if whole - taken > 1e-12 * whole:
-            stretches.append((whole - taken, 0.0, 0.0))
-        if k < len(turns) and turns[k] != 0:
-            kappa, turn = math.copysign(1 / radius, turns[k]), abs(turns[k])
-            if blend == "circle":
-                stretches.append((radius * turn, kappa, kappa))
-            else:
-                stretches += [(radius * turn, 0.0, kappa), (radius * turn, kappa, 0.0)]
+            stretches.append((whole - taken, (0.0,)))
+        if k < len(turns):
+            stretches += blends[k]
     return tuple(stretches)
 
 
@@ -246,20 +351,30 @@ def _turn(before: complex, after: complex) -> float:
     return 0.0 if abs(angle) < 1e-12 else angle
 
 
-def _cut(corner: Point, turn: float, radius: float, blend: str) -> float:
+def _blend(turn: float, radius: float, blend: str, order: int) -> list[Stretch]:
+    """The stretches that round a corner."""
+    if turn == 0:
+        return []
+    kappa, angle = math.copysign(1 / radius, turn), abs(turn)
+    if blend in ("auto", "circle"):
+        return [(radius * angle, (kappa,))]
+    if blend == "clothoid":
+        return [(radius * angle, (kappa / 2, kappa)), (radius * angle, (kappa / 2, -kappa))]
+    bump = Polynomial([1.0, 0.0, -4.0]) ** (order + 1)  # (3), about the middle
+    area = float(bump.integ(lbnd=-0.5)(0.5))
+    return [(radius * angle / area, tuple(kappa * c for c in _terms(bump)))]
+
+
+def _cut(turn: float, parts: list[Stretch]) -> float:
     """The part of a side from the start of a blend to its corner, m."""
-    if abs(turn) > math.pi - 1e-6:
-        raise SimulationError(
-            "the path turns back on itself",
-            f"Polyline, at the corner {place(corner)}",
-            "end the path there and drive back on another one",
-        )
-    if blend == "circle" or turn == 0:
-        return radius * math.tan(abs(turn) / 2)
-    # the corner lies on the bisector, which is normal to the path where both clothoids meet
-    stretch = (radius * abs(turn), 0.0, 1 / radius)
-    _, rows = _pieces((stretch,), (0.0, 0.0), 0.0)
-    middle, x, y, theta, kappa, rate = rows[-1]
-    end = complex(x, y)
-    end += complex(*fresnel(stretch[0] - middle, kappa, rate)) * _direction(theta)
-    return end.real + end.imag * math.tan(abs(turn) / 2)
+    if not parts:
+        return 0.0
+    if len(parts[0][1]) == 1:
+        return math.tan(abs(turn) / 2) / abs(parts[0][1][0])
+    # blends are symmetric: both ends are as far from the corner
+    _, rows = _pieces(tuple(parts), (0.0, 0.0), 0.0)
+    whole = sum(part[0] for part in parts)
+    middle, x, y, theta, *bend = rows[-1]
+    end = complex(x, y) + complex(*displacement(whole - middle, bend)) * _direction(theta)
+    # from the end back along the second side to the first one
+    return float(abs(end.imag / math.sin(turn)))

@@ -1,4 +1,4 @@
-"""Paths through or along given points: cubic splines and rational B-splines (NURBS).
+"""Paths through or along given points: splines of any order and rational B-splines (NURBS).
 
 `path_from_csv` reads the points from a file: a header ``x,y``, then one point a line, in m.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import casadi as ca
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline
+from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
 
 from noslip.control.paths.base import (
     AbstractPath,
@@ -36,16 +36,24 @@ from noslip.reading import csv_rows, read_number, read_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spline(AbstractPath):
-    """The cubic spline through `points`, with continuous curvature.
+    """The spline through `points`, with continuous curvature.
 
     Its parameter is the length of the chords between the points. The ends are not curved; a
     `closed` spline goes on from the last point to the first, smoothly.
+
+    Parameters
+    ----------
+    points : (n, 2) m.
+    closed : whether it goes on from the last point to the first.
+    order : continuous derivatives of the curvature: 0 is the cubic spline, 2 the one of degree
+        five; None: cubic unless the vehicle that follows needs a smoother one.
     """
 
     word = "spline"
 
     points: tuple[Point, ...]
     closed: bool = False
+    order: Annotated[int | None, Meaning(unit="1")] = None
 
     def __post_init__(self) -> None:
         given = points(self.points, "points", "Spline", fewest=3 if self.closed else 2)
@@ -56,6 +64,12 @@ class Spline(AbstractPath):
                 "Spline(points=…, closed=True)",
                 "leave out the last point",
             )
+        if self.order is not None and self.order not in range(MAX_ORDER + 1):
+            raise SimulationError(
+                f"order is {self.order!r}, expected a whole number from 0 to {MAX_ORDER}",
+                "Spline(order=…)",
+                "give order=2: a curvature with two continuous derivatives",
+            )
         assign(self, points=given)
 
     def position(self, p: ca.SX) -> ca.SX:
@@ -64,15 +78,19 @@ class Spline(AbstractPath):
 
     def position_near(self, p: ca.SX, near: ca.SX) -> ca.SX:
         """The point at the chord length p of the cubic that holds at `near`."""
-        starts, table = _cubics(self.points, self.closed)
+        starts, table = _polynomials(self.points, self.closed, self.order or 0)
         start, *c = look_up(near, starts[:-1], table)
-        u = p - start
-        return ca.vertcat(polynomial(u, c[:4]), polynomial(u, c[4:]))
+        u, half = p - start, len(c) // 2
+        return ca.vertcat(polynomial(u, c[:half]), polynomial(u, c[half:]))
+
+    def of_order(self, order: int) -> Spline:
+        """With a curvature as smooth as is asked for, if that is left open."""
+        return self if self.order is not None or order <= 0 else replace(self, order=order)
 
     @property
     def breaks(self) -> tuple[float, ...]:
         """The chord length at each point."""
-        return _cubics(self.points, self.closed)[0]
+        return _polynomials(self.points, self.closed, self.order or 0)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,14 +186,40 @@ class Nurbs(AbstractPath):
         return _rationals(self)[0]
 
 
+#: Highest order of a spline: beyond, points that are not evenly spaced make it swing.
+MAX_ORDER = 6
+
+
 @lru_cache(maxsize=64)
-def _cubics(given: tuple[Point, ...], closed: bool) -> tuple[tuple[float, ...], Array]:
-    """Parameters (n + 1,) of the points; starts and coefficients (n, 9) of x, then y."""
+def _polynomials(
+    given: tuple[Point, ...], closed: bool, order: int
+) -> tuple[tuple[float, ...], Array]:
+    """Parameters (n + 1,) of the points; starts and coefficients (n, 1 + 2 (d + 1)) of x, then y.
+
+    Interpolating splines have an odd degree d = 2 m + 1 and 2 m continuous derivatives, which makes
+    2 m − 2 of the curvature. At an end the derivatives 2 to m + 1 vanish: it is not curved, and
+    steering starts there at rest.
+    """
     corners = np.array([*given, given[0]] if closed else given)
     chord = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
-    spline = CubicSpline(chord, corners, bc_type="periodic" if closed else "natural")
-    table = np.column_stack([chord[:-1], spline.c[:, :, 0].T, spline.c[:, :, 1].T])
+    m = 1 + -(-order // 2)
+    if m == 1:
+        c = CubicSpline(chord, corners, bc_type="periodic" if closed else "natural").c
+    else:
+        ends = [(j, np.zeros(2)) for j in range(2, m + 2)]
+        spline = make_interp_spline(
+            chord, corners, k=2 * m + 1, bc_type="periodic" if closed else (ends, ends)
+        )
+        c = np.stack([_coefficients(spline, chord, k) for k in range(2)], axis=2)
+    table = np.column_stack([chord[:-1], c[:, :, 0].T, c[:, :, 1].T])
     return tuple(float(s) for s in chord), table
+
+
+def _coefficients(spline: BSpline, chord: Array, k: int) -> Array:
+    """(d + 1, n) coefficients of one coordinate between the points, the highest power first."""
+    pieces = PPoly.from_spline((spline.t, spline.c[:, k], spline.k))
+    terms = [pieces(chord[:-1], nu=j) / math.factorial(j) for j in range(spline.k, -1, -1)]
+    return np.stack(terms)
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from noslip.control.chaplygin import gyration
+from noslip.control.chaplygin import gyration, with_control_angles
 from noslip.control.follower import Follower
 from noslip.control.forms import AbstractForm, Duration, Length
 from noslip.control.paths.arc_length import arc_table, integrate, length
@@ -45,6 +45,7 @@ from noslip.control.paths.base import (
 from noslip.control.paths.selection import clamp
 from noslip.engines.system import System
 from noslip.errors import SimulationError
+from noslip.simulation.trajectory import Trajectory
 
 
 class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
@@ -120,6 +121,29 @@ class AbstractTiming(AbstractTimingPlan):
     def break_times(self, path: AbstractPath) -> tuple[float, ...]:
         """Times at which the inner breaks of `path` are passed, s; none if they are not known."""
         return break_times(self, path)
+
+    def with_columns(self, system: System, run: Trajectory) -> Trajectory:
+        """A run along a path under this law, with what the law adds to it: nothing by default."""
+        return run
+
+
+#: Speed of an unhurried vehicle, in its own lengths a second, and its acceleration aside, m/s².
+UNHURRIED = 1.0
+ASIDE = 1.0
+
+
+def unhurried(system: System, path: AbstractPath) -> Quintic:
+    """From rest to rest at no more than a length of the vehicle a second, slower where it bends.
+
+    The acceleration aside stays below 1 m/s².
+    """
+    whole, table = length(path), arc_table(path)
+    bend = float(np.max(np.abs(table.curvature(np.linspace(*path.interval, 2001)))))
+    fastest = UNHURRIED * max(system.kinematics.length, 1e-3)
+    fastest = min(fastest, np.sqrt(ASIDE / bend)) if bend > 0 else fastest
+    # the largest speed of a quintic is 15/8 of its mean
+    duration = 15 / 8 * whole / fastest
+    return Quintic(float(f"{duration:.2g}"))
 
 
 def acceleration(
@@ -269,6 +293,10 @@ class ConstantEnergy(AbstractTiming):
             return self
         found = gyration(system, parameters=dict(parameters or {}))
         return ConstantEnergy(total_speed=self.total_speed, radius_of_gyration=found.radius)
+
+    def with_columns(self, system: System, run: Trajectory) -> Trajectory:
+        """With the control angles of a Chaplygin system."""
+        return with_control_angles(system, run)
 
     def _stretch(self, kappa: ca.SX) -> ca.SX:
         if self.radius_of_gyration is None:

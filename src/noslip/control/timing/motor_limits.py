@@ -17,7 +17,7 @@ A force that changes with time, or an input whose effect depends on speeds, has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -98,7 +98,7 @@ def motor_limits(
         system,
         path,
         timing=ConstantSpeed(1.0),
-        **asdict(followed),
+        follower=followed,
         inputs=inputs,
         reference=reference,
         parameters=parameters,

@@ -6,7 +6,8 @@ speeds, and for any number of lanes; one lane is scalar code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ class BatchCode:
     Parameters
     ----------
     system : in whose independent speeds it is written.
-    functions : addresses by the names in ``loop``.
+    programs : by the names in ``loop``.
     units : of the columns, by name.
     parameters, base_inputs : rows, one or one for each trajectory.
     tables : that drive base inputs.
@@ -49,7 +50,7 @@ class BatchCode:
     """
 
     system: System
-    functions: Mapping[str, int]
+    programs: Mapping[str, Program]
     units: Mapping[str, str]
     parameters: Array
     base_inputs: Array
@@ -58,7 +59,12 @@ class BatchCode:
     update_times: Array
     inputs_program: Program | None
     num_angles: int
-    _kept: tuple[Any, ...]
+    _compiled: Callable[[], dict[str, Any]]
+
+    @property
+    def functions(self) -> dict[str, int]:
+        """Addresses of the programs compiled for lanes; they are valid as long as this lives."""
+        return {name: function.address for name, function in self._compiled().items()}
 
     @property
     def num_generator_states(self) -> int:
@@ -79,7 +85,7 @@ class BatchCode:
             return base
         function = _scalar(self.inputs_program)
         p = self.parameters[_rows(self.parameters, trajectories)]
-        return function.map(t, y, base, p)[:, : base.shape[1]]
+        return function.map(t, y, base, p)[:, : len(self.system.inputs)]
 
     def _with_tables(self, base: Array, trajectory: int, t: float) -> Array:
         tables = self.tables
@@ -115,16 +121,16 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     features = _features(request, made.features, parameters)
     return BatchCode(
         system=system,
-        functions=made.addresses,
+        programs=made.programs,
         units=made.units,
         parameters=parameters,
-        base_inputs=_base_rows(system, request),
+        base_inputs=_base_rows(system, request, law),
         tables=_table_sets(entries, request.count, update_times, features, start_time, end_time),
         generator=made.generator,
         update_times=update_times,
         inputs_program=made.inputs_program,
         num_angles=made.num_angles,
-        _kept=made.kept,
+        _compiled=made.compiled,
     )
 
 
@@ -133,15 +139,18 @@ MOST_FEATURED = 256
 
 
 class _Functions(NamedTuple):
-    """Compiled functions that batches with the same columns, events and texts share."""
+    """Functions that batches with the same columns, events and texts share.
 
-    addresses: dict[str, int]
+    They are compiled for lanes when that is first asked for, which a device does not.
+    """
+
+    programs: dict[str, Program]
+    compiled: Callable[[], dict[str, Any]]
     units: Mapping[str, str]
     generator: InputGenerator | None
     inputs_program: Program | None
     num_angles: int
     features: TimeFeatures | None
-    kept: tuple[Any, ...]
 
 
 def _functions(system: System, request: BatchRequest) -> _Functions:
@@ -173,9 +182,14 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
     if events:
         params = ca.vertcat(system.kinematics.symbols.params, extra)
         programs["enclosures"] = enclosures_program(system, watched, params)
-    own, motion = _compile(list(programs.values()), lanes), _motion(system, lanes)
+
+    @functools.cache
+    def compiled() -> dict[str, Any]:
+        return _compile(list(programs.values()), lanes) | _motion(system, lanes)
+
     return _Functions(
-        addresses={name: function.address for name, function in (own | motion).items()},
+        programs=programs | _motion_programs(system),
+        compiled=compiled,
         units=units,
         generator=generator,
         inputs_program=programs.get("generator"),
@@ -183,7 +197,6 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         features=_trace_features(system, expressions["generator"], extra)
         if traced and generator is None
         else None,
-        kept=(own, motion),
     )
 
 
@@ -212,12 +225,21 @@ def _motion(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
 
     def make() -> dict[str, Any]:
-        programs = [system.program("rates", system.rates_expression)]
-        if system.has_projection:
-            programs.append(system.program("project", system.projection_expression))
-        return _compile(programs, lanes)
+        return _compile(list(_motion_programs(system).values()), lanes)
 
     return system.cached(("motion in lanes", lanes), make)
+
+
+def _motion_programs(system: System) -> dict[str, Program]:
+    """Rates and projection of a system."""
+
+    def make() -> dict[str, Program]:
+        programs = {"rates": system.program("rates", system.rates_expression)}
+        if system.has_projection:
+            programs["project"] = system.program("project", system.projection_expression)
+        return programs
+
+    return system.cached(("motion programs",), make)
 
 
 def _compile(programs: list[Program], lanes: int) -> dict[str, Any]:
@@ -236,10 +258,11 @@ def _program(
     """Operations of a function of (t, [x; z], inputs, [parameters; numbers; law's; angles])."""
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
+    noise = generator.noise if generator else ca.SX(0, 1)
     given = (
         symbols.t,
         ca.vertcat(system.state, states),
-        system.equations.inputs,
+        ca.vertcat(system.equations.inputs, noise),
         ca.vertcat(symbols.params, extra),
     )
     return trace_program(name, given, ca.densify(system.fold(expression)))
@@ -310,12 +333,17 @@ def _parameter_rows(
     return _stacked(parts)
 
 
-def _base_rows(system: System, request: BatchRequest) -> Array:
-    """Inputs that are numbers, one row or one for each trajectory; the others are zero."""
+def _base_rows(system: System, request: BatchRequest, law: InputGenerator | None) -> Array:
+    """Inputs that are numbers, one row or one for each trajectory; the others are zero.
+
+    Behind them is room for the random numbers of a law.
+    """
     zero = np.zeros((1, 1))
     return _stacked(
-        [request.constants.get(q.name, zero).reshape(-1, 1) for q in system.inputs]
-        or [np.zeros((1, 0))]
+        [
+            *(request.constants.get(q.name, zero).reshape(-1, 1) for q in system.inputs),
+            np.zeros((1, law.noise.shape[0] if law else 0)),
+        ]
     )
 
 

@@ -56,7 +56,8 @@ class LanePlan:
     Parameters
     ----------
     lanes : of the functions; 1 for scalar code.
-    functions : addresses by the names in ``loop``; what is missing is not there.
+    functions : addresses by the names in ``loop``; what is missing is not there. On a device, any
+        number but 0.
     num_states, num_generator_states, num_inputs, num_health, num_columns : nx, nz and so on.
     method : ``rules.DOP853`` or ``rules.RK4``.
     queue : trajectories to do.
@@ -71,6 +72,8 @@ class LanePlan:
     relative_tolerance, absolute_tolerance : the absolute one (ny,).
     max_step, max_steps : bounds, of the steps of one trajectory.
     projection_tolerance : residual that is left alone.
+    num_noise, seed, first_run : channels of random numbers of the update, their seed, and the
+        number of the first trajectory.
     """
 
     lanes: int
@@ -95,6 +98,9 @@ class LanePlan:
     max_step: float
     max_steps: int
     projection_tolerance: float
+    num_noise: int = 0
+    seed: int = 0
+    first_run: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -178,7 +184,18 @@ class Shared:
     """The record of a batch and the vectors it points to, and the code that runs it."""
 
     def __init__(self, plan: LanePlan, results: LaneResults) -> None:
-        self.status = np.zeros(1)
+        vectors = self.vectors(plan, results)
+        self.status = vectors["status"]
+        numbers = {k: v.ctypes.data for k, v in vectors.items()} | dict(plan.functions)
+        self.record = np.zeros(1, SETUP)
+        for name, number in (numbers | self.numbers(plan, results)).items():
+            self.record[name] = number
+        self.code: LoopCode = loop_code(shape_of(plan, results))
+        self._kept = vectors
+
+    @staticmethod
+    def vectors(plan: LanePlan, results: LaneResults) -> dict[str, Array]:
+        """All vectors that the record points to, by name."""
         tables = plan.tables
         vectors: dict[str, Array] = {
             "queue": _words(plan.queue),
@@ -198,12 +215,14 @@ class Shared:
             "directions": _doubles(plan.directions),
             "absolute": _doubles(plan.absolute_tolerance),
             "floors": _doubles(plan.health_floors),
-            "status": self.status,
+            "status": np.zeros(1),
         }
-        vectors |= {name: getattr(results, name) for name in LaneResults.__slots__}
-        numbers: dict[str, Any] = {k: v.ctypes.data for k, v in vectors.items()}
-        numbers |= plan.functions
-        numbers |= {
+        return vectors | {name: getattr(results, name) for name in LaneResults.__slots__}
+
+    @staticmethod
+    def numbers(plan: LanePlan, results: LaneResults) -> dict[str, Any]:
+        """Numbers and sizes of the record, by name."""
+        return {
             "queue_length": plan.queue.size,
             "parameter_stride": plan.parameters.shape[1] if len(plan.parameters) > 1 else 0,
             "base_stride": plan.base_inputs.shape[1] if len(plan.base_inputs) > 1 else 0,
@@ -212,16 +231,13 @@ class Shared:
             "num_columns": plan.num_columns,
             "max_steps": plan.max_steps,
             "max_events": results.event_times.shape[2],
+            "seed": plan.seed,
+            "first_run": plan.first_run,
             "end_time": plan.end_time,
             "max_step": plan.max_step,
             "relative": plan.relative_tolerance,
             "projection": plan.projection_tolerance,
         }
-        self.record = np.zeros(1, SETUP)
-        for name, number in numbers.items():
-            self.record[name] = number
-        self.code: LoopCode = loop_code(shape_of(plan, results))
-        self._kept = vectors
 
     def work(self) -> None:
         """Run trajectories until there are none left; any number of threads may do so at once."""
@@ -243,6 +259,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         num_inputs=plan.num_inputs,
         num_base=plan.base_inputs.shape[1],
         num_tables=plan.tables.targets.size,
+        num_noise=plan.num_noise,
         is_batch=True,
         num_parameters=plan.parameters.shape[1],
         num_events=plan.directions.size,

@@ -8,7 +8,7 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.simulation import rules
 from noslip.simulation.batches.code import BatchCode, compile_batch
+from noslip.simulation.batches.device import DeviceCode, run_on_device
 from noslip.simulation.batches.lanes import (
     UNSETTLED,
     Array,
@@ -28,6 +29,12 @@ from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.segments import Ends, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import complete_starts
+
+#: Trajectories below which those that go on in other speeds do so on the processor: a kernel of
+#: their own would take longer to translate.
+FEW = 20_000
+#: Residual of constraints that is left alone in single precision.
+SINGLE_PROJECTION = 1e-6
 
 
 class BatchMotions:
@@ -85,13 +92,7 @@ class BatchMotions:
         report = None
         if is_first and progress is not None:
             report = lambda done: progress(done / request.count)  # noqa: E731
-        self._is_ended = run_lanes(
-            self._plan(basis, which),
-            results,
-            threads=request.threads,
-            progress=report,
-            cancel=request.run.cancel,
-        )
+        self._is_ended = self._integrate(basis, which, report)
         if self._is_ended:
             never = results.codes == UNSETTLED
             results.codes[never] = rules.CANCELLED
@@ -107,6 +108,23 @@ class BatchMotions:
             states=results.states[some],
             values=self._code(basis.system).model_parameters(some),
         )
+
+    def _integrate(
+        self, basis: SegmentBasis, which: Array, report: Callable[[int], object] | None
+    ) -> bool:
+        """Integrate trajectories in one basis where they shall run; whether it was ended early."""
+        request, device, cancel = self._request, self._request.device, self._request.run.cancel
+        if device is None or (basis.system is not self.systems[0] and which.size < FEW):
+            return run_lanes(
+                self._plan(basis, which),
+                self.results,
+                threads=request.threads,
+                progress=report,
+                cancel=cancel,
+            )
+        code = DeviceCode(self._code(basis.system).programs, device, request.is_single)
+        plan = self._plan(basis, which, is_on_device=True)
+        return run_on_device(plan, self.results, code, progress=report, cancel=cancel)
 
     def carry(self, here: SegmentBasis, there: SegmentBasis, which: Array) -> None:
         """Write states in the speeds of another system, through their tree speeds."""
@@ -130,14 +148,14 @@ class BatchMotions:
             self.systems.append(system)
         return self._codes[system]
 
-    def _plan(self, basis: SegmentBasis, queue: Array) -> LanePlan:
+    def _plan(self, basis: SegmentBasis, queue: Array, *, is_on_device: bool = False) -> LanePlan:
         """What the loop needs for some trajectories in a basis."""
         system, request, run = basis.system, self._request, self._request.run
         code = self._code(system)
         num_events = len(request.events)
         return LanePlan(
             lanes=request.lanes,
-            functions=code.functions,
+            functions=dict.fromkeys(code.programs, -1) if is_on_device else code.functions,
             num_states=system.num_states,
             num_generator_states=code.num_generator_states,
             num_inputs=len(system.inputs),
@@ -157,7 +175,12 @@ class BatchMotions:
             absolute_tolerance=run.absolute(system.num_states + code.num_generator_states),
             max_step=run.longest_step,
             max_steps=run.max_steps,
-            projection_tolerance=PROJECTION_TOLERANCE,
+            projection_tolerance=SINGLE_PROJECTION
+            if is_on_device and request.is_single
+            else PROJECTION_TOLERANCE,
+            num_noise=code.generator.noise.shape[0] // 2 if code.generator else 0,
+            seed=code.generator.seed if code.generator else 0,
+            first_run=code.generator.run if code.generator else 0,
         )
 
 

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.devices import AbstractDevice
 from noslip.engines.native import native_lanes
 from noslip.engines.system import System
 from noslip.errors import NoslipError, SimulationError, nearest
@@ -34,6 +35,8 @@ BatchInput = ArrayLike | str | Table | Sequence[Table] | ca.Function
 
 KEPT = ("final", "minimum", "maximum", "samples")
 LANES = (1, 2, 4, 8, 16)
+#: The smallest tolerance of runs in single precision.
+SINGLE_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,6 +62,8 @@ class BatchRequest:
     terminal : names of those.
     max_events : times of each event that are kept.
     lanes, threads : how wide the code is, and how many workers run it.
+    device : that runs it instead, if one does.
+    is_single : whether states have single precision there.
     """
 
     run: RunRequest
@@ -80,6 +85,8 @@ class BatchRequest:
     max_events: int = 16
     lanes: int
     threads: int
+    device: AbstractDevice | None = None
+    is_single: bool = False
 
 
 def read_batch(given: Mapping[str, Any]) -> BatchRequest:
@@ -94,8 +101,10 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     lanes = native_lanes() if given["lanes"] is None else given["lanes"]
     threads = _num_cores() if given["threads"] is None else given["threads"]
     _check_choices(system, columns, keep, lanes, threads, given["max_events"])
-    events = _all_events(system, run.events, run.stop)
     where = f"batch of model '{system.model.name}'"
+    device = read_device(given["device"], where)
+    is_single = _is_single(given, run, device, where)
+    events = _all_events(system, run.events, run.stop)
     starts, inputs = given["starts"] or {}, run.inputs
     given_inputs = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
     _check_names(system, starts, given_inputs)
@@ -160,7 +169,53 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         max_events=given["max_events"],
         lanes=lanes,
         threads=threads,
+        device=device,
+        is_single=is_single,
     )
+
+
+def read_device(given: Any, where: str) -> AbstractDevice | None:
+    """The device of a word such as ``"cuda:1"``; None for the processor."""
+    if isinstance(given, AbstractDevice):
+        return given
+    word, _, number = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if word == "cpu" and not number:
+        return None
+    if word == "cuda" and (number.isdecimal() or given == "cuda"):
+        from noslip.engines.cuda_driver import cuda_device
+
+        return cuda_device(int(number or 0))
+    raise SimulationError(
+        f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several cards as 'cuda:1'"
+    )
+
+
+def _is_single(
+    given: Mapping[str, Any], run: RunRequest, device: AbstractDevice | None, where: str
+) -> bool:
+    """Whether states shall have single precision, which not every run may ask for."""
+    precision = given["precision"]
+    if precision not in ("double", "single"):
+        raise SimulationError(
+            f"precision is {precision!r}", where, "give 'double', or 'single' on a GPU"
+        )
+    if precision == "double":
+        return False
+    if device is None:
+        raise SimulationError(
+            "single precision is asked for on the processor, which gains nothing by it",
+            where,
+            "leave precision='single' out, or run on a GPU: device='cuda'",
+        )
+    least = min(run.rtol, run.atol)
+    if run.method == "dop853" and least < SINGLE_TOLERANCE:
+        raise SimulationError(
+            f"a tolerance of {least:g} is asked for in single precision, which has 7 digits",
+            where,
+            f"give rtol={SINGLE_TOLERANCE:g}, atol={SINGLE_TOLERANCE:g} or more, or leave "
+            "precision='single' out",
+        )
+    return True
 
 
 def _unit(system: System, varied: str) -> str:

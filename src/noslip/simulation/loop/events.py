@@ -238,7 +238,11 @@ def follow_angles(w: LoopWriter) -> None:
     parameters = w.parameters("events")
     first = shape.num_parameters - shape.num_angles if shape.is_batch else 0
     for i in range(shape.num_angles):
-        parameters[first + i] = w.before[shape.num_events - shape.num_angles + i]
+        angle = w.before[shape.num_events - shape.num_angles + i]
+        if shape.is_batch:
+            w.set_parameter(first + i, angle)
+        else:
+            parameters[first + i] = angle
 
 
 def _crosses(w: LoopWriter, k: int) -> Value:

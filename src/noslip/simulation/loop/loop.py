@@ -44,7 +44,7 @@ import numpy as np
 from noslip.engines.flow import WHOLE, Array, Given, Value
 from noslip.simulation import rules
 from noslip.simulation.loop.dense import UNKNOWN, prepare_dense
-from noslip.simulation.loop.events import find_events, note_time
+from noslip.simulation.loop.events import find_events, follow_angles, note_time
 from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.loop.multistep_output import enter_node, make_node, report_steps, spoil
 from noslip.simulation.loop.rates import (
@@ -73,19 +73,26 @@ from noslip.simulation.loop.steps import (
     just_below,
     next_row,
     next_step,
+    take_fused_step,
+    try_fused_step,
     try_step,
 )
 from noslip.simulation.loop.writer import GOES_ON, NEW, LoopWriter
-from noslip.simulation.rules import ACCEPTED, EPS, RETRY, RK4
+from noslip.simulation.rules import ACCEPTED, EPS, RETRY, RK4, SPRINT
 from noslip.simulation.step_sizes import SHORT
 
 
 def print_loop(shape: Shape) -> str:
-    """LLVM text of ``void integrate(ptr setup, ptr work)``."""
+    """LLVM text of ``void integrate(ptr setup, ptr work)``.
+
+    Of a GPU's thread, ``void integrate(ptr memory, i64 thread, i64 threads)``: it takes
+    trajectories until there are none left, or pauses after so many rounds.
+    """
     w = LoopWriter(shape)
     f, s = w.f, w.s
-    can_pause = not shape.is_batch and not shape.target.on_stack
-    s.is_new = w.kept[0].equals(0) if can_pause else f.truth(True)
+    is_thread = shape.target.is_thread
+    can_pause = is_thread or not shape.is_batch
+    s.is_new = w.pause_memory[0].equals(0) if can_pause else f.truth(True)
     with f.when(s.is_new):
         s.code, s.index = f.whole(NEW), _take(w)
     if can_pause:
@@ -93,6 +100,12 @@ def print_loop(shape: Shape) -> str:
             w.restore()
             if shape.is_multistep:
                 enter_node(w, s.steps)
+            if is_thread:
+                _load_parameters(w)
+                with f.when(~s.is_first):
+                    follow_angles(w)
+    if is_thread:
+        s.rounds = f.whole(0)
     with f.repeat() as rounds:
         rounds.leave(s.index < 0)
         with f.when(s.code.equals(NEW)):
@@ -103,16 +116,28 @@ def print_loop(shape: Shape) -> str:
             _report(w)
         with f.when(s.code >= 0):
             _finish(w)
-        rounds.leave(s.code.equals(rules.PAUSED))
+        if not is_thread:
+            rounds.leave(s.code.equals(rules.PAUSED))
         with f.when(s.code.equals(GOES_ON)):
             _step(w)
-    if can_pause:
+        if is_thread:
+            s.rounds = s.rounds + 1
+            rounds.leave(s.rounds >= w.number("pause"))
+    if is_thread:
+        w.save(0)
+        with f.when(s.index >= 0):
+            f.take(w.number("num_paused"))
+            w.save(1)
+    elif can_pause:
         w.save(0)
         with f.when((s.index >= 0) & s.code.equals(rules.PAUSED)):
             # Python reads what was recorded before the run continues
             s.code, s.crossings, s.recorded = f.whole(GOES_ON), f.whole(0), f.whole(0)
             w.save(1)
-    text = [f.body("integrate", ("setup", "work")), *w.subroutines.values(), *sorted(f.declared)]
+    body = f.body("integrate", ("setup", "work"))
+    if is_thread:
+        body = f.body("integrate", ("memory",), ("thread", "threads"))
+    text = [body, *w.subroutines.values(), *sorted(f.declared)]
     return "\n".join(text)
 
 
@@ -168,19 +193,21 @@ def _begin(w: LoopWriter) -> None:
 def _load_parameters(w: LoopWriter) -> None:
     """Parameters and base inputs of a trajectory into its lane."""
     f, s, shape = w.f, w.s, w.shape
-    tables = (
-        ("parameters", w.own_parameters, shape.num_parameters - shape.num_angles, "parameter"),
-        ("base", w.base, shape.num_base, "base"),
-    )
-    for name, own, count, stride in tables:
-        given = w.vector(name)
-        for k in f.each(count):
-            own[k] = given[s.index * w.number(f"{stride}_stride") + k]
+    given, first = w.vector("parameters"), s.index * w.number("parameter_stride")
+    if shape.target.is_thread:
+        for own in shape.varying:
+            w.set_parameter(own, given[first + own])
+    else:
+        for k in f.each(shape.num_parameters - shape.num_angles):
+            w.own_parameters[k] = given[first + k]
+    base, first = w.vector("base"), s.index * w.number("base_stride")
+    for k in f.each(shape.num_base):
+        w.base[k] = base[first + k]
     angles = w.vector("angles") if shape.num_angles else None
-    for k in range(shape.num_angles):
+    for angle in range(shape.num_angles):
         assert angles is not None
-        place = shape.num_parameters - shape.num_angles + k
-        w.own_parameters[place] = angles[s.index * shape.num_angles + k]
+        place = shape.num_parameters - shape.num_angles + angle
+        w.set_parameter(place, angles[s.index * shape.num_angles + angle])
 
 
 def _enter_step(w: LoopWriter) -> None:
@@ -279,7 +306,15 @@ def _report(w: LoopWriter) -> None:
 def _step(w: LoopWriter) -> None:
     """Try a step; accept it, or try a shorter one in the next round."""
     f, s, shape = w.f, w.s, w.shape
+    if shape.is_fused and shape.method == RK4:
+        _take_steps(w)
+        return
     _aim(w)
+    if shape.is_fused:
+        s.event, s.t_end = f.whole(-1), s.t_new
+        try_fused_step(w)
+        _advance(w)
+        return
     try_step(w)
     s.verdict, s.event, s.theta = f.whole(RETRY), f.whole(-1), f.real(1.0)
     s.t_end = s.t_new
@@ -294,6 +329,25 @@ def _step(w: LoopWriter) -> None:
             with f.when(s.is_dense & s.verdict.equals(ACCEPTED)):
                 _find_events_and_samples(w)
     _advance(w)
+
+
+def _take_steps(w: LoopWriter) -> None:
+    """Several steps of RK4, until one lands on a stop, or something is to be looked at."""
+    f, s = w.f, w.s
+    s.event, s.error, s.sprinted = f.whole(-1), f.real(0.0), f.whole(0)
+    s.verdict = f.whole(ACCEPTED)
+    with f.repeat() as sprint:
+        _aim(w)
+        take_fused_step(w)
+        sprint.leave(~s.verdict.equals(ACCEPTED))
+        s.t_end = s.t_new
+        _accept(w)
+        s.sprinted = s.sprinted + 1
+        is_over = s.lands | (s.unhealthy >= 0) | (s.steps >= w.number("max_steps"))
+        sprint.leave(is_over | (s.sprinted >= SPRINT))
+    s.code = f.where(s.verdict >= 0, s.verdict, s.code)
+    with f.when(s.verdict.equals(RETRY)):
+        s.rejections, s.code = s.rejections + 1, f.whole(rules.NON_FINITE)
 
 
 def _aim(w: LoopWriter) -> None:
@@ -372,7 +426,7 @@ def _accept(w: LoopWriter) -> None:
         rates = next_row(w)
         make_node(w, s.steps, s.t)
         w.copy(rates, w.K(0), n)
-    else:
+    elif not (shape.is_fused and shape.method == RK4):
         w.copy(next_row(w), w.K(0), n)
     w.copy(w.next, w.y, n)
     if not shape.is_batch:

@@ -12,6 +12,7 @@ from noslip.simulation.rules import (
     NON_FINITE,
     PROJECTION_FAILED,
     ROUNDING,
+    SINGLE_ROUNDING,
     SURELY,
 )
 
@@ -38,7 +39,8 @@ def newton(w: LoopWriter, t: Value, x: Array) -> Value:
         residual, before = w.newton[nx], s.residual
         # Newton's method squares a small residual; one that no longer halves is the rounding of
         # large coordinates, such as the angle of a wheel after many turns
-        is_rounding = (before < 2.0 * residual) & (2.0 * residual <= ROUNDING * s.largest)
+        share = SINGLE_ROUNDING if f.target.is_single else ROUNDING
+        is_rounding = (before < 2.0 * residual) & (2.0 * residual <= share * s.largest)
         loop.leave((residual <= limit) | ((s.corrections > 2) & is_rounding))
         is_well = w.all_finite(w.newton, nx)
         s.corrections = f.where(is_well, s.corrections, -NON_FINITE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noslip.engines.flow import WHOLE, Array, Value
+from noslip.simulation.loop.random import draw_noise
 from noslip.simulation.loop.writer import LoopWriter
 
 
@@ -24,10 +25,17 @@ def find_inputs(w: LoopWriter, t: Value, y: Array) -> None:
 def evaluate(w: LoopWriter, t: Value, y: Array, out: Array) -> Array:
     """Rates [ẋ; ż] at (t, y) into out; returns the array of the health values."""
     find_inputs(w, t, y)
-    w.call("rates", t, y, w.inputs, out)
-    behind, nz = out.part(w.shape.nx), w.shape.nz
+    nz = w.shape.nz
     if not w.is_subroutine:
         w.s.evaluations = w.s.evaluations + 1
+    if w.f.target.on_stack:
+        # rows of K have no room for the health values
+        w.call("rates", t, y, w.inputs, w.rates)
+        w.copy(w.rates, out, w.shape.nx)
+        w.copy(w.inputs.part(w.shape.num_inputs), out.part(w.shape.nx), nz)
+        return w.rates.part(w.shape.nx)
+    w.call("rates", t, y, w.inputs, out)
+    behind = out.part(w.shape.nx)
     if not nz:
         return behind
     # the function has put the health values where ż goes
@@ -95,6 +103,8 @@ def update_generator(w: LoopWriter) -> None:
         # what was due before this segment began was done then
         with f.when(due >= s.begin - s.smallest):
             find_inputs(w, s.t, w.y)
+            if w.shape.num_noise:
+                draw_noise(w)
             w.call("update", s.t, w.y, w.base, w.point)
             w.copy(w.point, w.y.part(nx), nz)
         s.updates = s.updates + 1

@@ -32,10 +32,14 @@ class Shape:
         them are kept; else there is one, whose functions take parameters from where they are
         given, and states and inputs are kept.
     num_parameters : of all functions of a batch, rounded up by `rounded`.
+    varying : of a GPU's thread, the parameters that differ from trajectory to trajectory; the
+        others follow the record.
     num_events, num_endings, num_angles : values whose crossings are found, the first of them
         that end a run, the last of them that are angles which go on.
     num_columns : values kept of samples of a batch, rounded up by `rounded`.
     keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
+    num_noise : channels of random numbers that an update is given, two behind the base inputs for
+        each.
     has_generator, has_update, has_projection, has_enclosures : which functions there are.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
@@ -53,11 +57,13 @@ class Shape:
     num_tables: int = 0
     is_batch: bool = False
     num_parameters: int = 0
+    varying: tuple[int, ...] = ()
     num_events: int = 0
     num_endings: int = 0
     num_angles: int = 0
     num_columns: int = 0
     keeps: tuple[str, ...] = ()
+    num_noise: int = 0
     has_generator: bool = False
     has_update: bool = False
     has_projection: bool = False
@@ -74,8 +80,26 @@ class Shape:
 
     @property
     def row(self) -> int:
-        """Numbers of a row of K: rates, and behind ẋ the health values."""
+        """Numbers of a row of K: rates, and behind ẋ the health values.
+
+        A thread of a GPU has little memory nearby: there they reach into the next row.
+        """
+        if self.target.is_thread:
+            return self.ny
         return self.nx + max(self.nz, self.num_health)
+
+    @property
+    def overhang(self) -> int:
+        """Numbers of health values that reach beyond the rates of a row of K."""
+        return 0 if self.target.on_stack else max(0, self.nx + self.num_health - self.row)
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether a thread takes the stages and the end of a step in one loop.
+
+        Then rates are evaluated in one place, where they are written out.
+        """
+        return self.target.on_stack and not self.num_events and not self.has_samples
 
     @property
     def num_crossings(self) -> int:
@@ -120,13 +144,17 @@ _LEFT = (
     *("fault_counts", "fault_times"),
     # by trajectory: angles that events follow, at the last check
     "angles",
+    # number of threads that paused in the midst of a trajectory
+    "num_paused",
 )
 _SIZES = (
     *("queue_length", "parameter_stride", "base_stride"),
     *("num_updates", "num_samples", "num_columns", "max_steps", "max_events"),
-    # a run pauses after so many steps (0: never), and when there is no room for more crossings or
-    # ends of steps
+    # a run pauses after so many steps, a thread after so many rounds (0: never), and where there is
+    # no room for more crossings or ends of steps
     *("pause", "most_crossings", "crossing_room", "most_recorded"),
+    # random numbers: their seed, the number of the first trajectory and of its first update
+    *("seed", "first_run", "first_update"),
 )
 ADDRESSES = (*_FUNCTIONS, *_GIVEN, *_LEFT)
 INTEGERS = (*ADDRESSES, *_SIZES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noslip.engines.flow import WHOLE, Array, Block, Value
+from noslip.engines.flow import REAL, WHOLE, Array, Block, Value
 from noslip.simulation import dop853, step_sizes
 from noslip.simulation.dop853 import NUM_STAGES, NUM_STAGES_DENSE
 from noslip.simulation.loop.projection import project
@@ -38,7 +38,8 @@ B, E5, E3 = nonzero(dop853.B), nonzero(dop853.E5), nonzero(dop853.E3)
 
 def next_row(w: LoopWriter) -> Array:
     """Row of K with the rates at w.next."""
-    return w.K(PROJECTED_ROW if w.shape.has_projection else END_ROW)
+    is_projected = w.shape.has_projection and not w.shape.is_fused
+    return w.K(PROJECTED_ROW if is_projected else END_ROW)
 
 
 def weighted(w: LoopWriter, weights: dict[int, float], i: Block) -> Value:
@@ -71,13 +72,72 @@ def stages(w: LoopWriter, t: Value, h: Value, last: Value, first: Value, after: 
         else {k: STAGES[k] for k in range(1, NUM_STAGES_DENSE) if k != NUM_STAGES}
     )
     for stage in f.count(first, after):
-        for k in f.choose(stage, list(weights)):
-            s.share = f.real(float(RK4_TIMES[k - 1] if is_rk4 else dop853.C[k]))
-            for i in f.rows(w.shape.ny):
-                w.stage[i] = f.fma(h, weighted(w, weights[k], i), w.y[i])
+        if f.target.is_thread and not is_rk4:
+            _combine(w, stage, h)
+        else:
+            for k in f.choose(stage, list(weights)):
+                s.share = f.real(float(RK4_TIMES[k - 1] if is_rk4 else dop853.C[k]))
+                for i in f.rows(w.shape.ny):
+                    w.stage[i] = f.fma(h, weighted(w, weights[k], i), w.y[i])
         health = evaluate(w, f.least(f.fma(s.share, h, t), last), w.stage, w.K(stage))
         s.is_near = s.is_near & is_healthy(w, health, STAGE_FLOOR)
     return s.is_near
+
+
+def _combine(w: LoopWriter, stage: Value, h: Value) -> None:
+    """State y + h Σ_j a_j k_j of a stage of DOP853 into w.stage, its time into s.share.
+
+    As a loop over rows of K, with weights from a table: written out for every stage, this would be
+    more code than the rates, and a GPU would wait for instructions more than for anything else.
+    """
+    f, s, n, number = w.f, w.s, w.shape.ny, w.f.target.number
+    begins, places, weights = [0], list[int](), list[float]()
+    for k in range(NUM_STAGES_DENSE):
+        chosen = {} if k in (0, NUM_STAGES) else STAGES[k]
+        places += [w.place_of_row(j) for j in chosen if j]
+        weights += [a for j, a in chosen.items() if j]
+        begins.append(len(places))
+    leads = [0.0 if k in (0, NUM_STAGES) else STAGES[k][0] for k in range(NUM_STAGES_DENSE)]
+    lead = f.constant_table("stage_leads", number, leads)[stage]
+    s.share = f.constant_table("stage_times", REAL, [float(c) for c in dop853.C])[stage]
+    total = f.registers(n)
+    for i in f.rows(n):
+        total[i] = w.K(0)[i] * lead
+    first = f.constant_table("stage_begins", WHOLE, begins)
+    s.term, s.terms = first[stage], first[stage + 1]
+    with f.repeat() as loop:
+        loop.leave(s.term >= s.terms)
+        row = w.row_at(f.constant_table("stage_rows", WHOLE, places)[s.term])
+        weight = f.constant_table("stage_weights", number, weights)[s.term]
+        for i in f.rows(n):
+            total[i] = f.fma(row[i], weight, total[i])
+        s.term = s.term + 1
+    part = f.as_kind(h, number)
+    for i in f.rows(n):
+        w.stage[i] = f.fma(part, total[i], w.y[i])
+
+
+def _combine_end(w: LoopWriter) -> list[Array]:
+    """Sums of the end and of both errors: Σ_j b_j k_j and so on."""
+    f, n, number = w.f, w.shape.ny, w.f.target.number
+    totals = [f.registers(n) for _ in range(3)]
+    sums = list(zip(totals, (B, E5, E3), ("end", "fifth", "third"), strict=True))
+    rows = sorted({j for _, weights, _ in sums for j in weights if j})
+    for i in f.rows(n):
+        for out, weights, _ in sums:
+            out[i] = w.K(0)[i] * weights.get(0, 0.0)
+    for term in f.count(0, len(rows)):
+        at = f.constant_table("end_rows", WHOLE, [w.place_of_row(j) for j in rows])[term]
+        row = w.row_at(at)
+        found = [
+            f.constant_table(f"weights_{word}", number, [weights.get(j, 0.0) for j in rows])[term]
+            for _, weights, word in sums
+        ]
+        for i in f.rows(n):
+            k = row[i]
+            for out, weight in zip(totals, found, strict=True):
+                out[i] = f.fma(k, weight, out[i])
+    return totals
 
 
 def stage_range(w: LoopWriter) -> range:
@@ -110,18 +170,27 @@ def try_step(w: LoopWriter) -> None:
 
     It is h ‖e5‖² / √(n (‖e5‖² + ‖e3‖²/100)); of RK4, which does not know it, 0.
     """
-    f, s, n = w.f, w.s, w.shape.ny
+    f, s = w.f, w.s
     is_near = take_stages(w, s.t, s.h_try, s.last, stage_range(w))
     if w.shape.method == RK4:
         state_at_end(w, s.h_try, w.end)
         s.error = f.real(0.0)
         return
+    _measure_error(w, is_near)
+
+
+def _measure_error(w: LoopWriter, is_near: Value) -> None:
+    """State at the end of a step of DOP853 into w.end, and the norm of its error into s.error."""
+    f, s, n = w.f, w.s, w.shape.ny
     s.sum5, s.sum3 = f.real(0.0), f.real(0.0)
+    totals = _combine_end(w) if f.target.is_thread else None
     for i in f.rows(n):
         y = w.y[i]
-        end = f.fma(s.h_try, weighted(w, B, i), y)
+        found = [total[i] for total in totals] if totals else [weighted(w, B, i)]
+        end = f.fma(s.h_try, found[0], y)
         share = 1.0 / scale(w, i, y, end)
-        e5, e3 = weighted(w, E5, i) * share, weighted(w, E3, i) * share
+        found += [] if totals else [weighted(w, E5, i), weighted(w, E3, i)]
+        e5, e3 = found[1] * share, found[2] * share
         s.sum5, s.sum3 = s.sum5 + f.total(e5 * e5), s.sum3 + f.total(e3 * e3)
         w.end[i] = end
     total = f.fma(s.sum3, 0.01, s.sum5)
@@ -168,11 +237,85 @@ def close_step(w: LoopWriter, is_dense: Value) -> None:
             w.call("events", s.last, w.next, w.inputs, w.at_end)
 
 
+def try_fused_step(w: LoopWriter) -> None:
+    """A step of DOP853 and the rates at its end, with one place where rates are evaluated.
+
+    As `try_step` and `close_step`; see `take_fused_step` for why.
+    """
+    f, s, shape, n = w.f, w.s, w.shape, w.shape.ny
+    s.verdict, s.is_near, s.now = f.whole(RETRY), f.truth(True), s.last
+    s.share = f.real(0.0)
+    for stage in f.count(1, NUM_STAGES + 1):
+        s.is_end = stage.equals(NUM_STAGES)
+        with f.when(~s.is_end):
+            _combine(w, stage, s.h_try)
+            s.now = f.least(f.fma(s.share, s.h_try, s.t), s.last)
+        with f.when(s.is_end):
+            _measure_error(w, s.is_near)
+            s.now = s.last
+            with f.when((s.error <= 1.0) & w.all_finite(w.end, n)):
+                s.verdict = f.whole(ACCEPTED)
+                w.copy(w.end, w.next, n)
+                if shape.has_projection:
+                    find_inputs(w, s.last, w.next)
+                    s.moved = project(w, s.last, w.next)
+                    s.verdict = f.where(s.moved < 0, f.whole(0) - s.moved, s.verdict)
+                w.copy(w.next, w.stage, n)
+            # the rates there are not asked for where the step is not taken
+            s.evaluations = f.where(s.verdict.equals(ACCEPTED), s.evaluations, s.evaluations - 1)
+        with w.hot():
+            health = evaluate(w, s.now, w.stage, w.K(stage))
+        w.copy(health, w.health, shape.num_health)
+        s.is_near = s.is_near & (s.is_end | is_healthy(w, health, STAGE_FLOOR))
+    with f.when(s.verdict.equals(ACCEPTED)):
+        s.verdict = f.where(w.all_finite(w.K(END_ROW), n), s.verdict, RETRY)
+        with f.when(s.verdict.equals(ACCEPTED)):
+            _check_health(w)
+
+
+def take_fused_step(w: LoopWriter) -> None:
+    """A step of RK4 and the rates at its end, with one place where rates are evaluated.
+
+    A thread of a GPU has them written out there, and all vectors in registers: the rates of the
+    stage before, the sum that becomes the end, and the state of the stage. The verdict is left in
+    s.verdict, the state in w.next, its rates in the first row of K.
+    """
+    f, s, shape, n = w.f, w.s, w.shape, w.shape.ny
+    number, k = f.target.number, w.K(0)
+    s.verdict, s.whole = f.whole(ACCEPTED), f.as_kind(s.h_try, number)
+    s.half, s.sixth = s.whole * 0.5, s.whole * (1.0 / 6.0)
+    for i in f.rows(n):
+        w.end[i] = f.fma(s.sixth, k[i], w.y[i])
+    for stage in f.count(1, 5):
+        is_last = stage.equals(4)
+        part = f.where(stage >= 3, s.whole, s.half)
+        s.now = f.where(stage >= 3, s.last, f.least(f.fma(s.h_try, 0.5, s.t), s.last))
+        for i in f.rows(n):
+            w.next[i] = f.where(is_last, w.end[i], f.fma(part, k[i], w.y[i]))
+        if shape.has_projection:
+            with f.when(is_last):
+                find_inputs(w, s.last, w.next)
+                with f.when(w.all_finite(w.next, n)):
+                    s.moved = project(w, s.last, w.next)
+                    s.verdict = f.where(s.moved < 0, f.whole(0) - s.moved, s.verdict)
+        with w.hot():
+            health = evaluate(w, s.now, w.next, w.stage)
+        w.copy(health, w.health, shape.num_health)
+        weight = f.where(stage.equals(3), s.sixth, s.sixth + s.sixth)
+        for i in f.rows(n):
+            k[i] = w.stage[i]
+            w.end[i] = f.fma(weight, w.stage[i], w.end[i])
+    is_well = w.all_finite(w.next, n) & w.all_finite(k, n)
+    s.verdict = f.where(is_well, s.verdict, RETRY)
+    with f.when(s.verdict.equals(ACCEPTED)):
+        _check_health(w)
+
+
 def _find_rates(w: LoopWriter, row: int) -> None:
     """Rates at w.next into a row of K, and health; the step fails if they are not finite."""
     f, s = w.f, w.s
     health = evaluate(w, s.last, w.next, w.K(row))
-    if not w.shape.nz:
+    if health is not w.health:
         w.copy(health, w.health, w.shape.num_health)
     s.verdict = f.where(w.all_finite(w.K(row), w.shape.ny), s.verdict, RETRY)
 

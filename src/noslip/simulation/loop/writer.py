@@ -7,14 +7,16 @@ are of a round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from noslip.engines.flow import PLACE, REAL, TRUTH, WHOLE, Array, Flow, Given, Value
 from noslip.engines.ir_writer import vector_type
+from noslip.engines.thread_code import word_of_record
 from noslip.simulation.dop853 import NUM_DENSE_TERMS
 from noslip.simulation.loop.hermite import NUM_NODES
 from noslip.simulation.loop.shape import ADDRESSES, PLACES, Shape
-from noslip.simulation.rules import NUM_ROWS
+from noslip.simulation.rules import END_ROW, NUM_ROWS, PROJECTED_ROW
 
 #: Codes of a lane besides the endings of `rules`: it takes a trajectory, or goes on.
 NEW, GOES_ON = -3, -2
@@ -28,6 +30,63 @@ _WHOLES = (
 _TRUTHS = ("may_grow", "is_stale", "is_first", "is_finite")
 #: Of the event that ends a run, until the steps before it have reported, see `multistep_output.py`.
 _PENDING = ("event_theta", "event_step", "event_last", "event_end")
+
+
+class _Passed:
+    """Arrays in memory through which a thread passes numbers to functions that are not written out.
+
+    Arrays whose addresses no function sees are registers.
+    """
+
+    def __init__(self, w: LoopWriter) -> None:
+        shape, f = w.shape, w.f
+        nx, ny, nu, ne = shape.nx, shape.ny, shape.num_inputs, shape.num_events
+        #: By function: numbers of x, u and out.
+        self._sizes = {
+            "rates": (nx, nu, nx + shape.num_health),
+            "project": (nx, nu, nx + 1),
+            "events": (ny, nu, ne),
+            "columns": (ny, nu, 0),
+            "enclosures": (0, nu, 0),
+            "generator": (ny, shape.num_base, nu + shape.nz),
+            "update": (ny, shape.num_base, shape.nz),
+        }
+        self._f = f
+        self._time, self.parameters = f.array(1), f.array(shape.num_parameters)
+        longest = [max(sizes[k] for sizes in self._sizes.values()) for k in range(3)]
+        self._x, self._u, self._out = (f.array(size) for size in longest)
+
+    def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
+        """Call a function with copies of its arguments; arrays of its own are passed directly."""
+        sizes = self._sizes[name]
+        self._time[0] = t
+        places = [self._time]
+        for given, passed, size in ((x, self._x, sizes[0]), (u, self._u, sizes[1])):
+            for k in range(size):
+                passed[k] = given[k]
+            places.append(passed if size else given)
+        places += [self.parameters, self._out if sizes[2] else out]
+        self._f.invoke(f"@{name}", [array.place for array in places], "noinline")
+        for k in range(sizes[2]):
+            out[k] = self._out[k]
+
+
+class ThreadMemory:
+    """Memory in which a thread of a GPU keeps a trajectory between two launches.
+
+    Word k of all threads stand side by side, so that they are read together.
+    """
+
+    def __init__(self, w: LoopWriter) -> None:
+        f = self._f = w.f
+        self._given = Given(f, f.value("%memory", PLACE, 1), WHOLE)
+        self._thread, self._threads = (f.value(f"%{n}", WHOLE, 1) for n in ("thread", "threads"))
+
+    def __getitem__(self, k: int) -> Value:
+        return self._given[self._threads * k + self._thread]
+
+    def __setitem__(self, k: int, value: Value) -> None:
+        self._given[self._threads * k + self._thread] = value
 
 
 class LoopWriter:
@@ -54,7 +113,8 @@ class LoopWriter:
         self._loaded: dict[str, Value] = {}
         n, row = shape.ny, shape.row
         # what a paused run keeps besides its arrays
-        self.kept = f.array(1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS), WHOLE)
+        kept = 1 + len(_REALS) + len(_PENDING) + len(_WHOLES) + len(_TRUTHS)
+        self.kept = f.array(0 if shape.target.is_thread else kept, WHOLE)
         self.time = f.array(1, is_scratch=True)
         if shape.is_multistep:
             self.node_size = 2 + 2 * n + NUM_ROWS * row
@@ -65,7 +125,7 @@ class LoopWriter:
             self._y = f.array(n)
             self._end = f.array(n, is_scratch=True)
             self._k0 = f.array(row)
-            self._K = f.array((NUM_ROWS - 1) * row, is_scratch=True)
+            self._K = f.array((NUM_ROWS - 1) * row + 3 * shape.overhang, is_scratch=True)
         self.next = f.array(n)
         self.stage, self.point, self.other = (f.array(n, is_scratch=True) for _ in range(3))
         self.F = f.array(NUM_DENSE_TERMS * n, is_scratch=True)
@@ -86,6 +146,11 @@ class LoopWriter:
         self._own_parameters = f.array(shape.num_parameters)
         self._own_base = f.array(shape.num_base)
         self._own_inputs = f.array(shape.num_inputs + shape.nz, is_scratch=True)
+        #: Whether a thread's functions are written out where they are called.
+        self.is_hot = False
+        if f.target.on_stack:
+            self.rates = f.array(shape.nx + shape.num_health)
+            self._passed = _Passed(self)
 
     # what is given
     def number(self, name: str) -> Value:
@@ -94,9 +159,13 @@ class LoopWriter:
             kind = REAL if PLACES[name] >= PLACES["end_time"] else WHOLE
             kind = PLACE if name in ADDRESSES else kind
             # at the head of the function, so that every branch may read it
-            f, place = self.f, f"%{name}_at"
-            f.head.append(f"  {place} = getelementptr i64, ptr %setup, i64 {PLACES[name]}")
-            f.head.append(f"  %{name} = load {kind}, ptr {place}, align 8")
+            f, place = self.f, f"ptr %{name}_at"
+            if f.target.is_thread:
+                place = word_of_record(PLACES[name])
+            else:
+                at = f"getelementptr i64, ptr %setup, i64 {PLACES[name]}"
+                f.head.append(f"  %{name}_at = {at}")
+            f.head.append(f"  %{name} = load {kind}, {place}, align 8")
             self._loaded[name] = f.value(f"%{name}", kind, 1)
         return self._loaded[name]
 
@@ -122,7 +191,29 @@ class LoopWriter:
             return self._in_node(2 + 2 * self.shape.ny).part(k * row)
         if isinstance(k, int) and k == 0:
             return self._k0
-        return self._K.part((k - 1) * row)
+        return self._K.part((k - 1) * row + self._shift(k))
+
+    def place_of_row(self, k: int) -> int:
+        """Place of a row of K behind the first, known when the text is printed."""
+        shift = self._shift(k)
+        assert isinstance(shift, int)
+        return (k - 1) * self.shape.row + shift
+
+    def row_at(self, place: Value) -> Array:
+        """Row of K behind the first, by its place."""
+        return self._K.part(place)
+
+    def _shift(self, k: int | Value) -> int | Value:
+        """Room before a row of K, for health values of the one before that reach beyond it.
+
+        The rows of a step's end are known when others before them are evaluated anew.
+        """
+        overhang = self.shape.overhang
+        if not overhang:
+            return 0
+        if isinstance(k, int):
+            return overhang * ((k >= END_ROW) + (k >= PROJECTED_ROW))
+        return self.f.where(k >= END_ROW, self.f.whole(overhang), 0)
 
     def _in_node(self, place: int) -> Array:
         # a subroutine works on one node
@@ -156,10 +247,29 @@ class LoopWriter:
 
     def call(self, name: str, t: Value, x: Array, u: Array, out: Array) -> None:
         """Call a function of the system: f(t, x, u, p) into out."""
+        target = self.f.target
+        if target.on_stack and not self.is_hot:
+            self._passed.call(name, t, x, u, out)
+            return
         self.time[0] = t
-        places = [self.time, x, u, self.parameters(name), out]
-        function = f"@{name}" if self.f.target.on_stack else self.number(name).name
-        self.f.invoke(function, [array.place for array in places])
+        places = [array.place for array in (self.time, x, u, self.parameters(name), out)]
+        if target.is_thread:
+            self.f.invoke(f"@{name}", places, "alwaysinline" if target.on_stack else "noinline")
+        else:
+            self.f.invoke(self.number(name).name, places)
+
+    @contextmanager
+    def hot(self) -> Iterator[None]:
+        """Code in which a thread's functions are written out, so that they work on registers."""
+        self.is_hot = True
+        yield
+        self.is_hot = False
+
+    def set_parameter(self, k: int, value: Value) -> None:
+        """Set a parameter of a lane."""
+        self._own_parameters[k] = value
+        if self.f.target.on_stack:
+            self._passed.parameters[k] = value
 
     def copy(self, source: Array, target: Array, count: int) -> None:
         """Copy numbers of each lane."""
@@ -197,11 +307,16 @@ class LoopWriter:
             self.subroutines[name] = self._written(name, body, arguments)
         given = [a.place if isinstance(a, Array) else a for a in arguments]
         returned = self._returned[name]
-        listed = ", ".join(["ptr %setup", "ptr %work", *(v.typed for v in self._context(given))])
+        listed = ", ".join([*self._memory, *(v.typed for v in self._context(given))])
         call = f"call {vector_type(returned.width, returned.kind)} @{name}({listed})"
         if evaluations:
             self.s.evaluations = self.s.evaluations + evaluations
         return f.emit(call, returned.kind, returned.width)
+
+    @property
+    def _memory(self) -> list[str]:
+        """Arguments of every subroutine: the record, which a thread finds itself, and the work."""
+        return ["ptr %work"] if self.f.target.is_thread else ["ptr %setup", "ptr %work"]
 
     def _context(self, given: list[Value]) -> list[Value]:
         """Arguments of a subroutine: its node, the lanes that are in this branch, its own."""
@@ -239,35 +354,53 @@ class LoopWriter:
         self.f.declared |= f.declared
         returned = vector_type(found.width, found.kind)
         frame = ' "frame-pointer"="all"' if f.lanes > 1 else ""
-        listed = ", ".join(["ptr %setup", "ptr %work", *context])
+        listed = ", ".join([*self._memory, *context])
         head = f"define internal {returned} @{name}({listed}) nounwind noinline{frame} {{"
         return "\n".join([head, "start:", *f.head, *f.lines, f"  ret {found.typed}", "}"])
 
     # pausing
     def save(self, flag: int) -> None:
         """Save all variables to memory, with a flag whether the run continues from there."""
-        f = self.f
-        self.kept[0] = f.whole(flag)
+        f, kept = self.f, self.pause_memory
+        kept[0] = f.whole(flag)
         if flag:
-            for k, (array, kind) in enumerate(self._persistent(), 1):
-                value = array[0]
-                if kind == REAL:
-                    value = f.bits(value)
-                elif kind == TRUTH:
+            for k, (array, place) in enumerate(self._persistent(), 1):
+                value = array[place]
+                if array.kind == TRUTH:
                     value = f.to_whole(value)
-                self.kept[k] = value
+                elif array.kind != WHOLE:
+                    value = f.bits(f.as_kind(value, REAL))
+                kept[k] = value
 
     def restore(self) -> None:
         """Restore all variables from memory."""
-        f = self.f
-        for k, (array, kind) in enumerate(self._persistent(), 1):
-            value = self.kept[k]
-            if kind == REAL:
-                value = f.from_bits(value)
-            elif kind == TRUTH:
+        f, kept = self.f, self.pause_memory
+        for k, (array, place) in enumerate(self._persistent(), 1):
+            value = kept[k]
+            if array.kind == TRUTH:
                 value = ~value.equals(0)
-            array[0] = value
+            elif array.kind != WHOLE:
+                value = f.from_bits(value)
+            array[place] = value
 
-    def _persistent(self) -> list[tuple[Array, str]]:
-        arrays = [self.s.place(name) for name in (*_REALS, *_PENDING, *_WHOLES, *_TRUTHS)]
-        return [(array, array.kind) for array in arrays]
+    @property
+    def pause_memory(self) -> Array | ThreadMemory:
+        """Where a run that pauses keeps its variables, and a thread its arrays too."""
+        return ThreadMemory(self) if self.f.target.is_thread else self.kept
+
+    @property
+    def pause_size(self) -> int:
+        """Words that a thread keeps between two launches."""
+        return 1 + len(self._persistent())
+
+    def _persistent(self) -> list[tuple[Array, int]]:
+        """Variables, and of a thread numbers of arrays, that outlast a round."""
+        named = [self.s.place(name) for name in (*_REALS, *_PENDING, *_WHOLES, *_TRUTHS)]
+        found = [(array, 0) for array in named]
+        if self.f.target.is_thread:
+            shape = self.shape
+            sizes = [(self._y, shape.ny), (self._k0, shape.ny), (self.sides, shape.num_health)]
+            sizes += [(self.before, shape.num_events), (self.undefined, shape.num_events)]
+            sizes += [(self.segments, shape.num_tables)]
+            found += [(array, k) for array, size in sizes for k in range(size)]
+        return found

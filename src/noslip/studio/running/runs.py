@@ -174,7 +174,7 @@ def _inputs(system: System, choice: Choice, cancel: Cancel) -> ChosenRun:
 
 def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> ChosenRun:
     parameters, start = split_changes(system, choice)
-    follower = find_follower(system, system.parameters(parameters))
+    follower = find_follower(system, system.parameters(parameters), reverse=choice.reverse)
     path_text, timing_text = (
         form_text(family, getattr(choice, family), choice.numbers, choice.typed.get(family, ""))
         for family in ("path", "timing")
@@ -183,11 +183,7 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Chosen
         system,
         read_path(path_text),
         timing=parse_timing(timing_text),
-        point=follower.point,
-        direction=follower.direction,
-        reverse=choice.reverse,
-        steering=follower.steering,
-        wheelbase=follower.wheelbase,
+        follower=follower,
         controller=_controller(system, choice, follower),
         start=start,
         parameters=parameters,
@@ -200,18 +196,12 @@ def _path(system: System, source: str, choice: Choice, cancel: Cancel) -> Chosen
     )
     command = ""
     if choice.controller != "steered" and choice.formulation == "complement":
-        command = _track_command(source, choice, follower, path_text, timing_text)
+        command = _track_command(source, choice, path_text, timing_text)
     return ChosenRun(run, command)
 
 
-def _track_command(
-    source: str, choice: Choice, follower: Follower, path_text: str, timing_text: str
-) -> str:
+def _track_command(source: str, choice: Choice, path_text: str, timing_text: str) -> str:
     words = ["noslip", "track", source, "--path", path_text, "--timing", timing_text]
-    words += [f"--point={','.join(f'{x!r}' for x in follower.point)}"]
-    words += [f"--direction={','.join(f'{x!r}' for x in follower.direction)}"]
-    if follower.steering:
-        words += ["--steering", follower.steering, "--wheelbase", f"{follower.wheelbase!r}"]
     if choice.reverse:
         words.append("--reverse")
     if choice.controller != "none":

@@ -1,0 +1,154 @@
+"""Safe reading of XML: elements with their lines, and nothing that a document could make happen.
+
+A document type declaration is refused, and with it entities of any kind; nothing is fetched or
+included. Depth and number of elements are bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from noslip.errors import Fault, ModelError
+from noslip.reading import LARGEST
+
+#: Elements of a document, and elements around one.
+MAX_ELEMENTS, MAX_DEPTH = 200_000, 200
+
+
+@dataclass(slots=True)
+class XmlElement:
+    """An element: its tag, attributes, children, and the line it begins on."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[XmlElement] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, *tags: str) -> Iterator[XmlElement]:
+        """Children with one of some tags."""
+        return (child for child in self.children if child.tag in tags)
+
+    def first(self, tag: str) -> XmlElement | None:
+        """The first child with a tag."""
+        return next(self.all(tag), None)
+
+
+def parse_xml(text: str, file: str) -> XmlElement:
+    """The root element of a document.
+
+    Raises
+    ------
+    ModelError : if it is not well-formed, declares a document type, or is too large.
+    """
+    stack: list[XmlElement] = []
+    roots: list[XmlElement] = []
+    count = 0
+    parser = expat.ParserCreate()
+
+    def where() -> str:
+        return f"{file}, line {parser.CurrentLineNumber}"
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > MAX_ELEMENTS or len(stack) >= MAX_DEPTH:
+            raise ModelError(
+                f"the document has more than {MAX_ELEMENTS} elements, or {MAX_DEPTH} in each other",
+                where(),
+                "leave out what is not part of the robot",
+            )
+        made = XmlElement(tag, attributes, parser.CurrentLineNumber)
+        (stack[-1].children if stack else roots).append(made)
+        stack.append(made)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def characters(data: str) -> None:
+        if stack:
+            stack[-1].text += data
+
+    def doctype(*_: object) -> None:
+        raise ModelError(
+            "the document declares a document type, whose entities could stand for anything",
+            where(),
+            "remove the line <!DOCTYPE …> and write out its entities",
+        )
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = doctype
+    try:
+        parser.Parse(text.encode("utf-8"), True)
+    except expat.ExpatError as error:
+        raise ModelError(
+            f"the text is not XML: {expat.ErrorString(error.code)}",
+            f"{file}, line {error.lineno}",
+            "correct it there",
+        ) from error
+    return roots[0]
+
+
+class XmlReader:
+    """Reads attributes as numbers and vectors, and collects what is wrong with their lines.
+
+    Parameters
+    ----------
+    file : what messages call it.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.faults: list[Fault] = []
+
+    def fault(self, element: XmlElement, what: str, fix: str) -> None:
+        """Note what is wrong with an element."""
+        self.faults.append(Fault(what, f"{self.file}, line {element.line}", fix))
+
+    def numbers(
+        self, element: XmlElement | None, name: str, default: tuple[float, ...], count: int = 0
+    ) -> tuple[float, ...]:
+        """Numbers of an attribute, separated by spaces; `count` of them, or as many as `default`.
+
+        The default where there is no such attribute, and where it is at fault.
+        """
+        if element is None or name not in element.attributes:
+            return default
+        text = element.attributes[name]
+        wanted = count or len(default)
+        try:
+            values = tuple(float(part) for part in text.split()[: wanted + 1])
+        except ValueError:
+            values = ()
+        if len(values) != wanted or not all(abs(v) <= LARGEST for v in values):
+            noun = "a number" if wanted == 1 else f"{wanted} numbers"
+            self.fault(
+                element,
+                f'{name}="{text[:60]}" of <{element.tag}> is not {noun} within ±{LARGEST:g}',
+                f'write {noun} in SI units, as {name}="{" ".join(["0.1"] * wanted)}"',
+            )
+            return default
+        return values
+
+    def number(self, element: XmlElement | None, name: str, default: float = 0.0) -> float:
+        """One number."""
+        return self.numbers(element, name, (default,))[0]
+
+    def limit(self, element: XmlElement | None, name: str, default: float) -> float:
+        """A number that may be infinite, such as a limit."""
+        if element is not None and element.attributes.get(name, "").strip().lower() in _INFINITE:
+            return math.inf
+        return self.number(element, name, default)
+
+    def raise_faults(self) -> None:
+        """Raise all that is wrong, if anything is."""
+        if self.faults:
+            raise ModelError.from_faults(self.faults)
+
+
+_INFINITE = ("inf", "+inf", "infinity")

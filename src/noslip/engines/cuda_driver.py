@@ -1,0 +1,270 @@
+"""NVIDIA's driver, called directly: devices, memory, kernels and their errors.
+
+Nothing but the driver's library is needed, which comes with the card: no toolkit, no compiler. The
+driver translates PTX (`thread_code`) for its card, and keeps what it translated on disk.
+
+The primary context of a device is used, the one that other libraries in the process use too, so
+that arrays may be exchanged with them (`device_arrays`). It is made current for every call and
+taken off afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
+from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of
+from noslip.errors import DeviceError
+
+Array = np.ndarray
+
+#: Threads of a block; blocks of a multiprocessor are as many as registers allow.
+BLOCK = 64
+#: Registers of a thread, of doubles and of single precision: with fewer there are more threads to
+#: hide the latencies of each other, but values that do not fit go to memory.
+MOST_REGISTERS, MOST_SINGLE_REGISTERS = 255, 128
+
+_LIBRARY = {"win32": "nvcuda.dll"}.get(sys.platform, "libcuda.so.1")
+_MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76  # CU_DEVICE_ATTRIBUTE_…
+_PREFER_L1 = 2  # CU_FUNC_CACHE_PREFER_L1
+_LOCAL_BYTES, _REGISTERS = 3, 4  # CU_FUNC_ATTRIBUTE_…
+_MAX_REGISTERS = 0  # CU_JIT_…
+_OUT_OF_MEMORY, _NO_DEVICE = 2, 100
+_UPDATE = "update the card's driver, or run on the processor: device='cpu'"
+_LOST = "the card was reset or is in use by something that failed: start the program anew"
+#: What to do about an error of the driver, by its number; of the others, the last line.
+_FIXES = {
+    _OUT_OF_MEMORY: "give fewer trajectories, keep fewer samples, or free memory of the card",
+    3: "start the program anew; a process that was forked after the driver began cannot use it",
+    35: _UPDATE,
+    46: "another process has the card for itself: wait for it, or choose another one",
+    _NO_DEVICE: "run on the processor: device='cpu'",
+    **dict.fromkeys((218, 222, 223), _UPDATE),
+    702: "the system ends kernels that take long on a card with a display: use another card",
+    **dict.fromkeys((214, 700, 709, 714, 719), _LOST),
+    0: f"{_LOST}, or run on the processor: device='cpu'",
+}
+
+
+@functools.cache
+def _driver() -> Any:
+    """The driver's library, initialized."""
+    try:
+        library = ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise DeviceError(
+            f"this machine has no driver for NVIDIA cards ({_LIBRARY} is not there)",
+            "device 'cuda'",
+            "install the card's driver, or run on the processor: device='cpu'",
+        ) from None
+    _check(library, library.cuInit(0), "start of the driver")
+    return library
+
+
+def _check(library: Any, code: int, doing: str) -> None:
+    """Raise an error of the driver as what, where, fix."""
+    if not code:
+        return
+    name, text = c_char_p(), c_char_p()
+    library.cuGetErrorName(code, byref(name))
+    library.cuGetErrorString(code, byref(text))
+    words = (text.value or b"unknown error").decode(), (name.value or b"").decode()
+    raise DeviceError(
+        f"the driver of the card says: {words[0]} ({words[1] or code})",
+        f"device 'cuda', {doing}",
+        _FIXES.get(code, _FIXES[0]),
+    )
+
+
+class CudaDevice(AbstractDevice):
+    """A card of NVIDIA's.
+
+    Parameters
+    ----------
+    index : which of them, as the driver counts.
+
+    Attributes
+    ----------
+    name : as the driver calls it.
+    capability : ten times the major number of its compute capability, and the minor one.
+    num_multiprocessors : that share the work.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        driver, count = _driver(), c_int()
+        _check(driver, driver.cuDeviceGetCount(byref(count)), "counting of cards")
+        if not 0 <= index < count.value:
+            what = f"there is no card {index}" if count.value else "this machine has no NVIDIA card"
+            known = ", ".join(f"'cuda:{k}'" for k in range(count.value)) or "device='cpu'"
+            raise DeviceError(what, f"device 'cuda:{index}'", f"there is: {known}")
+        self._device, self._context, self.index = c_int(), c_void_p(), index
+        self.call("cuDeviceGet", "choice of the card", byref(self._device), index)
+        self.call(
+            "cuDevicePrimaryCtxRetain", "start of the card", byref(self._context), self._device
+        )
+        name = ctypes.create_string_buffer(128)
+        self.call("cuDeviceGetName", "start of the card", name, 128, self._device)
+        self.name = name.value.decode()
+        self.capability = 10 * self._attribute(_MAJOR) + self._attribute(_MINOR)
+        self.num_multiprocessors = self._attribute(_MULTIPROCESSORS)
+        if not capability_for(*divmod(self.capability, 10)):
+            raise DeviceError(
+                f"the card {self.name} has compute capability {self.capability / 10}",
+                f"device 'cuda:{index}'",
+                "use a card of 5.0 or newer, or run on the processor: device='cpu'",
+            )
+
+    def free_memory(self) -> int:
+        """Bytes that may be allocated."""
+        free, total = c_size_t(), c_size_t()
+        with self.current():
+            self.call("cuMemGetInfo_v2", "size of memory", byref(free), byref(total))
+        return free.value
+
+    def allocate(self, nbytes: int) -> CudaMemory:
+        """Memory of the card."""
+        return CudaMemory(self, nbytes)
+
+    def kernel(self, text: str) -> CudaKernel:
+        """The kernel of an LLVM text; the last ones are kept."""
+        return _kernel(self, text)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Code in which this card is the current one of the thread."""
+        self.call("cuCtxPushCurrent_v2", "start of the card", self._context)
+        try:
+            yield
+        finally:
+            _driver().cuCtxPopCurrent_v2(byref(c_void_p()))
+
+    def _attribute(self, which: int) -> int:
+        value = c_int()
+        self.call("cuDeviceGetAttribute", "start of the card", byref(value), which, self._device)
+        return value.value
+
+    def call(self, function: str, doing: str, *arguments: Any) -> None:
+        """Call a function of the driver."""
+        driver = _driver()
+        _check(driver, getattr(driver, function)(*arguments), doing)
+
+    def run(self, function: str, doing: str, *arguments: Any) -> None:
+        """Call a function of the driver with this card as the current one."""
+        with self.current():
+            self.call(function, doing, *arguments)
+
+
+@functools.lru_cache(maxsize=8)
+def cuda_device(index: int = 0) -> CudaDevice:
+    """The card of an index, started once."""
+    return CudaDevice(index)
+
+
+class CudaMemory(DeviceMemory):
+    """Memory of a card."""
+
+    def __init__(self, device: CudaDevice, nbytes: int) -> None:
+        self.device, self.nbytes = device, nbytes
+        address = c_void_p()
+        doing = f"allocation of {max(nbytes, 8) / 2**20:.1f} MiB"
+        device.run("cuMemAlloc_v2", doing, byref(address), c_size_t(max(nbytes, 8)))
+        self.address = int(address.value or 0)
+
+    def upload(self, array: Array) -> None:
+        """Copy a contiguous array to the beginning."""
+        if array.nbytes:
+            sizes = c_void_p(self.address), c_void_p(array.ctypes.data), c_size_t(array.nbytes)
+            self.device.run("cuMemcpyHtoD_v2", "copy to the card", *sizes)
+
+    def download(self, array: Array) -> None:
+        """Copy the beginning into a contiguous array."""
+        if array.nbytes:
+            sizes = c_void_p(array.ctypes.data), c_void_p(self.address), c_size_t(array.nbytes)
+            self.device.run("cuMemcpyDtoH_v2", "copy from the card", *sizes)
+
+    def fill(self, byte: int) -> None:
+        """Set every byte."""
+        if self.nbytes:
+            given = c_void_p(self.address), c_uint(byte), c_size_t(self.nbytes)
+            self.device.run("cuMemsetD8_v2", "filling of memory", *given)
+
+    def __del__(self) -> None:
+        # the driver may be gone when the process ends
+        address, self.address = getattr(self, "address", 0), 0
+        if address and not sys.is_finalizing():
+            with self.device.current():
+                _driver().cuMemFree_v2(c_void_p(address))
+
+
+class CudaKernel(DeviceKernel):
+    """A kernel that the driver has translated for a card.
+
+    Attributes
+    ----------
+    registers, local_bytes : that a thread has.
+    """
+
+    def __init__(self, device: CudaDevice, text: str) -> None:
+        self._device = device
+        capability = capability_for(*divmod(device.capability, 10))
+        ptx = ptx_of(text, capability).encode() + b"\0"
+        module, function = c_void_p(), c_void_p()
+        is_single = "@single_" in text or " float " in text
+        most = MOST_SINGLE_REGISTERS if is_single else MOST_REGISTERS
+        option, registers = (c_int * 1)(_MAX_REGISTERS), (c_void_p * 1)(most)
+        device.run(
+            "cuModuleLoadDataEx",
+            *("translation of the kernel", byref(module), c_char_p(ptx), 1, option, registers),
+        )
+        device.run(
+            "cuModuleGetFunction", "kernel", byref(function), module, c_char_p(ENTRY.encode())
+        )
+        self._function, self._record, size = function, c_void_p(), c_size_t()
+        device.run(
+            "cuModuleGetGlobal_v2",
+            *("kernel", byref(self._record), byref(size), module, c_char_p(RECORD.encode())),
+        )
+        device.run("cuFuncSetCacheConfig", "kernel", function, _PREFER_L1)
+        blocks = c_int()
+        device.run(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            *("kernel", byref(blocks), function, BLOCK, c_size_t(0)),
+        )
+        self.registers, self.local_bytes = map(self._attribute, (_REGISTERS, _LOCAL_BYTES))
+        self.most_threads = max(1, blocks.value) * BLOCK * device.num_multiprocessors
+
+    def _attribute(self, which: int) -> int:
+        value = c_int()
+        self._device.run("cuFuncGetAttribute", "kernel", byref(value), which, self._function)
+        return value.value
+
+    def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
+        """Run threads in whole blocks, and wait for them."""
+        address = c_void_p(memory.address)
+        arguments = (c_void_p * 1)(ctypes.addressof(address))
+        grid = (self.rounded(threads) // BLOCK, 1, 1, BLOCK, 1, 1)
+        with self._device.current():
+            given = self._record, c_char_p(record), c_size_t(len(record))
+            self._device.call("cuMemcpyHtoD_v2", "copy to the card", *given)
+            doing = "start of the kernel"
+            self._device.call(
+                "cuLaunchKernel", doing, self._function, *grid, 0, None, arguments, None
+            )
+            self._device.call("cuCtxSynchronize", "run of the kernel")
+
+    def rounded(self, threads: int) -> int:
+        """Number of threads of whole blocks."""
+        return -(-threads // BLOCK) * BLOCK
+
+
+@functools.lru_cache(maxsize=32)
+def _kernel(device: CudaDevice, text: str) -> CudaKernel:
+    return CudaKernel(device, text)

@@ -1,0 +1,143 @@
+"""Devices that run a kernel with many threads: what a batch needs of a GPU, and a stand-in for one.
+
+    memory = device.allocate(nbytes)        memory of the device
+    memory.upload(array), .download(array), .fill(byte)
+    kernel = device.kernel(text)            a kernel of LLVM text, see `thread_code`
+    kernel.launch(record, memory, threads)  all threads until they return
+
+:class:`HostDevice` runs the same text on this processor, one thread after another, so that tests
+need no card. `cuda_driver` has the one for NVIDIA's cards.
+"""
+
+from __future__ import annotations
+
+import abc
+from ctypes import memmove, memset
+
+import numpy as np
+
+from noslip.engines.thread_code import HostKernel
+
+Array = np.ndarray
+
+
+class DeviceMemory(abc.ABC):
+    """A block of memory of a device, released with this object.
+
+    Attributes
+    ----------
+    address : where it begins.
+    nbytes : its size.
+    """
+
+    address: int
+    nbytes: int
+
+    @abc.abstractmethod
+    def upload(self, array: Array) -> None:
+        """Copy a contiguous array to the beginning."""
+
+    @abc.abstractmethod
+    def download(self, array: Array) -> None:
+        """Copy the beginning into a contiguous array."""
+
+    @abc.abstractmethod
+    def fill(self, byte: int) -> None:
+        """Set every byte."""
+
+
+class DeviceKernel(abc.ABC):
+    """A loaded kernel.
+
+    Attributes
+    ----------
+    most_threads : that the device runs at the same time.
+    """
+
+    most_threads: int
+
+    @abc.abstractmethod
+    def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
+        """Run threads, at least as many as given, and wait for them."""
+
+    @abc.abstractmethod
+    def rounded(self, threads: int) -> int:
+        """Number of threads that a launch of so many runs."""
+
+
+class AbstractDevice(abc.ABC):
+    """A device that runs kernels.
+
+    Attributes
+    ----------
+    name : for people.
+    """
+
+    name: str
+
+    @abc.abstractmethod
+    def free_memory(self) -> int:
+        """Bytes that may be allocated."""
+
+    @abc.abstractmethod
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """Memory of the device."""
+
+    @abc.abstractmethod
+    def kernel(self, text: str) -> DeviceKernel:
+        """The kernel of an LLVM text."""
+
+
+class _HostMemory(DeviceMemory):
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = np.zeros(max(nbytes, 8) + 64, np.uint8)
+        self.address, self.nbytes = -(-self._bytes.ctypes.data // 64) * 64, nbytes
+
+    def upload(self, array: Array) -> None:
+        memmove(self.address, array.ctypes.data, array.nbytes)
+
+    def download(self, array: Array) -> None:
+        memmove(array.ctypes.data, self.address, array.nbytes)
+
+    def fill(self, byte: int) -> None:
+        memset(self.address, byte, self.nbytes)
+
+
+class _HostKernel(DeviceKernel):
+    def __init__(self, text: str, threads: int) -> None:
+        self._kernel, self.most_threads = HostKernel(text), threads
+
+    def launch(self, record: bytes, memory: DeviceMemory, threads: int) -> None:
+        memmove(self._kernel.record, record, len(record))
+        for k in range(threads):
+            self._kernel.call(memory.address, k, threads)
+
+    def rounded(self, threads: int) -> int:
+        return threads
+
+
+class HostDevice(AbstractDevice):
+    """The processor in the place of a GPU: the same kernel, one thread after another.
+
+    Parameters
+    ----------
+    threads : that it is said to run at the same time.
+    memory : bytes that it is said to have.
+    """
+
+    name = "this processor"
+
+    def __init__(self, threads: int = 5, memory: int = 2**30) -> None:
+        self._threads, self._memory = threads, memory
+
+    def free_memory(self) -> int:
+        """Bytes that may be allocated."""
+        return self._memory
+
+    def allocate(self, nbytes: int) -> DeviceMemory:
+        """Memory of the device."""
+        return _HostMemory(nbytes)
+
+    def kernel(self, text: str) -> DeviceKernel:
+        """The kernel of an LLVM text."""
+        return _HostKernel(text, self._threads)
