@@ -270,7 +270,7 @@ def test_a_row_that_would_do_other_work_where_it_says_is_refused(tmp_path):
     b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
 
     def of(**act):
-        b._parts["rows"] = []
+        b._elements["rows"] = []
         act = ns.RowForce(body="rod", **act)
         expression = "point(rod, 0.4, 0, 0).z - 0.1*t"
         b.row(ns.PositionRow(name="rail", expression=expression, acts=(act,)))
