@@ -34,6 +34,7 @@ RANKS = {
     "sensitivities": 6,
     "analysis": 7,
     "control": 8,
+    "sweeps": 9,
     "library": 9,
     "bridges": 10,
     "show": 10,
@@ -275,11 +276,13 @@ def test_heavy_libraries_stay_in_their_place():
         "matplotlib": {"show"},
         "PIL": {"show"},
         "viser": {"show", "studio"},
-        "xarray": {"simulation", "sensitivities", "analysis", "show", "studio"},
+        "xarray": {"simulation", "sensitivities", "analysis", "sweeps", "show", "studio"},
+        "dask": {"sweeps"},
+        "distributed": {"sweeps"},
         "click": {"cli"},
         "rich": {"cli"},
         "pydantic": {"model"},
-        "tomllib": {"model", "show", "bridges"},
+        "tomllib": {"model", "sweeps", "show", "bridges"},
         "tomli_w": {"model"},
     }
     for path in FILES:

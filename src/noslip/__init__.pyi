@@ -425,6 +425,26 @@ from .control.track import (
     track as track,
 )
 
+# sweep
+from .sweeps.design import (
+    AbstractDistribution as AbstractDistribution,
+)
+from .sweeps.measures import (
+    AbstractMeasure as AbstractMeasure,
+)
+from .sweeps.works import (
+    AbstractWork as AbstractWork,
+)
+from .sweeps.execute import (
+    SweepProgress as SweepProgress,
+)
+from .sweeps.dataset import (
+    open_sweep as open_sweep,
+)
+from .sweeps.sweep import (
+    sweep as sweep,
+)
+
 # show
 from .show.check import (
     CheckReport as CheckReport,
