@@ -79,7 +79,7 @@ class Draft:
         """A number as it is, or as a parameter."""
         if self.chance(0.6):
             return value
-        name = f"p{len(self.builder._parts.get('parameters', []))}"
+        name = f"p{len(self.builder._elements.get('parameters', []))}"
         return self.builder.parameter(name, value, unit)
 
     # --- parts --------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def _close(d: Draft, type: object, parent: str, child: str) -> None:
     model = ns.Model(
         name="open",
         gravity=(0.0, 0.0, 0.0),
-        parameters=tuple(d.builder._parts.get("parameters", [])),
+        parameters=tuple(d.builder._elements.get("parameters", [])),
         bodies=tuple(d.builder._elements["bodies"]),
         joints=tuple(dataclasses.replace(j, motion=None) for j in d.joints),
     )
@@ -523,7 +523,7 @@ def plane_loop(rng: Rng) -> ns.Model:
     model = ns.Model(
         name="open",
         gravity=(0.0, 0.0, 0.0),
-        parameters=tuple(d.builder._parts.get("parameters", [])),
+        parameters=tuple(d.builder._elements.get("parameters", [])),
         bodies=tuple(d.builder._elements["bodies"]),
         joints=tuple(d.joints),
     )
