@@ -58,6 +58,7 @@ ALLOWED = {
 
 #: The folders of each package, in the order data flows: none imports from a later one.
 FOLDERS = {
+    "model": ["parts"],
     "simulation": ["loop", "starts", "batches"],
     "control": ["paths", "timing", "motions", "controllers", "driving"],
     "show": ["scene", "equations", "plots", "report"],

@@ -61,6 +61,17 @@ SHOTS = {
     "chaplygin-sleigh": Shot(times=(0.0, 1.2, 2.4, 4.0), azimuth=75.0, elevation=34.0),
     "vertical-disk": Shot(times=(0.0, 1.2, 2.4, 3.5), azimuth=-25.0, elevation=30.0),
     "carriage": Shot(times=(0.0, 1.3, 2.6, 4.0), azimuth=66.0),
+    "differential-robot": Shot(times=(0.0, 4.0, 8.0, 12.0), azimuth=-60.0),
+    "ackermann-car": Shot(times=(0.0, 2.0, 3.6, 5.0), azimuth=-60.0),
+    "forklift": Shot(times=(0.0, 4.0, 8.0), azimuth=-50.0),
+    "mecanum-base": Shot(times=(0.0, 3.0, 6.0, 10.0), azimuth=-60.0, elevation=32.0),
+    "omni-base": Shot(times=(0.0, 3.0, 5.5, 8.0), azimuth=-60.0, elevation=32.0),
+    "truck-trailers": Shot(times=(0.0, 12.0), azimuth=-65.0, elevation=32.0),
+    "snakeboard": Shot(times=(0.0, 5.0, 10.0), azimuth=-60.0, elevation=30.0),
+    "roller-racer": Shot(times=(0.0, 2.5, 5.0), azimuth=-60.0, elevation=30.0),
+    "balancing-robot": Shot(times=(0.0, 0.45, 0.62, 0.75), azimuth=-70.0, elevation=16.0),
+    "mobile-manipulator": Shot(times=(0.0, 2.5, 4.0, 6.0), azimuth=-60.0),
+    "crane": Shot(times=(0.0, 2.5, 5.0, 8.0), azimuth=-75.0, elevation=14.0),
     "whipple-bicycle": Shot(times=(0.0, 0.5, 1.0, 1.5), azimuth=-48.0, elevation=20.0),
 }
 

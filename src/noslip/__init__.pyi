@@ -57,6 +57,9 @@ from .model.contacts import (
     Torus as Torus,
     Plane as Plane,
 )
+from .model.roller_wheels import (
+    RollerRolling as RollerRolling,
+)
 from .model.definitions import (
     Definition as Definition,
 )
@@ -78,6 +81,7 @@ from .model.forces import (
     SpeedInput as SpeedInput,
     AbstractForce as AbstractForce,
     Motor as Motor,
+    Brake as Brake,
     JointSpring as JointSpring,
     JointDamper as JointDamper,
     JointFriction as JointFriction,
@@ -92,6 +96,46 @@ from .model.model import (
     Model as Model,
     ModelBuilder as ModelBuilder,
     IndependentSpeed as IndependentSpeed,
+)
+from .model.parts.part import (
+    AbstractPart as AbstractPart,
+)
+from .model.parts.bodies import (
+    Base as Base,
+    Load as Load,
+    Pendulum as Pendulum,
+    Tank as Tank,
+    Strut as Strut,
+    Lift as Lift,
+    Flywheel as Flywheel,
+)
+from .model.parts.wheels import (
+    FixedWheel as FixedWheel,
+    DrivenWheel as DrivenWheel,
+    SteeredWheel as SteeredWheel,
+    SteeredDrivenWheel as SteeredDrivenWheel,
+    Caster as Caster,
+    BallCaster as BallCaster,
+    MecanumWheel as MecanumWheel,
+    OmniWheel as OmniWheel,
+    Blade as Blade,
+)
+from .model.parts.axles import (
+    Axle as Axle,
+    Wheelset as Wheelset,
+    DifferentialAxle as DifferentialAxle,
+    AckermannAxle as AckermannAxle,
+)
+from .model.parts.hitches import (
+    Hitch as Hitch,
+    FifthWheel as FifthWheel,
+    Waist as Waist,
+    Trailer as Trailer,
+    Trailers as Trailers,
+)
+from .model.parts.arms import (
+    Arm as Arm,
+    ArmLink as ArmLink,
 )
 from .model.files import (
     AbstractModelText as AbstractModelText,
@@ -319,7 +363,14 @@ from .control.timing.least_time import (
     least_time as least_time,
 )
 from .control.follower import (
+    AxleLink as AxleLink,
     Follower as Follower,
+)
+from .control.plant import (
+    Actuator as Actuator,
+    Plant as Plant,
+    PlantLaw as PlantLaw,
+    Sensor as Sensor,
 )
 from .control.motions.path import (
     PathMotion as PathMotion,

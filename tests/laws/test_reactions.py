@@ -59,7 +59,12 @@ def test_joints_transmit_along_their_freedoms_what_acts_there(name):
         efforts.append(ca.mtimes(node.H.T, ca.vertcat(moment, force)))
     bodies = generalized_forces(kin.tree, list(equations.forces.wrenches), kin.num_speeds)
     acting = equations.forces.Q + ca.mtimes(equations.forces.B, s.u) - bodies
-    rows = [k for k, row in enumerate(kin.rows) if row.origin in ("motion", "speed input", "row")]
+    # a row that says where its force acts pushes bodies, and no joint transmits it
+    rows = [
+        k
+        for k, row in enumerate(kin.rows)
+        if row.origin in ("motion", "speed input") or row.name in kin.unplaced
+    ]
     if rows:
         acting += ca.mtimes(kin.A[rows, :].T, equations.multipliers[rows])
     scale = inverse_dynamics(kin, equations.speed_rates)

@@ -21,6 +21,11 @@ ROUNDING = 1e-11
 UNKNOWN_TO_COUPLINGS = {
     "tractor-trailer": 1,  # a speed input
     "car": 1,
+    "forklift": 1,
+    "roller-racer": 1,
+    "snakeboard": 2,  # two of them
+    "ackermann-car": 4,  # one, a differential, and the law of both front wheels
+    "truck-trailers": 4,
     "steered-arm": 1,
     "sleigh-by-row": 1,  # a general row
     "point-on-circle": 1,

@@ -349,6 +349,15 @@ class Maximal:
             point = self._point(x, body, self.vector(contact.point))
             across = _sideways(n, x.R[body] @ _unit(self.vector(contact.direction)))
             directions, g = [across], [math.nan]
+        elif isinstance(contact, ns.RollerRolling):
+            wheel = ns.Disk(radius=contact.radius, axis=contact.axis)
+            point, along = self._lowest(x, contact, n, axes, wheel)
+            angle = self.number(contact.roller_angle)
+            held = math.sin(angle) * along + math.cos(angle) * np.cross(n, along)
+            height = n @ (point - origin)
+            directions, g = (
+                ([held, n], [math.nan, height]) if contact.normal else ([held], [math.nan])
+            )
         else:
             point, along = self._lowest(x, contact, n, axes)
             wanted = (contact.longitudinal, contact.lateral, contact.normal)
@@ -360,10 +369,15 @@ class Maximal:
         return np.array(directions).reshape(-1, 3) @ slip, g
 
     def _lowest(
-        self, x: Pose, contact: ns.Rolling, n: np.ndarray, axes: np.ndarray
+        self,
+        x: Pose,
+        contact: ns.Rolling,
+        n: np.ndarray,
+        axes: np.ndarray,
+        wheel: ns.AbstractSurface | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The contact point, and the wheel's heading."""
-        body, wheel = self.index[contact.body], contact.wheel
+        body, wheel = self.index[contact.body], contact.wheel if wheel is None else wheel
         center = self._point(x, body, self.vector(contact.center))
         radius = self.number(wheel.radius)
         if isinstance(wheel, ns.Ball):
@@ -394,7 +408,7 @@ class Maximal:
             at = self.names_v.index(given.speed)
             more.append((L[at], w[k], L_rate[at] - wdot[k], math.nan, _turns(given.speed)))
         for row in self.model.rows:
-            written = self._position if isinstance(row, ns.PositionRow) else self._velocity
+            written = self._position if row.is_holonomic else self._velocity
             parts = written(row.expression, t, q, V, (L, L_rate), (N, N_rate))
             more.append((*parts, "rad" in row.unit))
         for J_row, b_row, rate_row, g_row, is_angular in more:
@@ -828,6 +842,7 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?!\w*\()")
 @lru_cache(maxsize=4096)
 def _code(text: str) -> tuple[CodeType, dict[str, str]]:
     """Python's own reading of a text, and the plain names that stand in it for the model's."""
+    text = re.sub(r"\[[^]]*\]", "", text)  # units of numbers
     found = dict.fromkeys(name for name in _NAME.findall(text) if name not in _FUNCTIONS)
     plain = {name: f"_{k}" for k, name in enumerate(found)}
     text = _NAME.sub(lambda m: plain.get(m[0], m[0]), text)

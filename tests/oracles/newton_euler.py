@@ -98,7 +98,7 @@ class NewtonEuler:
         """A scalar of the model, read by Python."""
         if not isinstance(scalar, str):
             return ca.SX(float(scalar))
-        text = scalar.replace("^", "**")
+        text = re.sub(r"\[[^]]*\]", "", scalar).replace("^", "**")
         text = re.sub(r"[A-Za-z_][\w]*(\.[A-Za-z_]\w*)+", lambda m: f"known['{m[0]}']", text)
         scope = {**_FUNCTIONS, **{k: v for k, v in self.known.items() if "." not in k}}
         return ca.SX(eval(text, {"__builtins__": {}}, {**scope, "known": self.known}))
@@ -243,7 +243,7 @@ class NewtonEuler:
             rows.append(self.v[self.names_v.index(given.speed)] - self.w[k])
         for row in self.model.rows:
             g = self.value(row.expression)
-            if isinstance(row, ns.PositionRow):
+            if row.is_holonomic:
                 g = ca.jtimes(g, self.q, self.N @ self.v) + ca.jacobian(g, self.t)
             rows.append(g)
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
@@ -257,6 +257,13 @@ class NewtonEuler:
             point = body.point(self.column(contact.point))
             across = ca.cross(n, body.R @ self.column(contact.direction))
             directions = [across / ca.norm_2(across)]
+        elif isinstance(contact, ns.RollerRolling):
+            wheel = ns.Disk(radius=contact.radius, axis=contact.axis)
+            point, axis = self._lowest_point(contact, body, n, wheel)
+            along = ca.cross(axis, n) / ca.norm_2(ca.cross(axis, n))
+            angle = self.value(contact.roller_angle)
+            held = ca.sin(angle) * along + ca.cos(angle) * ca.cross(n, along)
+            directions = [held, n] if contact.normal else [held]
         else:
             point, axis = self._lowest_point(contact, body, n)
             along = R_plane[:, 0]
@@ -269,10 +276,10 @@ class NewtonEuler:
         return ca.horzcat(*directions).T @ slip
 
     def _lowest_point(
-        self, contact: ns.Rolling, body: Pose, n: ca.SX
+        self, contact: ns.Rolling, body: Pose, n: ca.SX, wheel: ns.AbstractSurface | None = None
     ) -> tuple[ca.SX, ca.SX | None]:
         center = body.point(self.column(contact.center))
-        wheel = contact.wheel
+        wheel = contact.wheel if wheel is None else wheel
         if isinstance(wheel, ns.Ball):
             return center - self.value(wheel.radius) * n, None
         axis = body.R @ self.column(wheel.axis)

@@ -4,6 +4,8 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
+    run_tables.py     runs as MAT and Parquet files
+    ros.py            runs as ROS 2 bags
     xml_text.py       safe reading of XML
 
 A bridge is a format of one of the families in `formats.py`. `BRIDGES` lists the modules; they are
@@ -13,4 +15,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf")
+BRIDGES = ("urdf", "mjcf", "run_tables", "ros")

@@ -1,4 +1,4 @@
-"""`noslip import`: robot descriptions of other programs as model files."""
+"""`noslip import` and `noslip export`: robot descriptions in, runs out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from pathlib import Path
 import click
 
 import noslip as ns
-from noslip.cli.options import check_target, force_option
+from noslip.cli.options import FamilyWord, check_target, force_option
 
 _LINK = "LINK[=RADIUS]"
+
+
+def _run_formats() -> list[str]:
+    """Words of the formats that runs are written in."""
+    from noslip.formats import known_formats
+    from noslip.simulation.run_files import AbstractRunFormat
+
+    return [w for w, format in known_formats(AbstractRunFormat).items() if format.can("write")]
 
 
 @click.command("import")
@@ -99,6 +107,31 @@ def import_robot(
     for note in notes:
         click.echo(f"note: {note}")
     click.echo(f"written: {target}\nnext: noslip check {target}; noslip run {target}")
+
+
+@click.command("export")
+@click.argument("run", type=click.Path(file_okay=False))
+@click.option(
+    "--to",
+    "word",
+    required=True,
+    type=FamilyWord("format", _run_formats),
+    help="What to write: a table for other programs, or a ROS 2 bag.",
+)
+@click.option("-o", "--output", help="File to write; by default named as the folder.")
+@force_option
+def export_run(run: str, word: str, output: str | None, force: bool) -> None:  # fmt: skip
+    """Write a run, the folder that `noslip run` or `noslip track` made, for other programs."""
+    from noslip.formats import format_called, write_file
+    from noslip.simulation.run_files import AbstractRunFormat
+
+    format = format_called(AbstractRunFormat, word, "--to")
+    folder = Path(run)
+    name = (folder.resolve().name or "run") + format.suffixes[0]
+    target = Path(output) if output is not None else Path(name)
+    check_target(target, force)
+    write_file(format, ns.read_run(folder), target)
+    click.echo(f"written: {target}")
 
 
 def _values(option: str, texts: tuple[str, ...]) -> dict[str, float | None]:

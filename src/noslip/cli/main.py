@@ -22,6 +22,7 @@ COMMANDS = {
     "list": ("models", "list_models"),
     "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
+    "expand": ("models", "expand"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),
@@ -32,6 +33,7 @@ COMMANDS = {
     "run": ("runs", "run"),
     "track": ("runs", "track"),
     "animate": ("animate", "animate"),
+    "export": ("bridges", "export_run"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }

@@ -1,6 +1,8 @@
-"""`noslip list` and `noslip check`: the models of the library, and what one is made of."""
+"""`noslip list`, `check` and `expand`: the models of the library, and what one is made of."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -32,3 +34,18 @@ def check(model: str, as_json: bool) -> None:
 
     report = ns.check(ns.load(model))
     click.echo(json_text(report.to_json()) if as_json else report.text())
+
+
+@click.command()
+@click.argument("model")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@click.option("--force", is_flag=True, help="Replace that file.")
+def expand(model: str, output: Path | None, force: bool) -> None:
+    """Show what a model's parts expand to, as a model file that can be edited."""
+    from noslip.model.files import model_to_toml
+
+    found = ns.load(model)
+    if output is None:
+        click.echo(model_to_toml(found), nl=False)
+    else:
+        ns.save_model(found, output, overwrite=force)

@@ -68,6 +68,42 @@ column_option = click.option(
     metavar="NAME=EXPRESSION",
     help="A further output, as in lift=point(fork,0.1,0,0).z or thrust=rate(speed). Repeatable.",
 )
+plant_options = [
+    click.option(
+        "--plant",
+        "plant_values",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A parameter or start value of what is driven that the controller does not know. "
+        "Repeatable.",
+    ),
+    click.option(
+        "--sensor",
+        "sensors",
+        multiple=True,
+        metavar="NAME:KEY=VALUE,…",
+        help="What the controller sees: platform.x:sigma=0.01,delay=1; keys sigma, density, bias, "
+        "quantum, every, delay. Repeatable.",
+    ),
+    click.option(
+        "--actuator",
+        "actuators",
+        multiple=True,
+        metavar="INPUT:KEY=VALUE,…",
+        help="What becomes of a command: torque1:largest=0.4,lag=0.05; keys backlash, dead_zone, "
+        "largest, lag, fastest. Repeatable.",
+    ),
+    click.option("--seed", type=int, default=0, help="Of the noise of sensors."),
+]
+
+
+def plant_option(command: Callable[..., object]) -> Callable[..., object]:
+    """Options of a plant that differs from the model."""
+    for option in reversed(plant_options):
+        command = option(command)
+    return command
+
+
 friction_option = click.option(
     "--friction",
     type=click.FloatRange(min=0.0),

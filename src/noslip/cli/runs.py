@@ -25,6 +25,7 @@ from noslip.cli.options import (
     friction_option,
     guess_option,
     json_option,
+    plant_option,
     read_changes,
     read_columns,
     read_constants,
@@ -44,6 +45,9 @@ def formats() -> list[str]:
 
     return [word for word, f in known_formats(AbstractRunFormat).items() if f.can("write")]
 
+
+#: What `noslip run` simulates without the name of a model.
+FLAGSHIP = "differential-robot"
 
 limit_option = click.option(
     "--limit",
@@ -205,7 +209,7 @@ def write_output(
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", default=FLAGSHIP)
 @click.option(
     "--method",
     type=FamilyWord("method", formulations),
@@ -394,6 +398,7 @@ def _follow(
     metavar="NAME=VALUE",
     help="Start of what the path leaves open, such as a caster's angle. Repeatable.",
 )
+@plant_option
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
@@ -418,6 +423,10 @@ def track(
     period: float,
     inputs: str,
     references: tuple[str, ...],
+    plant_values: tuple[str, ...],
+    sensors: tuple[str, ...],
+    actuators: tuple[str, ...],
+    seed: int,
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
@@ -452,6 +461,7 @@ def track(
         check_actuators(system, chosen_inputs)
         follower = choose_follower(system, system.parameters(parameters), None, given)
         law = ns.parse_controller(controller, follower.arguments())
+        plant = read_plant(loaded, system, plant_values, sensors, actuators, seed)
         with cancelling() as cancel:
             run = ns.track(
                 system,
@@ -465,6 +475,7 @@ def track(
                 reference=open_start,
                 start=start,
                 parameters=parameters,
+                plant=plant,
                 duration=duration,
                 rtol=tolerance,
                 atol=tolerance,
@@ -498,6 +509,30 @@ def track(
         click.echo(_lost(errors, period, controller), err=True)
     if not run.success or errors.lost:
         raise SystemExit(1)
+
+
+def read_plant(
+    model: ns.Model,
+    system: ns.System,
+    values: tuple[str, ...],
+    sensors: tuple[str, ...],
+    actuators: tuple[str, ...],
+    seed: int,
+) -> ns.Plant | None:
+    """What is driven, as options say it; None if it is the model."""
+    if not (values or sensors or actuators):
+        return None
+    from noslip.analysis.scenario import split_changes
+    from noslip.control.plant import parse_signal
+
+    parameters, start = split_changes(system, read_changes(model, values))
+    return ns.Plant(
+        parameters=parameters,
+        start=start,
+        sensors=tuple(parse_signal(ns.Sensor, text) for text in sensors),
+        actuators=tuple(parse_signal(ns.Actuator, text) for text in actuators),
+        seed=seed,
+    )
 
 
 def _meaningless(run: ns.Trajectory) -> str:

@@ -16,7 +16,8 @@ from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
-from noslip.engines.system import System
+from noslip.control.plant import Plant, PlantLaw
+from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
 from noslip.simulation.input_laws import AbstractInputLaw
@@ -37,6 +38,7 @@ def follow(
     start: Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    plant: Plant | None = None,
     outputs: Mapping[str, str] | None = None,
     samples: int = 601,
     rtol: float = 1e-9,
@@ -60,6 +62,7 @@ def follow(
     start : coordinates and speeds that differ from the reference's at the start.
     reference : coordinates of the reference that the motion leaves open.
     parameters : values that differ from the nominal ones.
+    plant : what is driven, if it is not the model: other parameters, sensors, actuators.
     outputs, samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
 
     Raises
@@ -79,6 +82,7 @@ def follow(
         period=period,
         start=start,
         parameters=parameters,
+        plant=plant,
         outputs=outputs,
         samples=samples,
         rtol=rtol,
@@ -100,6 +104,8 @@ def run_along(
     limits: Mapping[str, float] | None,
     period: float,
     start: Mapping[str, float] | None,
+    parameters: Mapping[str, float] | None = None,
+    plant: Plant | None = None,
     **options: Any,
 ) -> Trajectory:
     """The run under the inputs that produce a reference motion, or under feedback along it.
@@ -109,12 +115,29 @@ def run_along(
     wanted : reference motion, with its inputs.
     motion : that it was found from.
     feedback : controller; one that is open gives the inputs of the reference.
-    duration, limits, period, start : as in :func:`follow`.
+    duration, limits, period, start, parameters, plant : as in :func:`follow`.
     options : of :func:`simulate`.
     """
-    law = _law_along(wanted, motion, feedback, duration, dict(limits or {}), period)
-    begin = _disturbed(wanted, start) if start else wanted.start
-    return simulate(wanted.system, duration=duration, start=begin, inputs=law, **options)
+    model, bounds = wanted.system, dict(limits or {})
+    if plant is None:
+        law = _law_along(wanted, motion, feedback, duration, bounds, period)
+        begin = _disturbed(wanted, start) if start else wanted.start
+        options["parameters"] = parameters
+        return simulate(model, duration=duration, start=begin, inputs=law, **options)
+    plant.check(model, period)
+    driven = model if plant.system is None else plant.system
+    own = {p.name for p in driven.model.parameters}
+    known = {n: x for n, x in (parameters or {}).items() if n in own} | dict(plant.parameters)
+    closed = PlantLaw(
+        model=model,
+        law=_law_along(wanted, motion, feedback, duration, bounds, 0.0),
+        known=wanted.parameters,
+        plant=plant,
+        period=period,
+    )
+    begin = _disturbed(wanted, {**(start or {}), **plant.start}, driven, driven.parameters(known))
+    options["parameters"] = known
+    return simulate(driven, duration=duration, start=begin, inputs=closed, **options)
 
 
 def _law_along(
@@ -146,13 +169,20 @@ def _law_along(
     )
 
 
-def _disturbed(wanted: ReferenceMotion, start: Mapping[str, float]) -> Start:
-    """The start of the reference motion, but for the values that are given."""
+def _disturbed(
+    wanted: ReferenceMotion,
+    start: Mapping[str, float],
+    plant: System | None = None,
+    values: Array | None = None,
+) -> Start:
+    """The start of the reference motion, but for the values that are given; of the plant."""
     system, begin = wanted.system, wanted.start
     places = {c.name: float(x) for c, x in zip(system.coordinates, begin.q, strict=True)}
     speeds = zip(system.independent_speeds, begin.eta, strict=True)
     given = {**places, **{s.name: float(e) for s, e in speeds}, **start}
-    return complete_start(system, given, parameters=wanted.parameters)
+    if plant is None:
+        return complete_start(system, given, parameters=wanted.parameters)
+    return complete_start(plant, given, parameters=values)
 
 
 def check_options(

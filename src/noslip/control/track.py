@@ -23,6 +23,7 @@ from noslip.control.motions.path import AbstractPathMotion, PathMotion
 from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
 from noslip.control.paths.smoothness import curvature_jumps
+from noslip.control.plant import Plant
 from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan, unhurried
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -53,6 +54,7 @@ def track(
     start: Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
     parameters: Mapping[str, float] | None = None,
+    plant: Plant | None = None,
     duration: float | None = None,
     samples: int = 601,
     rtol: float = 1e-9,
@@ -79,6 +81,8 @@ def track(
     start : coordinates and speeds of the vehicle that differ from the reference's at the start.
     reference : coordinates of the reference that the path leaves open, such as a caster's angle.
     parameters : values that differ from the nominal ones.
+    plant : what is driven, if it is not the model that the controller knows: other parameters or
+        tires, disturbances, sensors, actuators.
     duration : s; as long as the path takes by default.
     samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
 
@@ -128,6 +132,7 @@ def track(
         period=period,
         start=start,
         parameters=parameters,
+        plant=plant,
         samples=samples,
         rtol=rtol,
         atol=atol,
@@ -137,11 +142,12 @@ def track(
         on_failure=on_failure,
     )
     # → errors, and what the timing law adds
+    driven = plant.system if plant is not None and plant.system is not None else system
     run = law.with_columns(system, run)
     said = (f"follows the path: {follows.text()}", *notes)
     said += () if timing is not None else (f"timing: {law.text()}",)
     return run.replaced(
-        path_errors=motion.errors(system, run),
+        path_errors=motion.errors(driven, run),
         admissibility=_admissibility(wanted, run),
         notes=(*run.notes, *said),
     )

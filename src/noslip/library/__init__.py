@@ -1,6 +1,6 @@
 """Ready models, one file each: the papers' systems and the classics.
 
-To add one: a file with `build() -> Model`, and a line in `MODELS`.
+To add one: a module with `build() -> Model`, or a model file, and a line in `MODELS`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 from noslip.errors import ModelError, nearest
 from noslip.model.model import Model
 
-#: Name of a model → module of this package that builds it.
+#: Name of a model → module of this package that builds it, or its model file.
 MODELS: dict[str, str] = {
+    "differential-robot": "differential_robot.toml",
     "rolling-disk": "rolling_disk",
     "agv": "agv",
     "tractor-trailer": "tractor_trailer",
@@ -30,6 +31,16 @@ MODELS: dict[str, str] = {
     "vertical-disk": "vertical_disk",
     "carriage": "carriage",
     "whipple-bicycle": "whipple_bicycle",
+    "ackermann-car": "ackermann_car.toml",
+    "forklift": "forklift.toml",
+    "mecanum-base": "mecanum_base.toml",
+    "omni-base": "omni_base.toml",
+    "truck-trailers": "truck_trailers.toml",
+    "snakeboard": "snakeboard.toml",
+    "roller-racer": "roller_racer.toml",
+    "balancing-robot": "balancing_robot.toml",
+    "mobile-manipulator": "mobile_manipulator.toml",
+    "crane": "crane.toml",
 }
 
 
@@ -45,6 +56,10 @@ def load(source: str | Path) -> Model:
     ModelError : if there is no such model or file, or the file has faults (all are listed).
     """
     if isinstance(source, str) and source in MODELS:
+        if MODELS[source].endswith(".toml"):
+            from noslip.model.files import load_model
+
+            return load_model(Path(__file__).with_name(MODELS[source]))
         return importlib.import_module(f"noslip.library.{MODELS[source]}").build()
     if not isinstance(source, str | Path):
         raise TypeError(

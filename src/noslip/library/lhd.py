@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.shapes import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle, box
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor, Tire, Wrench
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, DARK, GLASS, METAL, ORANGE, TEAL, axle, box
 from noslip.model.quantities import Scalar, Vector3
 from noslip.model.scenario import Scenario
 

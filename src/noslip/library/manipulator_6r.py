@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.denavit_hartenberg import LinkRow, serial_arm
-from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.forces import Motor
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.denavit_hartenberg import LinkRow, serial_arm
+from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, TEAL
 from noslip.model.quantities import Scalar, Vector3
 from noslip.model.scenario import Scenario
 

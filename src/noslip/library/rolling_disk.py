@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
 from noslip.model.bodies import Box, Cylinder, Placement, Ring
 from noslip.model.contacts import Disk, Rolling
 from noslip.model.joints import Angles, Free
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE
 from noslip.model.scenario import Scenario
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import pi
 
-from noslip.library.shapes import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import Wrench
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.shapes import BLUE, DARK, GLASS, LIGHT, METAL, TEAL, axle
 from noslip.model.quantities import Scalar, Vector3
 from noslip.model.scenario import Scenario
 

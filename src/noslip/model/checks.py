@@ -28,7 +28,7 @@ from noslip.model.composite_joints import Expansion
 from noslip.model.findings import Finding, Locate, Path, field, owner
 from noslip.model.model import Model
 from noslip.model.schema import Key, Kind, leaves
-from noslip.model.vocabulary import Vocabulary, vocabulary
+from noslip.model.vocabulary import Fields, Vocabulary, vocabulary
 
 Check = Callable[[Model, Vocabulary], Iterator[Finding]]
 
@@ -93,13 +93,16 @@ def find_faults(model: Model, expanded: Expansion | None = None) -> list[Finding
 def _find_faults(model: Model) -> list[Finding]:
     fields = tuple(leaves(model))
     # nothing can be said of texts and tables that are none
-    findings = [
-        finding for path, key, _, value in fields for finding in _check_kind(path, key, value)
-    ]
+    findings = check_kinds(fields)
     if findings:
         return findings
     known = vocabulary(model, fields)
     return [finding for check in CHECKS for finding in check(model, known)]
+
+
+def check_kinds(fields: Fields) -> list[Finding]:
+    """Findings about fields that must be texts, truth values or tables and are not."""
+    return [finding for path, key, _, value in fields for finding in _check_kind(path, key, value)]
 
 
 _TYPES: dict[Kind, type] = {

@@ -27,13 +27,17 @@ from noslip.model.vocabulary import TIME, Vocabulary, angle_names
 MAX_NAME = 100
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+
+# kinds whose names may have points in them, as caster.swivel
+_DOTTED_KINDS = tuple(kind for kind in NOUNS if kind != "parameters")
 
 
 def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All names that the model declares."""
     yield from _check_model_name(model.name)
     for path, name in _declared(model):
-        yield from check_identifier(path, name, owner(path))
+        yield from check_identifier(path, name, owner(path), is_dotted=path[0] in _DOTTED_KINDS)
     for kind in NOUNS:
         yield from _duplicates(kind, getattr(model, kind))
     yield from _shared_inputs(model)
@@ -54,6 +58,7 @@ def check_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                 f"parameter '{parameter.name}' has the name of an input",
                 "rename one of them; expressions know both by name",
             )
+    yield from _input_names(model, known)
     yield from _definition_names(model, known)
     yield from circle_findings(model.definitions)
     yield from _angle_names(model)
@@ -77,9 +82,14 @@ def _check_model_name(name: str) -> Iterator[Finding]:
         )
 
 
-def check_identifier(path: Path, name: str, whose: str) -> Iterator[Finding]:
-    """A name must be letters, digits and underscores, since expressions use it."""
-    if not _IDENTIFIER.fullmatch(name):
+def check_identifier(
+    path: Path, name: str, whose: str, *, is_dotted: bool = False
+) -> Iterator[Finding]:
+    """A name must be letters, digits and underscores, since expressions use it.
+
+    What belongs to something else may have its name before a point.
+    """
+    if not (_DOTTED if is_dotted else _IDENTIFIER).fullmatch(name):
         yield Finding(
             path,
             f"{whose} has a name that expressions cannot use",
@@ -155,6 +165,19 @@ def _shared_inputs(model: Model) -> Iterator[Finding]:
                 f"an input and a speed input are both called '{name}'",
                 "rename one of them; a scenario gives both kinds by name",
             )
+
+
+def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
+    """An input or a definition must not have the name of a coordinate or a speed."""
+    moving = {*known.coordinates, *known.speeds, *known.angles, *known.rates}
+    for kind in ("inputs", "speed_inputs", "definitions"):
+        for given in getattr(model, kind):
+            if given.name in moving:
+                yield Finding(
+                    (kind, given.name),
+                    f"{owner((kind, given.name))} has the name of {kind_of(given.name, known)}",
+                    "rename it; expressions know both by name",
+                )
 
 
 def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:

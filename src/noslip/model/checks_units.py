@@ -134,8 +134,8 @@ def _check_expression(
         yield Finding(
             path,
             f"{said_of(path, text)}, which is in {unit_text(found)}, expected {unit}{in_base}",
-            "check the expression and the units of its parameters; a number with a unit is better "
-            "a parameter",
+            "check the expression and the units of its parameters; write the unit of a number "
+            "behind it, as in 0.4[m], or make it a parameter",
             True,
         )
 
@@ -151,11 +151,9 @@ def dimension(text: str, scope: Mapping[str, Dimension]) -> Found:
         return scope[text]
 
     def leaf(node: Number | Name) -> Found:
-        return (
-            node.value
-            if isinstance(node, Number)
-            else scope.get(node.name, CONSTANTS.get(node.name))
-        )
+        if isinstance(node, Number):
+            return read_unit(node.unit) if node.unit else node.value
+        return scope.get(node.name, CONSTANTS.get(node.name))
 
     try:
         return fold(parse(text), leaf, _combine, _measured)

@@ -6,9 +6,10 @@ Grammar (lowest binding first), with the usual meaning; `**` or `^` is the power
     product = signed { ("*" | "/") signed }
     signed  = ("+" | "-") signed | power
     power   = atom [ ("**" | "^") signed ]
-    atom    = number | name | name "(" sum { "," sum } ")" | "(" sum ")" | measure
+    atom    = number [ "[" unit "]" ] | name | name "(" sum { "," sum } ")" | "(" sum ")" | measure
     measure = word "(" body [ "," ... ] ")" "." ( "x" | "y" | "z" ) | "rate" "(" sum ")"
 
+The unit of a number says what it is in; its value is in SI units whatever it says.
 Names are letters, digits, `_` and `.` (``wheel1.angle``). Functions are those of `FUNCTIONS`.
 Measures are those of `MEASURES`: quantities of the motion of a body, by their components along the
 axes of the world, such as ``point(fork, 0.1, 0, 0).z`` or ``axis(disk, z).x``, and ``rate(…)``, the
@@ -54,6 +55,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)*)"
     r"|(?P<part>\.[A-Za-z_]+)"
+    r"|(?P<unit>\[[A-Za-z0-9*/^(). -]{1,40}\])"
     r"|(?P<symbol>\*\*|[-+*/^(),]))",
     re.ASCII,
 )
@@ -65,9 +67,10 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal number."""
+    """A literal number, with a unit in brackets if it has one: ``0.4`` or ``0.4[m]``."""
 
     value: float
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +408,7 @@ class _Reader:
         if kind == "number":
             if math.isinf(float(text)):
                 raise ExpressionError(f"{text[:12]} at character {position} is too large a number")
-            return Number(float(text))
+            return Number(float(text), self.unit())
         if kind == "name" and self.peek() == "(":
             return self.call(text, position, depth)
         if kind == "name":
@@ -415,6 +418,20 @@ class _Reader:
             self.close()
             return inner
         raise ExpressionError(f"'{text}' at character {position} is not expected")
+
+    def unit(self) -> str:
+        """The unit after a number, if there is one."""
+        from noslip.model.units import UnitError, read_unit
+
+        if self.at >= len(self.tokens) or self.tokens[self.at][0] != "unit":
+            return ""
+        _, text, position = self.tokens[self.at]
+        self.at += 1
+        try:
+            read_unit(text[1:-1])
+        except UnitError as error:
+            raise ExpressionError(f"the unit {text} at character {position}: {error}") from error
+        return text[1:-1]
 
     def call(self, name: str, position: int, depth: int) -> Expression:
         if name == RATE:

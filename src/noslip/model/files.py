@@ -19,13 +19,15 @@ import tomllib
 from pathlib import Path as FilePath
 from typing import Any
 
+import noslip.model.parts.arms
+import noslip.model.parts.hitches  # noqa: F401  with those it imports, so that files know all words
 from noslip.errors import Fault, ModelError
 from noslip.formats import AbstractFormat, find_format, format_of, listed_suffixes, write_file
-from noslip.model.checks import check_model, find_faults
-from noslip.model.composite_joints import expand
+from noslip.model.checks import check_model
 from noslip.model.findings import Locate, Path, path_text
 from noslip.model.lines import NestingError, line_numbers
-from noslip.model.model import Model
+from noslip.model.model import Model, ModelBuilder
+from noslip.model.parts.expansion import expanded
 from noslip.model.tables import Table, model_from_table
 from noslip.model.to_tables import table_from_model
 from noslip.reading import check_plain, read_text
@@ -174,14 +176,15 @@ def parse_model(
     reading = model_from_table(table)
     findings = list(reading.findings)
     model = reading.model
-    if model is not None:
-        expanded = expand(model)
-        model = expanded.model
+    if reading.model is not None:
         # fields that could not be read hold stand-ins, about which nothing is said
         broken = [finding.path for finding in findings]
         names = tuple(f"'{joint}." for joint in reading.uncertain)
-        every = find_faults(model, expanded)
-        found = (f for f in every if not any(n in f.what for n in names))
+        builder = ModelBuilder.from_model(reading.model)
+        for part in reading.parts:
+            builder.part(part)
+        model, of_model = expanded(builder)
+        found = (f for f in of_model if not any(n in f.what for n in names))
         findings += [f for f in found if not any(_touch(f.path, path) for path in broken)]
     lines |= {
         (reading.renamed[str(path[0])], *path[1:]): line

@@ -30,6 +30,9 @@ NOUNS = {
     "speed_inputs": "speed input",
 }
 
+# what paths begin with, parts included, which a model has none of
+_OWNERS = {**NOUNS, "parts": "part"}
+
 # up to here all known names are compared
 _MANY = 200
 
@@ -66,8 +69,8 @@ def owner(path: Path) -> str:
         if len(path) > 2 and path[1] == "parameters":
             return f"scenario parameter '{path[2]}'"
         return "the scenario"
-    if len(path) > 1 and path[0] in NOUNS:
-        return f"{NOUNS[str(path[0])]} '{path[1]}'"
+    if len(path) > 1 and path[0] in _OWNERS:
+        return f"{_OWNERS[str(path[0])]} '{path[1]}'"
     if len(path) > 1 and path[0] == "independent_speeds" and isinstance(path[1], int):
         return f"independent speed number {path[1] + 1}"
     return "the model"
@@ -79,7 +82,7 @@ def field(path: Path) -> str:
     if kind == "scenario":
         named = len(path) > 2 and path[1] == "parameters"
         return path_text(path[3:] if named else path[1:])
-    return path_text(path[2:] if kind in NOUNS or kind == "independent_speeds" else path)
+    return path_text(path[2:] if kind in _OWNERS or kind == "independent_speeds" else path)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -188,6 +188,32 @@ class Motor(AbstractForce):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Brake(AbstractForce):
+    """A brake in a joint: force −input · tanh(speed / smoothing), against the motion.
+
+    Parameters
+    ----------
+    speed : that it slows, child against parent.
+    input : its force or torque, N or N·m; 0 or more.
+    smoothing : speed at which it has reached tanh 1 = 76 % of that, m/s or rad/s.
+    """
+
+    name: str
+    speed: SpeedName
+    input: Annotated[str, Meaning(names="input", units={"m/s": "N", "rad/s": "N*m"}, along="speed")]
+    smoothing: Annotated[
+        Scalar,
+        Meaning(units={"m/s": "m/s", "rad/s": "rad/s"}, along="speed", sign=POSITIVE),
+    ]
+
+    word = "brake"
+
+    def apply(self, loads: Loads) -> None:
+        grip = ca.tanh(loads.speed(self.speed) / loads.read.scalar(self.smoothing))
+        loads.along_speed(GIVEN, self.speed, -(loads.read.scalar(self.input) * grip))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JointSpring(AbstractForce):
     """A linear spring on a joint coordinate: force −stiffness (coordinate − rest)."""
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import noslip.model.transmissions  # noqa: F401  so that files know their words
-from noslip.model.bodies import AbstractShape, Body, Placement
-from noslip.model.composite_joints import expand
+from noslip.model.bodies import WORLD, AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact
 from noslip.model.definitions import MOVING, Definition
 from noslip.model.dependence import Dependence
 from noslip.model.expressions import Expression
 from noslip.model.findings import Finding, Path, owner
 from noslip.model.forces import AbstractForce, ForceInput, SpeedInput
-from noslip.model.joints import AbstractJointType, Joint
+from noslip.model.joints import AbstractJointType, Fixed, Joint
 from noslip.model.quantities import ZERO, Meaning, Parameter, Scalar, Vector3
 from noslip.model.rows import AbstractRow, speed_faults
 from noslip.model.scenario import Scenario
 from noslip.words import counted
 
 if TYPE_CHECKING:
+    from noslip.model.parts.part import AbstractPart
     from noslip.model.vocabulary import Vocabulary
 
 
@@ -95,12 +95,28 @@ class Model:
         return {p.name: p.value for p in self.parameters}
 
 
+class PartExpansion(NamedTuple):
+    """A model with its parts expanded, not checked yet.
+
+    Parameters
+    ----------
+    model : plain data.
+    origins : kind and name of what parts added, as ``("joints", "caster.swivel")`` → given part.
+    placed : parts as they were expanded, inner ones too, each after the part that it is given by.
+    """
+
+    model: Model
+    origins: dict[tuple[str, str], AbstractPart]
+    placed: tuple[tuple[AbstractPart, AbstractPart], ...]
+
+
 @dataclass(slots=True)
 class ModelBuilder:
-    """Collects the parts of a mechanism; `build()` checks them together and freezes them.
+    """Collects the elements of a mechanism; `build()` checks them together and freezes them.
 
-    The only mutable class of noslip. Each method adds one part and returns nothing; names tie parts
-    together, so their order is free (a joint listed after its bodies are reached closes a loop).
+    The only mutable class of noslip. Each method adds one element and returns nothing; names tie
+    elements together, so their order is free (a joint listed after its bodies are reached closes a
+    loop). Parts, such as wheels, are expanded after everything else, in their order.
     """
 
     name: str
@@ -108,8 +124,31 @@ class ModelBuilder:
     description: str = ""
     references: tuple[str, ...] = ()
     equation_numbers: dict[str, str] | None = None
-    _parts: dict[str, list[Any]] = field(default_factory=dict)
+    _elements: dict[str, list[Any]] = field(default_factory=dict)
     _scenario: Scenario | None = None
+    _parts: list[AbstractPart] = field(default_factory=list)
+    _origins: dict[tuple[str, str], AbstractPart] = field(default_factory=dict)
+    _placed: list[tuple[AbstractPart, AbstractPart]] = field(default_factory=list)
+    _expanding: AbstractPart | None = None
+
+    @classmethod
+    def from_model(cls, model: Model) -> ModelBuilder:
+        """A builder that holds all of a model, to add to it."""
+        elements = {
+            name: list(value)
+            for name in Model.__dataclass_fields__
+            if name not in ("gravity", "references")
+            and isinstance(value := getattr(model, name), tuple)
+        }
+        return cls(
+            name=model.name,
+            gravity=model.gravity,
+            description=model.description,
+            references=model.references,
+            equation_numbers=model.equation_numbers,
+            _elements=elements,
+            _scenario=model.scenario,
+        )
 
     def parameter(
         self, name: str, value: float, unit: str, description: str = "", symbol: str = ""
@@ -183,6 +222,37 @@ class ModelBuilder:
             ),
         )
 
+    def part(self, part: AbstractPart) -> None:
+        """Add a part, such as a wheel or a caster, which expands to elements."""
+        from noslip.model.parts.part import AbstractPart
+
+        _expect(part, AbstractPart, "part", "DrivenWheel(…), Caster(…) and so on")
+        if self._expanding is None:
+            self._parts.append(part)
+        else:
+            self._placed.append((self._expanding, part))
+            part.expand(self)
+
+    def keeps_height(self, body: str) -> bool:
+        """Whether the joints that carry a body keep its height over the ground z = 0.
+
+        A planar joint does, and those above it that turn about z. Wheels on such a body need no row
+        for their height.
+        """
+        joints = {joint.child: joint for joint in reversed(self._elements.get("joints", []))}
+        seen = set[str]()
+        while body in joints and body not in seen:
+            seen.add(body)
+            joint = joints[body]
+            if joint.type.is_planar:
+                return bool(joint.parent == WORLD)
+            axis = joint.type.rotation_axis()
+            is_upright = axis is not None and tuple(axis[:2]) == (0.0, 0.0)
+            if not is_upright and not isinstance(joint.type, Fixed):
+                return False
+            body = joint.parent
+        return False
+
     def contact(self, contact: AbstractContact) -> None:
         """Add a rolling contact or a knife edge."""
         _expect(contact, AbstractContact, "contact", "Rolling(…) or KnifeEdge(…)")
@@ -241,23 +311,40 @@ class ModelBuilder:
         ------
         ModelError : with all faults of the model, each as what / where / fix.
         """
-        from noslip.model.checks import check_model
+        from noslip.model.parts.expansion import checked
 
-        model = Model(
+        model, _ = checked(self)
+        return model
+
+    def plain(self) -> Model:
+        """What was added without the parts, not checked."""
+        return Model(
             name=self.name,
             gravity=_tuple(self.gravity),
             description=self.description,
             references=_tuple(self.references),
             equation_numbers=self.equation_numbers,
             scenario=self._scenario,
-            **{kind: tuple(parts) for kind, parts in self._parts.items()},
+            **{kind: tuple(elements) for kind, elements in self._elements.items()},
         )
-        expanded = expand(model)
-        check_model(expanded.model, expanded=expanded)
-        return expanded.model
 
-    def _add(self, kind: str, part: Any) -> None:
-        self._parts.setdefault(kind, []).append(part)
+    @property
+    def parts(self) -> tuple[AbstractPart, ...]:
+        """The parts that were added."""
+        return tuple(self._parts)
+
+    def expand(self) -> PartExpansion:
+        """The model with its parts expanded, not checked, and where its elements come from."""
+        b = ModelBuilder.from_model(self.plain())
+        for part in self._parts:
+            b._expanding = part
+            b.part(part)
+        return PartExpansion(model=b.plain(), origins=b._origins, placed=tuple(b._placed))
+
+    def _add(self, kind: str, element: Any) -> None:
+        self._elements.setdefault(kind, []).append(element)
+        if self._expanding is not None:
+            self._origins[kind, element.name] = self._expanding
 
 
 def _tuple(value: Any) -> Any:

@@ -15,9 +15,10 @@ from typing import Any
 
 from noslip.families import IF_YOUR_OWN, find_member, usual_word, words_of
 from noslip.model.expressions import is_finite
-from noslip.model.findings import NOUNS, Finding, Path, hint, path_text
+from noslip.model.findings import NOUNS, Finding, Path, hint, owner, path_text
 from noslip.model.joints import Fixed
 from noslip.model.model import Model
+from noslip.model.parts.part import AbstractPart
 from noslip.model.schema import FORMAT, Key, Kind, keys_of
 
 Table = dict[str, Any]
@@ -33,12 +34,18 @@ class Reading:
     findings : faults of the table itself: keys and types.
     uncertain : joints whose type is not known, and so neither their coordinates and speeds.
     renamed : tables at the top that were read under the name that was meant → their name there.
+    parts : that are still to be expanded.
     """
 
     model: Model | None
     findings: tuple[Finding, ...]
     uncertain: tuple[str, ...]
     renamed: dict[str, str]
+    parts: tuple[AbstractPart, ...] = ()
+
+
+#: Parts stand beside the fields of a model, which has none of them.
+PARTS = Key(name="parts", kind=Kind.NAMED, part=AbstractPart, is_required=False, default=())
 
 
 def model_from_table(table: Table) -> Reading:
@@ -46,13 +53,15 @@ def model_from_table(table: Table) -> Reading:
     reader = _TableReader()
     table = dict(table)
     reader.check_format(table.pop("format", None))
-    renamed = reader.rename(table, [key.name for key in keys_of(Model)])
+    renamed = reader.rename(table, [key.name for key in (*keys_of(Model), PARTS)])
+    parts = reader.value(PARTS, table.pop("parts", {}), ("parts",))
     model = reader.part(Model, None, table, ())
     return Reading(
         model=model if reader.is_whole else None,
         findings=tuple(reader.findings),
         uncertain=tuple(reader.uncertain),
         renamed=renamed,
+        parts=parts,
     )
 
 
@@ -258,7 +267,7 @@ class _TableReader:
 
     def unknown(self, name: str, known: list[str], path: Path) -> None:
         where = path_text(path) if path else "a model file"
-        if name == "name" and len(path) > 1 and path[0] in NOUNS:
+        if name == "name" and len(path) > 1 and path[0] in (*NOUNS, PARTS.name):
             fix = f"remove it; the name is '{path[-1]}', from the head of the table"
         else:
             fix = hint(name, known)
@@ -314,8 +323,8 @@ def _example(key: Key) -> str:
 
 def _called(path: Path) -> str:
     """What a message calls the table at a path."""
-    if len(path) == 2 and path[0] in NOUNS:
-        return f"{NOUNS[str(path[0])]} '{path[1]}'"
+    if len(path) == 2 and path[0] in (*NOUNS, PARTS.name):
+        return owner(path)
     return path_text(path) if path else "the file"
 
 

@@ -158,6 +158,12 @@ def close_loop(
     generator, given = None, {}
     if isinstance(inputs, AbstractInputLaw):
         generator = inputs.generator(system)
+        if generator.noise.shape[0]:
+            raise SimulationError(
+                "a law with random numbers has no derivatives here",
+                f"inputs of model '{system.model.name}'",
+                "take the derivatives without noise: sensors with sigma=0",
+            )
     else:
         given = {n: s for n, s in (inputs or {}).items() if isinstance(s, str | ca.Function)}
     symbols = {n: ca.SX.sym(n) for n, value in definitions.items() if not isinstance(value, str)}

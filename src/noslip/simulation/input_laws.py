@@ -122,6 +122,9 @@ class InputGenerator:
     parameters : symbols of numbers it needs beyond the model's, with their values.
     update, period : (nz,) new z, set every `period` seconds, as a sampled controller does; none if
         the period is 0.
+    noise, seed, run : (2 n,) symbols of uniform random numbers, two for each of n channels, that
+        `update` is given; drawn anew for each update from the seed, the number of the run, the
+        channel and the number of the update (`philox.py`).
     knots : times at which an input or one of its derivatives jumps; steps end there.
     guards : what the law divides by, for a run that ends where one of them vanishes.
     start_time : s, at which the states are `start`; None if they are where any run starts.
@@ -139,6 +142,9 @@ class InputGenerator:
     parameter_values: Array
     update: ca.SX | None = None
     period: float = 0.0
+    noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    seed: int = 0
+    run: int = 0
     knots: Array = field(default_factory=lambda: np.zeros(0))
     guards: tuple[Guard, ...] = ()
     start_time: float | None = None

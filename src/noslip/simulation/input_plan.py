@@ -64,6 +64,16 @@ class InputPlan(NamedTuple):
         """States z of the law."""
         return len(self.generator.start) if self.generator else 0
 
+    @property
+    def num_noise(self) -> int:
+        """Channels of random numbers that the law is given."""
+        return self.generator.noise.shape[0] // 2 if self.generator else 0
+
+    @property
+    def num_inputs(self) -> int:
+        """Inputs of the mechanism."""
+        return len(self.base) - 2 * self.num_noise
+
 
 def plan_inputs(
     system: System,
@@ -162,7 +172,7 @@ def inputs_at(plan: InputPlan, t: float, state: Array) -> Array:
         base[k] = np.polyval(coefficients[segment], t - starts[segment])
     if plan.function is None:
         return base
-    return plan.function(t, state, base, plan.parameters)[: len(base)]
+    return plan.function(t, state, base, plan.parameters)[: plan.num_inputs]
 
 
 def settable_inputs(system: System) -> list[str]:
@@ -233,12 +243,13 @@ def _native(
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
     extra = generator.parameters if generator else ca.SX(0, 1)
+    noise = generator.noise if generator else ca.SX(0, 1)
     program = trace_program(
         name,
         (
             symbols.t,
             ca.vertcat(system.state, states),
-            system.equations.inputs,
+            ca.vertcat(system.equations.inputs, noise),
             ca.vertcat(symbols.params, extra),
         ),
         ca.densify(expression),
@@ -257,7 +268,7 @@ def _plan_generator(system: System, generator: InputGenerator, parameters: Array
     function = cached("law", lambda: _compile(system, traced, generator))
     update = generator.update
     return InputPlan(
-        base=np.zeros(len(names)),
+        base=np.zeros(len(names) + generator.noise.shape[0]),
         tables=(),
         knots=generator.knots,
         function=function,

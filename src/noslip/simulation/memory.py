@@ -101,6 +101,9 @@ class MemoryTemplate:
             "enclosures": plan.enclosures,
             "queue_length": 1,
             "num_updates": plan.update_times.size if plan.update else 0,
+            "seed": plan.seed,
+            "first_run": plan.first_run,
+            "first_update": plan.first_update,
             "pause": plan.direct_steps,
             "most_crossings": max(self._room - in_a_step, 0),
             "crossing_room": self._room,
@@ -273,6 +276,7 @@ def shape_of(plan: IntegrationPlan, *, has_knots: bool, records_steps: bool = Fa
         num_events=directions.size,
         num_endings=plan.num_endings - int(np.isnan(directions[: plan.num_endings]).sum()),
         num_angles=int(np.isnan(directions).sum()),
+        num_noise=plan.num_noise,
         has_generator=plan.generator != 0,
         has_update=plan.update != 0 and plan.update_times.size > 0,
         has_projection=plan.project != 0,
@@ -346,6 +350,10 @@ def template_of(
             generator=plan.address,
             update=plan.update.address if plan.update else 0,
             update_times=_update_times(plan, start_time, t, end_time),
+            num_noise=plan.num_noise,
+            seed=plan.generator.seed if plan.generator else 0,
+            first_run=plan.generator.run if plan.generator else 0,
+            first_update=_first_update(plan, start_time, t, end_time),
             num_inputs=len(system.inputs),
             knots=knots[(knots > t) & (knots < end_time)],
             project=projection.address if projection else 0,
@@ -365,6 +373,14 @@ def template_of(
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
     return system.cached(("template", functions, method, is_best), make)
+
+
+def _first_update(plan: InputPlan, start_time: float, t: float, end_time: float) -> int:
+    """How many updates of a sampled law are over at t."""
+    if plan.generator is None:
+        return 0
+    times = plan.generator.update_times(start_time, end_time)
+    return len(times) - len(_update_times(plan, start_time, t, end_time))
 
 
 def _update_times(plan: InputPlan, start_time: float, t: float, end_time: float) -> Array:

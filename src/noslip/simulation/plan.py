@@ -136,6 +136,8 @@ class IntegrationPlan:
     step : first step of DOP853, 0 to choose it; the fixed step of RK4.
     max_step : longest step of DOP853.
     max_steps : of the whole run.
+    num_noise : channels of random numbers of the update, whose place is behind the base inputs.
+    seed, first_run, first_update : of these numbers.
     direct_steps : how many steps to take on the calling thread before a worker takes over; 0: none.
     """
 
@@ -168,6 +170,10 @@ class IntegrationPlan:
     step: float = 0.0
     max_step: float = np.inf
     max_steps: int = 2**62
+    num_noise: int = 0
+    seed: int = 0
+    first_run: int = 0
+    first_update: int = 0
     direct_steps: int = 0
 
     def __post_init__(self) -> None:

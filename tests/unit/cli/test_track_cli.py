@@ -246,3 +246,29 @@ def test_limits_that_cannot_be_read(track, text):
     outcome = track("agv", *CIRCLE, *AXLE, "--controller", "pose", "--limit", text)
     assert outcome.exit_code == 2
     assert "--limit" in outcome.stderr
+
+
+def test_nothing_but_a_path_is_needed(track):
+    """Point, direction, steering, timing and smoothness are found, and said."""
+    for name, path in (
+        ("tricycle", "polyline:points=0,0,12,0,12,12,radius=4"),
+        ("tractor-trailer", "circle:radius=12,turns=0.3"),
+    ):
+        outcome = numbers(track(name, "--path", path))
+        assert any("steer.angle" in note for note in outcome["notes"])
+    refused = track("rolling-disk", "--path", "circle:2")
+    assert refused.exit_code == 1 and "no actuator drives" in refused.output
+
+
+def test_a_plant_is_given_by_options(track):
+    outcome = track(
+        *("agv", "--path", "circle:radius=2,turns=0.3", "--timing", "constant-speed:0.3"),
+        *("--controller", "pose", "--period", "0.02", "--plant", "m_platform=40"),
+        *("--plant", "platform.x=2.05", "--sensor", "platform.x:sigma=0.002,delay=1"),
+        *("--actuator", "torque1:largest=0.4,lag=0.01", "--seed", "5"),
+    )
+    numbers(outcome)
+    wrong = track(
+        "agv", "--path", "circle:2", "--controller", "pose", "--sensor", "platform.x:sgma=1"
+    )
+    assert wrong.exit_code == 1 and "sigma" in wrong.output

@@ -45,7 +45,9 @@ TOGETHER = {
     # independent speeds that are expressions
     *("lhd", "tricycle", "whipple-bicycle", "steered-arm"),
     # general rows
-    *("sleigh-by-row", "point-on-circle", "moving-rows"),
+    *("sleigh-by-row", "point-on-circle", "moving-rows", "ackermann-car", "truck-trailers"),
+    # wheels on one shaft
+    "crane",
     # planes that move
     *("ball-on-turntable", "ball-on-free-turntable", "ball-on-wobbling-table"),
     # joints that are led

@@ -127,9 +127,9 @@ KEYS = [
     ),
     (
         edited('type = "knife_edge"', "type = 3"),
-        'contact \'blade\' has type 3, expected one of "rolling", "knife_edge"',
+        'contact \'blade\' has type 3, expected one of "rolling", "knife_edge", "rollers"',
         "sled.toml, line 12, contacts.blade.type",
-        "known: 'rolling', 'knife_edge'",
+        "known: 'rolling', 'knife_edge', 'rollers'",
     ),
 ]
 

@@ -37,7 +37,7 @@ LIGHT = 0.1
 LOOKED_AT = 6
 
 
-class Axle(NamedTuple):
+class FollowedAxle(NamedTuple):
     """A line of a body that cannot move sideways.
 
     Parameters
@@ -75,7 +75,7 @@ class _Survey:
 
     names: dict[int, str]
     shares: dict[int, float]  # of the mass, with all that hangs on a body away from the base
-    axles: dict[int, Axle]
+    axles: dict[int, FollowedAxle]
     hinges: tuple[_Hinge, ...]
     base: int
     slides: bool  # the base can move sideways at all its points
@@ -237,7 +237,7 @@ def _survey(system: System, values: Array) -> _Survey:
         ahead = np.array([n[1], -n[0]])
         point = m * ahead
         # of the two directions the one along the larger axis of the body
-        axles[k] = Axle(point, ahead if ahead[np.argmax(np.abs(ahead))] > 0 else -ahead)
+        axles[k] = FollowedAxle(point, ahead if ahead[np.argmax(np.abs(ahead))] > 0 else -ahead)
     hinges = tuple(
         _hinge(system, k, poses) for k in sorted(level) if k != first and nodes[k].parent in level
     )
@@ -367,14 +367,16 @@ def _from(survey: _Survey, start: int, reverse: bool) -> tuple[Follower, str]:
     return _follower(survey, start, reverse, axles[survey.base], links, index), unstable
 
 
-def _link(hinge: _Hinge, k: int, near: Axle, far: Axle, origin: int) -> tuple[AxleLink, Axle]:
+def _link(
+    hinge: _Hinge, k: int, near: FollowedAxle, far: FollowedAxle, origin: int
+) -> tuple[AxleLink, FollowedAxle]:
     """The hinge from a body to the other one, and the other's axle pointing the same way."""
     at = hinge.bodies.index(k)
     sign = hinge.sign if at == 0 else -hinge.sign
     offset = hinge.offset if at == 0 else -hinge.offset
     offset = float(np.angle(np.exp(1j * (offset + far.angle - near.angle))))
     if abs(offset) > np.pi / 2 + 1e-9:
-        far = Axle(far.point, -far.ahead)
+        far = FollowedAxle(far.point, -far.ahead)
         offset = float(np.angle(np.exp(1j * (offset + np.pi))))
     places = near.local(hinge.places[at]), far.local(hinge.places[1 - at])
     link = AxleLink(
@@ -416,7 +418,7 @@ def _follower(
     survey: _Survey,
     start: int,
     reverse: bool,
-    base: Axle,
+    base: FollowedAxle,
     links: list[AxleLink],
     index: dict[int, int],
 ) -> Follower:
@@ -447,7 +449,7 @@ def _follower(
 def _sliding(system: System, survey: _Survey, where: str) -> Follower:
     """A base that can move in all directions: its origin follows, with wheels that steer."""
     # the base's own frame stands for an axle: it is led, not held
-    frame = Axle(np.zeros(2), np.array([1.0, 0.0]))
+    frame = FollowedAxle(np.zeros(2), np.array([1.0, 0.0]))
     free = _with_frame(survey, frame)
     follower, _ = _from(free, survey.base, reverse=False)
     prescribed = 3 + len(follower.links) + bool(follower.steering)
@@ -460,7 +462,7 @@ def _sliding(system: System, survey: _Survey, where: str) -> Follower:
     return follower
 
 
-def _with_frame(survey: _Survey, frame: Axle) -> _Survey:
+def _with_frame(survey: _Survey, frame: FollowedAxle) -> _Survey:
     """The same vehicle with a frame for the axle of its base."""
     return replace(survey, axles={survey.base: frame, **survey.axles})
 

@@ -216,4 +216,5 @@ def _input_glyph(given: ForceInput) -> Glyph:
     if letter or base is None:
         return glyph_of_name(name)
     word = re.fullmatch(r"(?:force|torque|moment)_?(.*)", name)
+    word = word or re.fullmatch(r"(.*)\.(?:force|torque)", name)
     return Glyph(base, (word[1] if word else name).replace("_", ","))

@@ -85,7 +85,7 @@ class BatchCode:
             return base
         function = _scalar(self.inputs_program)
         p = self.parameters[_rows(self.parameters, trajectories)]
-        return function.map(t, y, base, p)[:, : base.shape[1]]
+        return function.map(t, y, base, p)[:, : len(self.system.inputs)]
 
     def _with_tables(self, base: Array, trajectory: int, t: float) -> Array:
         tables = self.tables
@@ -124,7 +124,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
         programs=made.programs,
         units=made.units,
         parameters=parameters,
-        base_inputs=_base_rows(system, request),
+        base_inputs=_base_rows(system, request, law),
         tables=_table_sets(entries, request.count, update_times, features, start_time, end_time),
         generator=made.generator,
         update_times=update_times,
@@ -258,10 +258,11 @@ def _program(
     """Operations of a function of (t, [x; z], inputs, [parameters; numbers; law's; angles])."""
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
+    noise = generator.noise if generator else ca.SX(0, 1)
     given = (
         symbols.t,
         ca.vertcat(system.state, states),
-        system.equations.inputs,
+        ca.vertcat(system.equations.inputs, noise),
         ca.vertcat(symbols.params, extra),
     )
     return trace_program(name, given, ca.densify(system.fold(expression)))
@@ -332,12 +333,17 @@ def _parameter_rows(
     return _stacked(parts)
 
 
-def _base_rows(system: System, request: BatchRequest) -> Array:
-    """Inputs that are numbers, one row or one for each trajectory; the others are zero."""
+def _base_rows(system: System, request: BatchRequest, law: InputGenerator | None) -> Array:
+    """Inputs that are numbers, one row or one for each trajectory; the others are zero.
+
+    Behind them is room for the random numbers of a law.
+    """
     zero = np.zeros((1, 1))
     return _stacked(
-        [request.constants.get(q.name, zero).reshape(-1, 1) for q in system.inputs]
-        or [np.zeros((1, 0))]
+        [
+            *(request.constants.get(q.name, zero).reshape(-1, 1) for q in system.inputs),
+            np.zeros((1, law.noise.shape[0] if law else 0)),
+        ]
     )
 
 

@@ -72,6 +72,8 @@ class LanePlan:
     relative_tolerance, absolute_tolerance : the absolute one (ny,).
     max_step, max_steps : bounds, of the steps of one trajectory.
     projection_tolerance : residual that is left alone.
+    num_noise, seed, first_run : channels of random numbers of the update, their seed, and the
+        number of the first trajectory.
     """
 
     lanes: int
@@ -96,6 +98,9 @@ class LanePlan:
     max_step: float
     max_steps: int
     projection_tolerance: float
+    num_noise: int = 0
+    seed: int = 0
+    first_run: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -226,6 +231,8 @@ class Shared:
             "num_columns": plan.num_columns,
             "max_steps": plan.max_steps,
             "max_events": results.event_times.shape[2],
+            "seed": plan.seed,
+            "first_run": plan.first_run,
             "end_time": plan.end_time,
             "max_step": plan.max_step,
             "relative": plan.relative_tolerance,
@@ -252,6 +259,7 @@ def shape_of(plan: LanePlan, results: LaneResults) -> Shape:
         num_inputs=plan.num_inputs,
         num_base=plan.base_inputs.shape[1],
         num_tables=plan.tables.targets.size,
+        num_noise=plan.num_noise,
         is_batch=True,
         num_parameters=plan.parameters.shape[1],
         num_events=plan.directions.size,

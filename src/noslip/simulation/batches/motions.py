@@ -178,6 +178,9 @@ class BatchMotions:
             projection_tolerance=SINGLE_PROJECTION
             if is_on_device and request.is_single
             else PROJECTION_TOLERANCE,
+            num_noise=code.generator.noise.shape[0] // 2 if code.generator else 0,
+            seed=code.generator.seed if code.generator else 0,
+            first_run=code.generator.run if code.generator else 0,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noslip.engines.flow import WHOLE, Array, Value
+from noslip.simulation.loop.random import draw_noise
 from noslip.simulation.loop.writer import LoopWriter
 
 
@@ -102,6 +103,8 @@ def update_generator(w: LoopWriter) -> None:
         # what was due before this segment began was done then
         with f.when(due >= s.begin - s.smallest):
             find_inputs(w, s.t, w.y)
+            if w.shape.num_noise:
+                draw_noise(w)
             w.call("update", s.t, w.y, w.base, w.point)
             w.copy(w.point, w.y.part(nx), nz)
         s.updates = s.updates + 1

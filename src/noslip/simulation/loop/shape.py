@@ -38,6 +38,8 @@ class Shape:
         that end a run, the last of them that are angles which go on.
     num_columns : values kept of samples of a batch, rounded up by `rounded`.
     keeps : of the columns: ``"minimum"``, ``"maximum"``, ``"samples"``.
+    num_noise : channels of random numbers that an update is given, two behind the base inputs for
+        each.
     has_generator, has_update, has_projection, has_enclosures : which functions there are.
     has_knots : whether steps must end on given times.
     has_samples : whether states within steps are asked for.
@@ -61,6 +63,7 @@ class Shape:
     num_angles: int = 0
     num_columns: int = 0
     keeps: tuple[str, ...] = ()
+    num_noise: int = 0
     has_generator: bool = False
     has_update: bool = False
     has_projection: bool = False
@@ -150,6 +153,8 @@ _SIZES = (
     # a run pauses after so many steps, a thread after so many rounds (0: never), and where there is
     # no room for more crossings or ends of steps
     *("pause", "most_crossings", "crossing_room", "most_recorded"),
+    # random numbers: their seed, the number of the first trajectory and of its first update
+    *("seed", "first_run", "first_update"),
 )
 ADDRESSES = (*_FUNCTIONS, *_GIVEN, *_LEFT)
 INTEGERS = (*ADDRESSES, *_SIZES)

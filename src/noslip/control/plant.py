@@ -1,0 +1,534 @@
+"""A plant that the controller does not know: other parameters, disturbances, sensors, actuators.
+
+    controller of the model ──wanted──► actuators ──► plant ──► sensors ──seen──► controller
+
+The controller is traced for the model it believes in, as a function of what it sees; the plant is
+simulated. Where the loop is sampled, sensors are read at every sample: x plus bias plus noise,
+rounded to the quantum, some samples late; the controller computes from what it sees, and actuators
+make of its command what they can. Noise is drawn from a counter (`simulation/philox.py`), so that
+a run repeats to the bit and every run of a batch has numbers of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from noslip.control.forms import read_entries, read_number
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError, nearest
+from noslip.model.quantities import Quantity, Scalar
+from noslip.simulation.expressions import read_expression
+from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_plan import inputs_expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensor:
+    """What a controller sees of a coordinate or an independent speed.
+
+    Parameters
+    ----------
+    of : name of the coordinate or speed.
+    sigma : standard deviation of the noise of each sample, in the unit of what is measured.
+    density : of white noise instead, in that unit times √s: sigma = density/√(time between
+        samples).
+    bias : that is added always.
+    quantum : to whole multiples of which it is rounded; 0 for none.
+    every : a new value every so many samples of the controller.
+    delay : samples of the controller by which it is late.
+    """
+
+    of: str
+    sigma: float = 0.0
+    density: float = 0.0
+    bias: float = 0.0
+    quantum: float = 0.0
+    every: int = 1
+    delay: int = 0
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, "sigma", "density", "quantum")
+        _check_finite(self, "bias")
+        if self.sigma and self.density:
+            raise SimulationError(
+                "the noise is given by sigma and by density",
+                f"Sensor(of='{self.of}')",
+                "give sigma, of each sample, or density, in units times √s",
+            )
+        for name, least in (("every", 1), ("delay", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise SimulationError(
+                    f"{name} is {value!r}, expected a whole number of samples from {least} on",
+                    f"Sensor(of='{self.of}')",
+                    f"give {name} as samples of the controller; sensors are read with its period",
+                )
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it needs samples."""
+        noisy = self.sigma or self.density or self.quantum
+        return bool(noisy or self.every > 1 or self.delay)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuator:
+    """What an actuator makes of the command for a force input, in this order.
+
+    Parameters
+    ----------
+    of : name of the input.
+    backlash : width within which a command does not move it, in the unit of the input.
+    dead_zone : magnitude below which nothing arrives; beyond, that much less.
+    largest : magnitude that it can give.
+    lag : time constant, s: ḟ = (command − f)/lag.
+    fastest : largest rate of what it gives, in the unit of the input per s.
+    """
+
+    of: str
+    backlash: float = 0.0
+    dead_zone: float = 0.0
+    largest: float = math.inf
+    lag: float = 0.0
+    fastest: float = math.inf
+
+    def __post_init__(self) -> None:
+        _check_sizes(self, "backlash", "dead_zone", "lag")
+        for name in ("largest", "fastest"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not value > 0:
+                raise SimulationError(
+                    f"{name} is {value!r}, expected more than 0",
+                    f"Actuator(of='{self.of}')",
+                    f"give {name} a positive number, or leave it out",
+                )
+
+    def static(self, command: ca.SX) -> ca.SX:
+        """Dead zone and largest magnitude."""
+        if self.dead_zone:
+            d = self.dead_zone
+            command = command - ca.fmin(ca.fmax(command, -d), d)
+        if math.isfinite(self.largest):
+            command = ca.fmin(ca.fmax(command, -self.largest), self.largest)
+        return command
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether what it gives is a state."""
+        return self.lag > 0 or math.isfinite(self.fastest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plant:
+    """What is driven, as far as it differs from the model that the controller knows.
+
+    Parameters
+    ----------
+    system : compiled system with the model's coordinates, such as one with other tires, or with
+        inputs for disturbances; the model's own by default.
+    parameters : values that differ from those that the controller knows.
+    start : coordinates and speeds that differ from the reference's at the start.
+    disturbances : inputs that are not actuators → expression of ``t`` and the plant's parameters.
+    sensors : what the controller sees of coordinates and speeds; those not named it sees as they
+        are.
+    actuators : what becomes of its commands; those not named arrive as they are.
+    seed, run : of the noise.
+    """
+
+    system: System | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
+    disturbances: Mapping[str, Scalar] = field(default_factory=dict)
+    sensors: tuple[Sensor, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    seed: int = 0
+    run: int = 0
+
+    def check(self, model: System, period: float) -> None:
+        """Refuse names that are not known, and signals that need samples without a period.
+
+        Parameters
+        ----------
+        model : that the controller knows.
+        period : s between its samples, 0 for a continuous loop.
+        """
+        where = f"plant of model '{model.model.name}'"
+        plant = self.system or model
+        seen = [c.name for c in model.coordinates] + [s.name for s in model.independent_speeds]
+        forces = [i.name for i in model.model.inputs]
+        inputs = [i.name for i in plant.model.inputs]
+        for kind, names, known in (
+            ("sensor", [s.of for s in self.sensors], seen),
+            ("actuator", [a.of for a in self.actuators], forces),
+            ("disturbance", list(self.disturbances), inputs),
+        ):
+            for name in names:
+                if name not in known:
+                    raise SimulationError(
+                        f"there is no '{name}' for {kind}s", where, nearest(name, known)
+                    )
+                if names.count(name) > 1:
+                    raise SimulationError(
+                        f"'{name}' has two {kind}s", where, f"give one {kind} for it"
+                    )
+        for name in self.disturbances:
+            if plant is model:
+                raise SimulationError(
+                    f"input '{name}' is a disturbance, but the controller uses it too",
+                    where,
+                    "give a plant system with an input of its own for it: Plant(system=…)",
+                )
+        missing = [c.name for c in model.coordinates]
+        missing = [name for name in missing if name not in {c.name for c in plant.coordinates}]
+        if missing:
+            raise SimulationError(
+                f"the plant has no coordinate '{missing[0]}', which the controller's model has",
+                where,
+                "give a plant with the same joints",
+            )
+        if period:
+            return
+        late = [s.of for s in self.sensors if s.is_sampled]
+        late += [a.of for a in self.actuators if a.backlash]
+        late += [a.of for a in self.actuators if math.isfinite(a.fastest) and not a.lag]
+        if late:
+            raise SimulationError(
+                f"noise, rounding, delays, backlash and rate limits without lag belong to sampled "
+                f"signals, and the loop of '{late[0]}' is continuous",
+                where,
+                "give a period, such as period=0.01",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlantLaw(AbstractInputLaw):
+    """A controller of a model, closed round a plant.
+
+    Parameters
+    ----------
+    model : compiled system that the controller knows.
+    law : its law there, continuous.
+    known : (np,) parameter values that it knows.
+    plant : what is driven.
+    period : s between samples; 0 for a continuous loop.
+    """
+
+    model: System
+    law: AbstractInputLaw
+    known: Array
+    plant: Plant
+    period: float = 0.0
+
+    def generator(self, system: System) -> InputGenerator:
+        """The loop in the symbols of the plant's system."""
+        own = self.law.generator(self.model)
+        law = _law_function(self.model, own)
+        z = ca.SX.sym("z", len(own.start))
+        known = ca.SX.sym("known", len(self.known) + len(own.parameter_values))
+        names = [i.name for i in self.model.inputs]
+        given = {n: k for k, n in enumerate(names) if n in own.inputs}
+        t = system.kinematics.symbols.t
+        true = self._true(system)
+        sampled = self._sampled if self.period else self._continuous
+        loop = _Loop(system, names, given, law, t, z, known, true)
+        parts = sampled(loop)
+        inputs = {**parts.inputs, **self._disturbances(system)}
+        update = parts.update
+        if update is not None and system.model.speed_inputs:
+            # speeds that depend on speed inputs see those that are given
+            num = len(system.model.inputs)
+            symbols = system.equations.inputs[num:, :]
+            now = [ca.densify(inputs.get(i.name, ca.SX(0))) for i in system.inputs[num:]]
+            update = ca.substitute([update], [symbols], [ca.vertcat(*now)])[0]
+        assert update is None or update.shape[0] == z.shape[0] + parts.states.shape[0]
+        units = {x.name: x.unit for x in (*system.inputs, *_seen(self.model))}
+        return replace(
+            own,
+            inputs=inputs,
+            states=ca.vertcat(z, parts.states),
+            rates=ca.vertcat(parts.law_rates, parts.rates),
+            start=np.concatenate([own.start, np.zeros(parts.states.shape[0])]),
+            names=(*own.names, *parts.names),
+            units=(*own.units, *(units.get(n.partition(".")[2], "1") for n in parts.names)),
+            parameters=known,
+            parameter_values=np.concatenate([self.known, own.parameter_values]),
+            update=update,
+            period=self.period,
+            noise=parts.noise,
+            seed=self.plant.seed,
+            run=self.plant.run,
+            guards=(),
+            key=None,
+        )
+
+    def _true(self, system: System) -> ca.SX:
+        """Coordinates and independent speeds of the model, of the plant's state."""
+        kin = system.kinematics
+        q = {c.name: kin.symbols.q[k] for k, c in enumerate(kin.coordinates)}
+        speeds = {s.name: kin.v[k] for k, s in enumerate(kin.speeds)}
+        speeds |= {s.name: kin.eta[k] for k, s in enumerate(system.independent_speeds)}
+        for s in self.model.independent_speeds:
+            if s.name not in speeds:
+                raise SimulationError(
+                    f"the plant has no speed '{s.name}', which the controller uses",
+                    f"plant of model '{self.model.model.name}'",
+                    "declare the same independent speed in the plant's model",
+                )
+        eta = [speeds[s.name] for s in self.model.independent_speeds]
+        return ca.vertcat(*[q[c.name] for c in self.model.coordinates], *eta)
+
+    def _disturbances(self, system: System) -> dict[str, ca.SX]:
+        return {
+            name: read_expression(system, str(text), f"disturbance '{name}'")
+            for name, text in self.plant.disturbances.items()
+        }
+
+    def _continuous(self, loop: _Loop) -> _Parts:
+        biases = {s.of: s.bias for s in self.plant.sensors}
+        seen = loop.true + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
+        wanted, law_rates = loop.call(seen, loop.z)
+        inputs = {name: wanted[k] for name, k in loop.given.items()}
+        states, rates, names = [], [], []
+        for actuator in self.plant.actuators:
+            aim = actuator.static(inputs[actuator.of])
+            if actuator.is_dynamic:
+                force = ca.SX.sym("force")
+                states.append(force)
+                rates.append(_limited((aim - force) / actuator.lag, actuator.fastest))
+                names.append(f"got.{actuator.of}")
+                aim = force
+            inputs[actuator.of] = aim
+        return _Parts(
+            inputs=inputs,
+            law_rates=law_rates,
+            states=ca.vertcat(ca.SX(0, 1), *states),
+            rates=ca.vertcat(ca.SX(0, 1), *rates),
+            names=tuple(names),
+        )
+
+    def _sampled(self, loop: _Loop) -> _Parts:
+        """Sensors, controller and actuators at every sample; inputs held, or moving, in between."""
+        period, model = self.period, self.model
+        sensed = _seen_names(model)
+        seen, tick = ca.SX.sym("seen", len(sensed)), ca.SX.sym("tick")
+        noise: list[ca.SX] = []
+        new_seen = ca.vertsplit(seen)
+        lines: list[tuple[ca.SX, ca.SX]] = []  # delay lines: states and their new values
+        sensors = {s.of: s for s in self.plant.sensors}
+        for k, name in enumerate(sensed):
+            sensor = sensors.get(name, Sensor(of=name))
+            value = loop.true[k] + sensor.bias
+            sigma = sensor.sigma or sensor.density / math.sqrt(period * sensor.every)
+            if sigma:
+                u = ca.SX.sym(f"u{k}", 2)
+                noise.append(u)
+                normal = ca.sqrt(-2 * ca.log(u[0])) * ca.cos(2 * math.pi * u[1])
+                value = value + sigma * normal
+            if sensor.quantum:
+                value = sensor.quantum * ca.floor(value / sensor.quantum + 0.5)
+            if sensor.delay:
+                line = ca.SX.sym(f"line{k}", sensor.delay)
+                # at the start it has seen the start ever since
+                first = ca.if_else(tick < 0.5, ca.repmat(value, sensor.delay, 1), line)
+                lines.append((line, ca.vertcat(first[1:, :], value)))
+                value = first[0]
+            if sensor.every > 1:
+                due = ca.fmod(tick, sensor.every) < 0.5
+                value = ca.if_else(due, value, seen[k])
+            new_seen[k] = value
+        wanted, _ = loop.call(ca.vertcat(*new_seen), loop.z)
+        _, law_rates = loop.call(seen, loop.z)
+        forces = [n for n in loop.given if n in {i.name for i in model.model.inputs}]
+        speeds = [n for n in loop.given if n in {i.name for i in model.model.speed_inputs}]
+        held = ca.SX.sym("wanted", len(forces))
+        actuators = {a.of: a for a in self.plant.actuators}
+        commands = [wanted[loop.given[n]] for n in forces]
+        states = [seen, tick, held]
+        updates = [ca.vertcat(*new_seen), tick + 1, ca.vertcat(ca.SX(0, 1), *commands)]
+        rates = [ca.SX.zeros(len(sensed)), ca.SX(0), ca.SX.zeros(len(forces))]
+        names = [f"seen.{n}" for n in sensed] + ["sample"] + [f"wanted.{n}" for n in forces]
+        inputs: dict[str, ca.SX] = {}
+        for k, name in enumerate(forces):
+            actuator = actuators.get(name)
+            if actuator is None:
+                inputs[name] = held[k]
+                continue
+            parts = _actuated(actuator, commands[k], period)
+            inputs[name] = parts.inputs[name]
+            states.append(parts.states)
+            updates.append(ca.SX(0, 1) if parts.update is None else parts.update)
+            rates.append(parts.rates)
+            names += parts.names
+        for line, new in lines:
+            states.append(line)
+            updates.append(new)
+            rates.append(ca.SX.zeros(line.shape[0]))
+            names += [f"late.{len(names)}.{k}" for k in range(line.shape[0])]
+        for name in speeds:
+            # a speed goes on from where it is, at a constant rate, to what is wanted
+            speed, slope = ca.SX.sym("speed"), ca.SX.sym("slope")
+            aim = wanted[loop.given[name]]
+            states += [speed, slope]
+            updates += [speed, (aim - speed) / period]
+            rates += [slope, ca.SX(0)]
+            names += [f"got.{name}", f"slope.{name}"]
+            inputs |= {name: speed, f"{name}_rate": slope}
+        return _Parts(
+            inputs=inputs,
+            law_rates=law_rates,
+            states=ca.vertcat(*states),
+            rates=ca.vertcat(*rates),
+            names=tuple(names),
+            update=ca.vertcat(loop.z, *updates),
+            noise=ca.vertcat(ca.SX(0, 1), *noise),
+        )
+
+
+@dataclass(slots=True)
+class _Loop:
+    """Symbols of a loop that is being written."""
+
+    system: System
+    names: list[str]  # of the model's inputs
+    given: dict[str, int]
+    law: ca.Function
+    t: ca.SX
+    z: ca.SX
+    known: ca.SX
+    true: ca.SX
+
+    def call(self, seen: ca.SX, z: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Inputs that the law wants, and rates of its states."""
+        found: Any = self.law(self.t, seen, z, self.known)
+        return found
+
+
+@dataclass(slots=True, kw_only=True)
+class _Parts:
+    inputs: dict[str, ca.SX]
+    states: ca.SX
+    rates: ca.SX
+    names: tuple[str, ...]
+    law_rates: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    update: ca.SX | None = None
+    noise: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+
+def _law_function(model: System, own: InputGenerator) -> ca.Function:
+    """(t, [q; η], z, [parameters; the law's]) → inputs and ż, in numbers that the model knows."""
+    names = [i.name for i in model.inputs]
+    traced = {names.index(n): e for n, e in own.inputs.items()}
+    kin = model.kinematics
+    s = kin.symbols
+    both = inputs_expression(model, traced, own)
+    states = ca.SX(own.states)
+    z = ca.SX.sym("z", states.shape[0])
+    seen = ca.SX.sym("seen", s.q.shape[0] + kin.eta.shape[0])
+    known = ca.SX.sym("known", s.params.shape[0] + own.parameters.shape[0])
+    at = [s.q, kin.eta, states, ca.vertcat(s.params, own.parameters), model.equations.inputs]
+    nq = s.q.shape[0]
+    values = [seen[:nq], seen[nq:], z, known, ca.SX.zeros(model.equations.inputs.shape)]
+    pairs = [(a, b) for a, b in zip(at, values, strict=True) if a.shape[0]]
+    both = ca.substitute([both], [a for a, _ in pairs], [ca.densify(b) for _, b in pairs])[0]
+    inputs, rates = both[: len(names), :], both[len(names) :, :]
+    return ca.Function("law", [s.t, seen, z, known], [ca.densify(inputs), ca.densify(rates)])
+
+
+def _actuated(actuator: Actuator, command: ca.SX, period: float) -> _Parts:
+    """An actuator whose command changes at samples: states, updates and rates."""
+    states, updates, rates, names = [], [], [], []
+    if actuator.backlash:
+        play, half = ca.SX.sym("play"), actuator.backlash / 2
+        command = ca.fmin(ca.fmax(play, command - half), command + half)
+        states.append(play)
+        updates.append(command)
+        rates.append(ca.SX(0))
+        names.append(f"play.{actuator.of}")
+    aim, target = ca.SX.sym("aim"), actuator.static(command)
+    force = ca.SX.sym("force")
+    if actuator.lag:
+        states += [aim, force]
+        updates += [target, force]
+        rates += [ca.SX(0), _limited((aim - force) / actuator.lag, actuator.fastest)]
+        names += [f"aim.{actuator.of}", f"got.{actuator.of}"]
+        given = force
+    elif actuator.is_dynamic:
+        # as fast as it can, at a constant rate over the period
+        states += [aim, force]
+        updates += [_limited((target - force) / period, actuator.fastest), force]
+        rates += [ca.SX(0), aim]
+        names += [f"rate.{actuator.of}", f"got.{actuator.of}"]
+        given = force
+    else:
+        states.append(aim)
+        updates.append(target)
+        rates.append(ca.SX(0))
+        names.append(f"got.{actuator.of}")
+        given = aim
+    return _Parts(
+        inputs={actuator.of: given},
+        states=ca.vertcat(*states),
+        rates=ca.vertcat(*rates),
+        names=tuple(names),
+        update=ca.vertcat(*updates),
+    )
+
+
+def _limited(rate: ca.SX, fastest: float) -> ca.SX:
+    return ca.fmin(ca.fmax(rate, -fastest), fastest) if math.isfinite(fastest) else rate
+
+
+def _seen(model: System) -> tuple[Quantity, ...]:
+    """What a controller compares: coordinates and independent speeds."""
+    return (*model.coordinates, *model.independent_speeds)
+
+
+def _seen_names(model: System) -> list[str]:
+    return [x.name for x in _seen(model)]
+
+
+def parse_signal(kind: type[Any], text: str) -> Any:
+    """A :class:`Sensor` or an :class:`Actuator` of text: ``platform.x:sigma=0.01,delay=1``.
+
+    Parameters
+    ----------
+    kind : which of the two.
+    text : name, colon, keys with values.
+    """
+    of, _, _ = text.partition(":")
+    where, values = f"{kind.__name__.lower()} '{text}'", {}
+    known = {f.name: f.type for f in fields(kind) if f.name != "of"}
+    for key, value in read_entries(text, kind.__name__.lower(), []):
+        if key not in known:
+            raise SimulationError(f"there is no '{key}'", where, nearest(key, list(known)))
+        number = read_number(value, key, where)
+        values[key] = int(number) if known[key] == "int" and number == int(number) else number
+    return kind(of=of.strip(), **values)
+
+
+def _check_sizes(target: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(target, name)
+        if isinstance(value, bool) or not (0 <= value < math.inf):
+            raise SimulationError(
+                f"{name} is {value!r}, expected a number of 0 or more",
+                f"{type(target).__name__}(of='{target.of}')",
+                f"give {name} a size",
+            )
+
+
+def _check_finite(target: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(target, name)
+        if isinstance(value, bool) or not math.isfinite(value):
+            raise SimulationError(
+                f"{name} is {value!r}, which is not a finite number",
+                f"{type(target).__name__}(of='{target.of}')",
+                f"give {name} a number",
+            )

@@ -1,0 +1,168 @@
+"""A serial arm as a part, from a Denavit–Hartenberg table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import pi
+from typing import TYPE_CHECKING, Annotated
+
+from noslip.model.bodies import AbstractShape, Cylinder, Placement, Sphere
+from noslip.model.findings import Finding
+from noslip.model.forces import JointDamper, Motor
+from noslip.model.numbers import NumberReader
+from noslip.model.parts.denavit_hartenberg import CONVENTIONS, KINDS, LinkRow, serial_arm
+from noslip.model.parts.part import AbstractPart, Mass, fix, formula
+from noslip.model.parts.shapes import BLUE, DARK, METAL, ORANGE
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    ZERO,
+    BodyName,
+    Meaning,
+    Point,
+    PositiveLength,
+    Scalar,
+    Vector3,
+)
+
+if TYPE_CHECKING:
+    from noslip.model.model import Model, ModelBuilder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmLink:
+    """A row of a Denavit–Hartenberg table, with the mass of its link.
+
+    Parameters
+    ----------
+    a, alpha, d, theta : m and rad; the joint's coordinate is added to `theta` or `d`.
+    kind : ``revolute`` or ``prismatic``.
+    mass : of the link, a rod of `radius` from frame to frame, kg.
+    radius : of the rod, m.
+    center_of_mass, inertia : in the link's frame; those of the rod by default.
+    """
+
+    mass: Mass
+    a: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    alpha: Annotated[Scalar, Meaning(unit="rad")] = 0.0
+    d: Annotated[Scalar, Meaning(unit="m")] = 0.0
+    theta: Annotated[Scalar, Meaning(unit="rad")] = 0.0
+    kind: Annotated[str, Meaning(choices=KINDS)] = "revolute"
+    radius: PositiveLength = 0.04
+    center_of_mass: Point | None = None
+    inertia: Annotated[tuple[Scalar, ...], Meaning(unit="kg*m^2")] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm(AbstractPart):
+    """A serial arm: joints ``NAME.joint1``, …, links ``NAME.link1``, …, on a pedestal ``NAME``.
+
+    Parameters
+    ----------
+    parent : body that carries it, or ``world``.
+    position : of frame 0 of the table, in the parent's frame, m; its z axis is that of the first
+        joint.
+    angles : of frame 0 against the parent, about x, y and z, rad.
+    mass : of the pedestal, kg.
+    links : rows of the table, from the pedestal to the tip.
+    convention : ``standard``, with a link's frame at its far end, or ``modified``, at its joint.
+    damping : of each joint, N·m·s/rad or N·s/m.
+    is_driven : whether each joint has a motor, with the inputs ``NAME.joint1.torque`` (``.force``
+        for a prismatic one) and so on.
+    """
+
+    name: str
+    parent: BodyName
+    links: tuple[ArmLink, ...]
+    mass: Mass
+    position: Point = ZERO
+    angles: Annotated[Vector3, Meaning(unit="rad")] = ZERO
+    convention: Annotated[str, Meaning(choices=CONVENTIONS)] = "standard"
+    damping: Annotated[Scalar, Meaning(sign=NOT_NEGATIVE)] = 0.0
+    is_driven: bool = True
+
+    word = "arm"
+    also_called = ("manipulator", "robot_arm")
+
+    def expand(self, b: ModelBuilder) -> None:
+        wide: Scalar = self.links[0].radius if self.links else 0.04
+        foot = Cylinder(radius=formula("1.6*r", r=wide), length=wide, color=DARK)
+        moment = formula("m*r^2", m=self.mass, r=formula("1.6*r", r=wide))
+        b.body(self.name, mass=self.mass, inertia=(moment, moment, moment), shapes=(foot,))
+        frame = Placement(position=self.position, angles=self.angles)
+        fix(b, self.name, self.parent, frame)
+        known = self.convention in CONVENTIONS and all(row.kind in KINDS for row in self.links)
+        if not known:
+            return
+        rows = [self._row(k, link) for k, link in enumerate(self.links, 1)]
+        serial_arm(b, rows, convention=self.convention, parent=self.name)
+        for row in rows:
+            turns = row.kind == "revolute"
+            speed = f"{row.joint}.{'rate' if turns else 'speed'}"
+            if self.is_driven:
+                word, unit = ("torque", "N*m") if turns else ("force", "N")
+                drive = b.input(f"{row.joint}.{word}", unit, f"motor of '{row.joint}'")
+                b.force(Motor(name=row.joint, speed=speed, input=drive))
+            if self.damping != 0.0:
+                name = f"{row.joint}.damper"
+                b.force(JointDamper(name=name, speed=speed, damping=self.damping))
+
+    def _row(self, k: int, link: ArmLink) -> LinkRow:
+        """A row for the table's function, its link a rod along x and one along z."""
+        # the link of a standard row reaches back from its far end: −a along x, then −d along its
+        # joint's axis; that of a modified row is at its joint, and its rod is drawn to the next
+        after = self.links[k] if k < len(self.links) else ArmLink(mass=1.0, a=link.a)
+        standard = self.convention == "standard"
+        a = link.a if standard else after.a
+        middle: Vector3 = (formula("-a/2", a=a) if standard else formula("a/2", a=a), 0.0, 0.0)
+        r, m = link.radius, link.mass
+        along = formula("m*r^2/2", m=m, r=r)
+        across = formula("m*(3*r^2 + a^2)/12", m=m, r=r, a=a)
+        return LinkRow(
+            joint=f"{self.name}.joint{k}",
+            link=f"{self.name}.link{k}",
+            mass=m,
+            center_of_mass=link.center_of_mass or middle,
+            inertia=link.inertia or (along, across, across),
+            a=link.a,
+            alpha=link.alpha,
+            d=link.d,
+            theta=link.theta,
+            kind=link.kind,
+            shapes=tuple(_rods(a, link, middle, is_standard=standard)),
+            description=f"joint {k} of '{self.name}'",
+        )
+
+    def faults(self, model: Model, read: NumberReader) -> Iterator[Finding]:
+        if not self.links:
+            yield Finding(
+                ("parts", self.name, "links"),
+                f"arm '{self.name}' has no links",
+                f"write [[parts.{self.name}.links]] before each row of its table",
+            )
+
+
+def _rods(
+    a: Scalar, link: ArmLink, middle: Vector3, *, is_standard: bool
+) -> Iterator[AbstractShape]:
+    r = link.radius
+    yield Sphere(radius=formula("1.15*r", r=r), color=ORANGE)
+    if a != 0.0:
+        yield Cylinder(
+            radius=r,
+            length=formula("abs(a)", a=a),
+            frame=Placement(position=middle, angles=(0.0, pi / 2, 0.0)),
+            color=BLUE,
+        )
+    if link.d != 0.0 and is_standard:
+        # the joint's axis seen from the frame at the far end is turned by −α about x
+        turn = {"a": a, "d": link.d, "n": link.alpha}
+        y, z = formula("-d/2*sin(n)", **turn), formula("-d/2*cos(n)", **turn)
+        yield Cylinder(
+            radius=formula("1.05*r", r=r),
+            length=formula("abs(d)", d=link.d),
+            frame=Placement(
+                position=(formula("-a", **turn), y, z), angles=(formula("-n", **turn), 0.0, 0.0)
+            ),
+            color=METAL,
+        )

@@ -1,0 +1,485 @@
+"""Wheels and casters as parts.
+
+A wheel sits on a body, its parent, with its center at `position`, its axle along y of the parent
+turned by `heading` about z. Its spin is the joint with the part's name. On a base with a planar
+joint its height needs no row; on a free base its normal row holds it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
+from noslip.model.contacts import AbstractContact, Ball, Disk, KnifeEdge, Rolling
+from noslip.model.findings import Finding
+from noslip.model.forces import Brake, JointDamper, Motor
+from noslip.model.joints import Revolute
+from noslip.model.numbers import NumberReader
+from noslip.model.parts.part import (
+    AbstractPart,
+    Angle,
+    Damping,
+    Mass,
+    NotNegativeMass,
+    WheelOutline,
+    X,
+    Y,
+    Z,
+    box_inertia,
+    fix,
+    formula,
+    minus,
+    wheel_inertia,
+)
+from noslip.model.parts.shapes import DARK, METAL, wheel_shapes
+from noslip.model.quantities import (
+    ZERO,
+    BodyName,
+    Meaning,
+    Point,
+    PositiveLength,
+    Scalar,
+    Vector3,
+)
+from noslip.model.roller_wheels import RollerRolling, roller_shapes
+
+if TYPE_CHECKING:
+    from noslip.model.model import Model, ModelBuilder
+
+#: Rate at which a wheel's brake holds tanh 1 = 76 % of its torque, rad/s.
+BRAKE_SMOOTHING = 0.05
+
+#: Width of a wheel by default, in radii.
+WIDTH = 0.4
+
+#: What moves a steering: a torque, or a rate that is imposed.
+Steering = Annotated[str, Meaning(choices=("torque", "rate"))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbstractWheelPart(AbstractPart):
+    """Fields that wheels share.
+
+    Parameters
+    ----------
+    parent : body with the axle.
+    position : of the wheel's center, in the parent's frame, m.
+    radius, mass : m and kg; the wheel is a uniform cylinder.
+    width : m; 0.4 radii by default.
+    heading : direction of rolling, about z from the parent's x axis, rad.
+    damping : of the bearing, N·m·s/rad.
+    has_brake : whether it has a brake, with the input ``NAME.brake``, N·m.
+    lateral : whether it is kept from slipping sideways; if not, ``NAME.slip_angle`` is defined.
+    """
+
+    name: str
+    parent: BodyName
+    position: Point
+    radius: PositiveLength
+    mass: Mass
+    width: PositiveLength | None = None
+    heading: Angle = 0.0
+    damping: Damping = 0.0
+    has_brake: bool = False
+    lateral: bool = True
+
+    @property
+    def full_width(self) -> Scalar:
+        """The width that was given, or the usual one."""
+        return formula(f"{WIDTH}*r", r=self.radius) if self.width is None else self.width
+
+    def outline(self, *, is_held: bool = False) -> WheelOutline:
+        """Where it is."""
+        return WheelOutline(
+            self.name,
+            self.parent,
+            self.position,
+            self.heading,
+            self.radius,
+            self.full_width,
+            is_held,
+        )
+
+    def outlines(self) -> tuple[WheelOutline, ...]:
+        return (self.outline(),)
+
+    def spin(
+        self,
+        b: ModelBuilder,
+        parent: str,
+        frame: Placement,
+        *,
+        is_driven: bool = False,
+        contact: AbstractContact | None = None,
+        shapes: tuple[AbstractShape, ...] | None = None,
+    ) -> None:
+        """Add the wheel's body, its joint on a parent, its contact, bearing, motor and brake."""
+        width = self.full_width
+        b.body(
+            self.name,
+            mass=self.mass,
+            inertia=wheel_inertia(self.mass, self.radius, width),
+            shapes=wheel_shapes(self.radius, width, "y") if shapes is None else shapes,
+        )
+        b.joint(
+            self.name,
+            Revolute(axis=Y),
+            parent=parent,
+            child=self.name,
+            parent_frame=frame,
+            description="spin of the wheel, positive forward",
+        )
+        rolling = Rolling(
+            name=self.name,
+            body=self.name,
+            wheel=Disk(radius=self.radius, axis=Y),
+            lateral=self.lateral,
+            normal=not b.keeps_height(parent),
+        )
+        b.contact(rolling if contact is None else contact)
+        if contact is None and not self.lateral:
+            slip_angle(b, self.name, parent, frame)
+        speed = f"{self.name}.rate"
+        if is_driven:
+            torque = b.input(f"{self.name}.torque", "N*m", f"motor torque on wheel '{self.name}'")
+            b.force(Motor(name=self.name, speed=speed, input=torque))
+        if self.damping != 0.0:
+            b.force(JointDamper(name=f"{self.name}.bearing", speed=speed, damping=self.damping))
+        if self.has_brake:
+            torque = b.input(f"{self.name}.brake", "N*m", f"brake torque on wheel '{self.name}'")
+            b.force(
+                Brake(
+                    name=f"{self.name}.brake",
+                    speed=speed,
+                    input=torque,
+                    smoothing=BRAKE_SMOOTHING,
+                )
+            )
+
+    def frame(self) -> Placement:
+        """Where the wheel sits on its parent."""
+        return Placement(position=self.position, angles=(0.0, 0.0, self.heading))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedWheel(AbstractWheelPart):
+    """A wheel that rolls freely on an axle that is fixed to its parent."""
+
+    word = "fixed_wheel"
+    also_called = ("wheel",)
+
+    def expand(self, b: ModelBuilder) -> None:
+        self.spin(b, self.parent, self.frame())
+
+    def outlines(self) -> tuple[WheelOutline, ...]:
+        return (self.outline(is_held=self.lateral),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivenWheel(AbstractWheelPart):
+    """A wheel with a motor on an axle that is fixed to its parent; input ``NAME.torque``."""
+
+    word = "driven_wheel"
+    also_called = ("motor_wheel", "traction_wheel")
+
+    def expand(self, b: ModelBuilder) -> None:
+        self.spin(b, self.parent, self.frame(), is_driven=True)
+
+    def outlines(self) -> tuple[WheelOutline, ...]:
+        return (self.outline(is_held=self.lateral),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeredWheel(AbstractWheelPart):
+    """A wheel that a steering turns about a vertical axis: ``NAME.steer.angle``, left is positive.
+
+    Parameters
+    ----------
+    steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
+        input ``NAME.steering_rate``, rad/s.
+    fork_mass : kg, of what turns with it.
+    """
+
+    steering: Steering = "torque"
+    fork_mass: NotNegativeMass = 0.0
+
+    word = "steered_wheel"
+
+    def expand(self, b: ModelBuilder) -> None:
+        fork(b, self, "steer", self.fork_mass)
+        steer(b, self.name, self.steering)
+        self.spin(b, f"{self.name}.fork", Placement())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeredDrivenWheel(AbstractWheelPart):
+    """A wheel that is steered and driven: ``NAME.steer.angle``, input ``NAME.torque``.
+
+    Parameters
+    ----------
+    steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
+        input ``NAME.steering_rate``, rad/s.
+    fork_mass : kg, of what turns with it.
+    """
+
+    steering: Steering = "torque"
+    fork_mass: NotNegativeMass = 0.0
+
+    word = "steered_driven_wheel"
+    also_called = ("driven_steered_wheel", "swerve_wheel")
+
+    def expand(self, b: ModelBuilder) -> None:
+        fork(b, self, "steer", self.fork_mass)
+        steer(b, self.name, self.steering)
+        self.spin(b, f"{self.name}.fork", Placement(), is_driven=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caster(AbstractWheelPart):
+    """A wheel on a fork that swivels freely: ``NAME.swivel.angle``, zero where the wheel trails.
+
+    Parameters
+    ----------
+    position : of the wheel's center where it trails behind the swivel axis, which is `trail` ahead
+        of it.
+    trail : of the wheel behind the swivel axis, m.
+    fork_mass : kg, of the fork.
+    swivel_damping : N·m·s/rad.
+    """
+
+    trail: Annotated[Scalar, Meaning(unit="m")]
+    fork_mass: NotNegativeMass = 0.0
+    swivel_damping: Damping = 0.0
+
+    word = "caster"
+    also_called = ("castor", "caster_wheel")
+
+    def expand(self, b: ModelBuilder) -> None:
+        fork(b, self, "swivel", self.fork_mass, self.trail)
+        if self.swivel_damping != 0.0:
+            speed = f"{self.name}.swivel.rate"
+            damper = JointDamper(
+                name=f"{self.name}.swivel", speed=speed, damping=self.swivel_damping
+            )
+            b.force(damper)
+        self.spin(b, f"{self.name}.fork", Placement(position=(minus(self.trail), 0.0, 0.0)))
+
+    def faults(self, model: Model, read: NumberReader) -> Iterator[Finding]:
+        trail, radius = read.scalar(self.trail), read.scalar(self.radius)
+        if trail < 1e-3 * radius:
+            yield Finding(
+                ("parts", self.name, "trail"),
+                f"caster '{self.name}' has a trail of {trail:.3g} m, so that nothing turns it",
+                "put the wheel behind its swivel axis, by about half its radius; for a wheel that "
+                'a motor turns write type = "steered_wheel"',
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BallCaster(AbstractPart):
+    """A ball in a socket: it carries load and slides in all directions without resistance.
+
+    Parameters
+    ----------
+    parent : body with the socket.
+    position : of the ball's center, in the parent's frame, m.
+    radius, mass : of the ball, m and kg.
+    """
+
+    name: str
+    parent: BodyName
+    position: Point
+    radius: PositiveLength
+    mass: Mass
+
+    word = "ball_caster"
+    also_called = ("ball_transfer", "skid")
+
+    def expand(self, b: ModelBuilder) -> None:
+        moment = formula("2*m*r^2/5", m=self.mass, r=self.radius)
+        shapes = (
+            Sphere(radius=self.radius, color=METAL),
+            Cylinder(
+                radius=formula("1.1*r", r=self.radius),
+                length=self.radius,
+                frame=Placement(position=(0.0, 0.0, formula("r/2", r=self.radius))),
+                color=DARK,
+            ),
+        )
+        b.body(self.name, mass=self.mass, inertia=(moment, moment, moment), shapes=shapes)
+        frame = Placement(position=self.position)
+        fix(b, self.name, self.parent, frame)
+        ball = Ball(radius=self.radius)
+        b.contact(
+            Rolling(name=self.name, body=self.name, wheel=ball, longitudinal=False, lateral=False)
+        )
+
+    def outlines(self) -> tuple[WheelOutline, ...]:
+        width = formula("2*r", r=self.radius)
+        return (WheelOutline(self.name, self.parent, self.position, 0.0, self.radius, width),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MecanumWheel(AbstractWheelPart):
+    """A driven wheel with rollers at an angle to its axle: one row, along the roller's axis.
+
+    Parameters
+    ----------
+    roller_angle : from the wheel's axle to the axis of the roller on the ground, rad: +π/4 where
+        that roller points forward and left, −π/4 where it points forward and right.
+    is_driven : whether it has a motor, with the input ``NAME.torque``.
+    """
+
+    roller_angle: Angle
+    is_driven: bool = True
+
+    word = "mecanum_wheel"
+    also_called = ("mecanum", "swedish_wheel")
+
+    def expand(self, b: ModelBuilder) -> None:
+        _roll_on_rollers(b, self, self.roller_angle, is_driven=self.is_driven)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmniWheel(AbstractWheelPart):
+    """A driven wheel with rollers across its axle: it holds along its heading only.
+
+    Parameters
+    ----------
+    is_driven : whether it has a motor, with the input ``NAME.torque``.
+    """
+
+    is_driven: bool = True
+
+    word = "omni_wheel"
+    also_called = ("omni", "omniwheel")
+
+    def expand(self, b: ModelBuilder) -> None:
+        _roll_on_rollers(b, self, "pi/2", is_driven=self.is_driven)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blade(AbstractPart):
+    """A runner of a skate or sled: it slides along its heading and not sideways.
+
+    Parameters
+    ----------
+    parent : body that it is fixed to.
+    position : of the point that touches, in the parent's frame, m.
+    heading : of the blade, about z from the parent's x axis, rad.
+    """
+
+    name: str
+    parent: BodyName
+    position: Point = ZERO
+    heading: Angle = 0.0
+
+    word = "blade"
+    also_called = ("knife_edge", "runner", "skate")
+
+    def expand(self, b: ModelBuilder) -> None:
+        direction: Vector3 = X
+        if self.heading != 0.0:
+            direction = (formula("cos(n)", n=self.heading), formula("sin(n)", n=self.heading), 0.0)
+        b.contact(
+            KnifeEdge(name=self.name, body=self.parent, direction=direction, point=self.position)
+        )
+
+
+def fork(
+    b: ModelBuilder,
+    wheel: AbstractWheelPart,
+    joint: str,
+    mass: Scalar,
+    trail: Scalar = 0.0,
+) -> None:
+    """Add the fork of a wheel, which turns about z above the wheel's center, or ahead of it."""
+    r, w = wheel.radius, wheel.full_width
+    size: Vector3 = (formula("0.3*r", r=r), formula("1.5*w", w=w), formula("1.3*r", r=r))
+    leg = (formula("0.3*r", r=r), formula("0.15*w", w=w), formula("1.3*r", r=r))
+    back = formula("-t/2", t=trail)
+    shapes: list[AbstractShape] = [
+        Box(
+            size=leg,
+            frame=Placement(position=(back, formula(f"{side}*0.7*w", w=w), formula("0.55*r", r=r))),
+            color=METAL,
+        )
+        for side in (1, -1)
+    ]
+    shapes.append(
+        Box(
+            size=(formula("0.4*r + t", r=r, t=trail), size[1], formula("0.12*r", r=r)),
+            frame=Placement(position=(back, 0.0, formula("1.2*r", r=r))),
+            color=METAL,
+        )
+    )
+    name = f"{wheel.name}.fork"
+    b.body(name, mass=mass, inertia=box_inertia(mass, size), shapes=tuple(shapes))
+    position: Vector3 = wheel.position
+    if trail != 0.0:
+        x, y, z = wheel.position
+        turn = wheel.heading
+        if turn == 0.0:
+            position = (formula("x + t", x=x, t=trail), y, z)
+        else:
+            position = (
+                formula("x + t*cos(n)", x=x, t=trail, n=turn),
+                formula("y + t*sin(n)", y=y, t=trail, n=turn),
+                z,
+            )
+    b.joint(
+        f"{wheel.name}.{joint}",
+        Revolute(axis=Z),
+        parent=wheel.parent,
+        child=name,
+        parent_frame=Placement(position=position, angles=(0.0, 0.0, wheel.heading)),
+        description="steering angle, positive to the left"
+        if joint == "steer"
+        else "swivel of the fork, zero where the wheel trails",
+    )
+
+
+def slip_angle(b: ModelBuilder, name: str, parent: str, frame: Placement) -> None:
+    """Define ``NAME.slip_angle``: from where a wheel points to where its center moves, rad."""
+    x, y, z = frame.position
+    turn = frame.angles[2]
+    place = parent if frame.position == ZERO else f"{parent}, {x}, {y}, {z}"
+    moving = {
+        axis: " + ".join(f"velocity({place}).{k}*axis({parent}, {axis}).{k}" for k in "xyz")
+        for axis in "xy"
+    }
+    ahead, aside = f"({moving['x']})", f"({moving['y']})"
+    b.definition(
+        f"{name}.slip_angle",
+        f"atan2({aside}, {ahead})" + ("" if turn == 0.0 else f" - ({turn})"),
+        "rad",
+        f"slip angle of wheel '{name}'",
+    )
+
+
+def steer(b: ModelBuilder, name: str, steering: str) -> None:
+    """Add what moves the joint ``name.steer``: a torque input, or a rate that is imposed."""
+    speed = f"{name}.steer.rate"
+    if steering == "rate":
+        b.speed_input(f"{name}.steering_rate", speed, f"steering rate of '{name}'")
+    else:
+        torque = b.input(f"{name}.steering_torque", "N*m", f"steering torque on '{name}'")
+        b.force(Motor(name=f"{name}.steer", speed=speed, input=torque))
+
+
+def _roll_on_rollers(
+    b: ModelBuilder, wheel: AbstractWheelPart, angle: Scalar, *, is_driven: bool
+) -> None:
+    contact = RollerRolling(
+        name=wheel.name,
+        body=wheel.name,
+        radius=wheel.radius,
+        axis=Y,
+        roller_angle=angle,
+        normal=not b.keeps_height(wheel.parent),
+    )
+    read = NumberReader(b.plain().parameter_values())
+    shapes = roller_shapes(Y, angle, wheel.radius, wheel.full_width, read)
+    wheel.spin(b, wheel.parent, wheel.frame(), is_driven=is_driven, contact=contact, shapes=shapes)
