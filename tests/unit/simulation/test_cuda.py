@@ -118,3 +118,35 @@ def test_too_much_memory_is_told(card):
     with pytest.raises(ns.DeviceError, match="out of memory") as caught:
         card.allocate(2**50)
     assert "fewer trajectories" in caught.value.fix
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy", "jax"])
+def test_other_libraries_take_results_without_a_copy(system_of, library):
+    module = pytest.importorskip(library)
+    system = system_of("agv")
+    starts = {"wheel1.rate": np.linspace(-6.0, -4.0, 1000), "wheel2.rate": -8.0}
+    given = {"duration": 0.5, "starts": starts, "device": "cuda"}
+    plain = ns.simulate_batch(system, **given)
+    left = ns.simulate_batch(system, arrays="device", **given)
+    for column, values in plain.final.items():
+        array = left.final[column]
+        if library == "torch":
+            taken = module.as_tensor(array, device="cuda")
+            assert taken.data_ptr() == array.address
+            assert module.from_dlpack(array).data_ptr() == array.address
+            back = taken.cpu().numpy()
+        elif library == "cupy":
+            taken = module.asarray(array)
+            assert taken.data.ptr == array.address
+            back = module.asnumpy(taken)
+        else:
+            module.config.update("jax_enable_x64", True)
+            back = np.asarray(module.dlpack.from_dlpack(array))
+        assert np.array_equal(back, values)
+    if library != "jax":
+        name = system.coordinates[0].name
+        again = ns.simulate_batch(
+            system, duration=0.1, starts={name: module.as_tensor(left.final[name], device="cuda")}
+            if library == "torch" else {name: module.asarray(left.final[name])}, device="cuda",
+        )  # fmt: skip
+        assert again.count == 1000

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.device_arrays import to_host
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.native import native_lanes
 from noslip.engines.system import System
@@ -64,6 +65,7 @@ class BatchRequest:
     lanes, threads : how wide the code is, and how many workers run it.
     device : that runs it instead, if one does.
     is_single : whether states have single precision there.
+    stays_on_device : whether columns of results are left there.
     """
 
     run: RunRequest
@@ -87,6 +89,7 @@ class BatchRequest:
     threads: int
     device: AbstractDevice | None = None
     is_single: bool = False
+    stays_on_device: bool = False
 
 
 def read_batch(given: Mapping[str, Any]) -> BatchRequest:
@@ -171,6 +174,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         threads=threads,
         device=device,
         is_single=is_single,
+        stays_on_device=_stays_on_device(given["arrays"], device, where),
     )
 
 
@@ -188,6 +192,19 @@ def read_device(given: Any, where: str) -> AbstractDevice | None:
     raise SimulationError(
         f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several cards as 'cuda:1'"
     )
+
+
+def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> bool:
+    """Whether results are left on the device."""
+    if arrays not in ("numpy", "device"):
+        raise SimulationError(f"arrays is {arrays!r}", where, "give 'numpy', or 'device' on a GPU")
+    if arrays == "device" and device is None:
+        raise SimulationError(
+            "results shall stay on a device, and the batch runs on the processor",
+            where,
+            "run on a GPU: device='cuda', or leave arrays='device' out",
+        )
+    return bool(arrays == "device")
 
 
 def _is_single(
@@ -245,7 +262,8 @@ def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -
 
 
 def read_numbers(value: Any, what: str, where: str) -> Array:
-    """One number or one for each trajectory, as an array."""
+    """One number or one for each trajectory, as an array; those on a card are copied."""
+    value = to_host(value)
     try:
         given = np.asarray(value)
         if given.dtype.kind in "UScmM" or is_truth(value):
