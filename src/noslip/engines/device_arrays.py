@@ -86,6 +86,7 @@ class DeviceArray:
     memory : that holds them.
     shape, strides : of the view, strides in numbers.
     offset : of the first, in numbers.
+    base : the whole table that it is a column of, for libraries that take no strides, as JAX.
     """
 
     def __init__(
@@ -94,8 +95,10 @@ class DeviceArray:
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         offset: int = 0,
+        base: DeviceArray | None = None,
     ) -> None:
         self._memory, self.shape, self._strides, self._offset = memory, shape, strides, offset
+        self.base = base
 
     dtype = np.dtype(np.float64)
 
@@ -159,11 +162,13 @@ class DeviceArray:
 
 def columns_of(memory: DeviceMemory, shape: tuple[int, ...], count: int) -> list[DeviceArray]:
     """Views of the columns of a table (*shape, count), whose rows stand one after another."""
-    strides, step = [], count
+    strides: list[int] = []
+    step = count
     for size in reversed(shape):
         strides.insert(0, step)
         step *= size
-    return [DeviceArray(memory, shape, tuple(strides), k) for k in range(count)]
+    base = DeviceArray(memory, (*shape, count), (*strides, 1))
+    return [DeviceArray(memory, shape, tuple(strides), k, base) for k in range(count)]
 
 
 def to_device(device: AbstractDevice, table: Array) -> DeviceMemory:

@@ -141,7 +141,8 @@ def test_other_libraries_take_results_without_a_copy(system_of, library):
             back = module.asnumpy(taken)
         else:
             module.config.update("jax_enable_x64", True)
-            back = np.asarray(module.dlpack.from_dlpack(array))
+            table = np.asarray(module.dlpack.from_dlpack(array.base))  # it takes no strides
+            back = table[:, list(plain.final).index(column)]
         assert np.array_equal(back, values)
     if library != "jax":
         name = system.coordinates[0].name

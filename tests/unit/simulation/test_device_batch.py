@@ -240,6 +240,8 @@ class TestArrays:
                 assert np.array_equal(found.numpy(), values)
                 assert np.array_equal(np.asarray(found), values)
                 assert np.array_equal(np.from_dlpack(found), values)
+                place = list(getattr(plain, kept)).index(column)
+                assert np.array_equal(np.from_dlpack(found.base)[..., place], values)
 
     def test_memory_lives_as_long_as_what_was_made_of_it(self, system_of):
         system = system_of("agv")
