@@ -169,6 +169,11 @@ def _layout(
             )
         )
         coordinates += [Quantity(name=name, unit="rad") for name in names]
+    for _, places, _ in kin.tree.places:
+        plain += [
+            (k, len(coordinates) + k - places.start) for k in range(places.start, places.stop)
+        ]
+        coordinates += kin.coordinates[places]
     return tuple(turns), tuple(plain), tuple(coordinates)
 
 

@@ -239,8 +239,7 @@ def _configuration(
     try:
         return complete_start(system, places, time=time, parameters=params).q
     except SimulationError:
-        nodes = system.kinematics.tree.nodes
-        q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)
+        q = system.kinematics.rest.copy()
         _place(system, q, places)
         return q
 
@@ -456,12 +455,12 @@ class SteadySolution:
 
     def F(self, mass: Array | None = None) -> Array:
         """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
-        rates = -np.linalg.solve(self.mass if mass is None else mass, self.r)
+        rates = -_solved(self.mass if mass is None else mass, self.r)
         return np.concatenate([rates, self.rest])
 
     def J(self) -> Array:
         """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
-        return np.vstack([-np.linalg.solve(self.mass, self.r_y), self.rest_y])
+        return np.vstack([-_solved(self.mass, self.r_y), self.rest_y])
 
     @property
     def is_found(self) -> bool:
@@ -506,6 +505,14 @@ def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState
     return dataclasses.replace(point, zeta=zeta)
 
 
+def _solved(mass: Array, right: Array) -> Array:
+    """M⁻¹ of a right-hand side; NaN where a search has come to a singular configuration."""
+    try:
+        return np.asarray(np.linalg.solve(mass, right), dtype=float)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+
+
 def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     """Search from a point, and from random points around it if that fails; the best is returned."""
     rng = np.random.default_rng(11)
@@ -518,7 +525,8 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
         step[free] = aside * rng.normal(size=len(free))
         tried = _descend(_moved(point, step, problem), problem)
-        if not np.linalg.norm(best.F()) <= np.linalg.norm(tried.F()):
+        size = np.linalg.norm(tried.F())
+        if np.isfinite(size) and not np.linalg.norm(best.F()) <= size:
             best = tried
     return best
 

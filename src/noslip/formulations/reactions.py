@@ -42,6 +42,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.row_forces import TracedPlaces
 from noslip.kinematics.tree import Pair, accelerations, frame_pose
+from noslip.model.contacts import NORMAL, SPIN
 from noslip.model.joints import Joint
 from noslip.model.rows import AbstractRow
 from noslip.spatial import EYE3, cross, skew, vector
@@ -180,9 +181,12 @@ def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:
             name = f"{contact.name}.{part}"
             if name in index and part in contact.directions():
                 force += lam[index[name]] * kin.at_speeds(direction)
+        moment = vector([0, 0, 0])
+        if (spin := index.get(f"{contact.name}.{SPIN}")) is not None:
+            moment = lam[spin] * kin.at_speeds(trace.directions[NORMAL])
         point = kin.at_speeds(trace.point)
-        _push(kin, outside, contact.body, point, force, vector([0, 0, 0]))
-        _push(kin, outside, contact.plane.body, point, -force, vector([0, 0, 0]))
+        _push(kin, outside, contact.body, point, force, moment)
+        _push(kin, outside, contact.plane.body, point, -force, -moment)
 
 
 def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair]) -> JointWrench:

@@ -13,10 +13,13 @@ import casadi as ca
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Node, Tree, frame_pose
-from noslip.model.contacts import NORMAL
+from noslip.model.contacts import NORMAL, SPIN
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.spatial import EYE3, rotation_from_angles, turn_vector, vector
+
+#: Origin of rows that find the closest points of a contact; they have no forces.
+CLOSEST = "closest points"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,8 +29,8 @@ class RowTrace:
     Parameters
     ----------
     name : ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name.
-    origin : what it comes from: ``rolling``, ``knife edge``, ``loop``, ``motion``, ``speed input``,
-        ``row``.
+    origin : what it comes from: ``rolling``, ``closest points``, ``knife edge``, ``loop``,
+        ``motion``, ``speed input``, ``row``.
     velocity : r(q, v, t, w), kept at zero.
     position : g(q, t), kept at zero; None for a nonholonomic row.
     unit : of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m accordingly.
@@ -71,6 +74,8 @@ def trace_rows(
     rows: list[RowTrace] = []
     for trace in contacts:
         rows += _contact_rows(trace)
+        for name, unit, g in trace.closest:
+            rows.append(holonomic(f"{trace.contact.name}.{name}", CLOSEST, g, f"{unit}/s"))
     for joint in tree.loops:
         for name, unit, g in _loop_rows(joint, tree, reader):
             rows.append(holonomic(f"{joint.name}.{name}", "loop", g, f"{unit}/s"))
@@ -108,9 +113,9 @@ def _contact_rows(trace: ContactTrace) -> list[RowTrace]:
         RowTrace(
             name=f"{contact.name}.{name}",
             origin=contact.origin,
-            velocity=trace.slip[name],
+            velocity=trace.turning if name == SPIN else trace.slip[name],
             position=trace.height if name == NORMAL else None,
-            unit="m/s",
+            unit="rad/s" if name == SPIN else "m/s",
         )
         for name in contact.directions()
     ]

@@ -64,6 +64,20 @@ def find_singularity_measures(
                 )
             )
     for trace in contacts:
+        if trace.curvatures is not None:
+            result.append(_curvature_measure(trace))
+        if trace.margin is not None:
+            name = trace.contact.name
+            result.append(
+                SingularityMeasure(
+                    name=f"{name}.margin",
+                    kind="contact",
+                    value=ca.fmax(trace.margin, 0),
+                    floor=1e-6,
+                    limit=1e-6,
+                    sentence=f"contact '{name}' has reached the border of its ground",
+                )
+            )
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
                 SingularityMeasure(
@@ -77,6 +91,21 @@ def find_singularity_measures(
                 )
             )
     return tuple(result)
+
+
+def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
+    """The smaller eigenvalue of the relative curvature; a negative one counts as zero."""
+    assert trace.curvatures is not None
+    name = trace.contact.name
+    return SingularityMeasure(
+        name=f"{name}.curvature",
+        kind="contact",
+        value=ca.fmax(trace.curvatures[0], 0),
+        floor=1e-2,
+        limit=1e-2,
+        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact "
+        "point the body touches the ground along a line or penetrates it",
+    )
 
 
 def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:

@@ -41,6 +41,7 @@ class Meaning:
     choices : the texts it may be.
     scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
         ``t``.
+    own : names that only this expression knows, such as the parameters of a surface.
     linear_in : names of the scope it must be linear in, such as ``inputs``.
     is_plain : whether a table of texts holds words and no expressions.
     """
@@ -54,6 +55,7 @@ class Meaning:
     is_optional: bool = False
     choices: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     linear_in: str = ""
     is_plain: bool = False
 
@@ -79,6 +81,9 @@ class Reads(Protocol):
 
     def direction(self, entries: Iterable[Scalar]) -> Any:
         """The unit vector along a direction."""
+
+    def extended(self, values: Mapping[str, Any]) -> Reads:
+        """A reader that knows more names, traced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,4 +142,14 @@ def angle(name: str = "angle", description: str = "angle", symbol: str = "") -> 
         lower=-math.pi,
         upper=math.pi,
         symbol=symbol,
+    )
+
+
+def place_rate(place: Quantity) -> Quantity:
+    """The rate of a coordinate that a contact owns."""
+    return Quantity(
+        name=f"{place.name}_rate",
+        unit="1/s" if place.unit == "1" else f"{place.unit}/s",
+        description=f"rate of {place.name}",
+        symbol=f"{place.symbol}\u0307" if place.symbol else "",
     )

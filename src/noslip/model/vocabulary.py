@@ -24,6 +24,7 @@ from noslip.model.expressions import (
 from noslip.model.findings import Path
 from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.model.quantities import place_rate
 from noslip.model.schema import Key, leaves
 from noslip.model.topology import Topology, topology
 
@@ -125,14 +126,22 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
     # a joint that carries the world is a mistake of its own, not a loop
     loops = [joint for joint in found.loops if joint.child != WORLD]
     joints = [joint for joint in model.joints if joint not in loops]
+    places = [q.renamed(c.name) for c in model.contacts for q in c.parameters()]
     return Vocabulary(
         parameters=model.parameter_values(),
         bodies=bodies,
-        coordinates=tuple(name for joint in joints for name in joint.coordinate_names()),
+        coordinates=(
+            *(name for joint in joints for name in joint.coordinate_names()),
+            *(place.name for place in places),
+        ),
         coordinate_units={
-            f"{joint.name}.{c.name}": c.unit for joint in joints for c in joint.type.coordinates
+            **{f"{j.name}.{c.name}": c.unit for j in joints for c in j.type.coordinates},
+            **{place.name: place.unit for place in places},
         },
-        speeds=tuple(name for joint in joints for name in joint.speed_names()),
+        speeds=(
+            *(name for joint in joints for name in joint.speed_names()),
+            *(place_rate(place).name for place in places),
+        ),
         angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
         definitions=_definitions(model),

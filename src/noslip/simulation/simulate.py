@@ -22,7 +22,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, compile_events, fault_notes
+from noslip.simulation.events import EventCode, check_pressed, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -50,7 +50,12 @@ from noslip.simulation.singular_passing import (
 )
 from noslip.simulation.start import begin, state_at
 from noslip.simulation.starts.completion import Start
-from noslip.simulation.switches import check_chatter, switch_texts
+from noslip.simulation.switches import (
+    border_texts,
+    check_chatter,
+    switch_texts,
+    without_border,
+)
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
@@ -221,12 +226,13 @@ class _SingleRun:
         self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
         self.why_not = ""
         self._faults: list[tuple[Array, Array]] = []
-        self._switches = (
-            switch_texts(system, request.inputs, request.definitions)
-            if request.inputs and request.method == "dop853"
-            else {}
-        )
+        self._switches: dict[str, str] = {}
+        if request.method == "dop853":
+            self._switches = border_texts(system)
+            if request.inputs:
+                self._switches |= switch_texts(system, request.inputs, request.definitions)
         self._switched: list[float] = []  # s
+        self._borders: dict[str, float] = {}  # when borders of cells were crossed, s
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
@@ -395,6 +401,9 @@ class _SingleRun:
             self._switched.append(result.time)
             duration = request.end_time - request.start_time
             check_chatter(basis.system, self._switches, which_switch, self._switched, duration)
+            self._switches = without_border(
+                self._switches, which_switch, result.time, self._borders
+            )
             self._run_part(basis, request.end_time, self._switches)
         is_singular = self.result.code == rules.SINGULAR
         return end_of_one(self.result, request.values) if is_singular else None
@@ -434,6 +443,9 @@ class _SingleRun:
             max_steps=request.max_steps - self.counts[0],
         )
         numbers.check()
+        if self._time == request.start_time and not self.segments:
+            u = self.inputs_at(self._time, self._state)
+            check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
         template = template_of(
             here, plan, watched, request.method, basis.is_best, numbers, request.start_time
         )

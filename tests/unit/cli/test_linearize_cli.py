@@ -9,7 +9,7 @@ from noslip.cli import main
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(main, words, catch_exceptions=False)
 

@@ -73,6 +73,8 @@ APART = 1e-6
 LARGEST_BASIS = 1e6
 #: Share of the speeds by which rows may be missed where the basis is trusted.
 BASIS_ERROR = 1e-13
+#: Weight of coordinates that contacts own beside those of bodies.
+FOLLOWING = 1e-5
 #: Sets of given names for which plans are kept.
 MAX_PLANS = 64
 #: Starts that are completed together, and numbers in each of their matrices.
@@ -168,6 +170,9 @@ class Hold(NamedTuple):
             if not set(range(k, k + 4)).issubset(fixed)
         ]
         scale = layout.scale[free]
+        places = set(layout.kinematics.probe.places)
+        # what contacts own follows the bodies, however far
+        scale = scale * np.array([FOLLOWING if k in places else 1.0 for k in free])
         return cls(fixed, held, np.array(free, int), scale, np.array(kept, int), turning)
 
     def matrix(self, task: Task, q: Array, rows: Rows, holonomic: Places) -> Array:
@@ -578,7 +583,19 @@ def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
     for o in angled:
         at = slice(o.quaternion, o.quaternion + 4)
         q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
-    return _normalized(q, layout.kinematics.probe.quaternions)
+    return _with_places(task, _normalized(q, layout.kinematics.probe.quaternions), given)
+
+
+def _with_places(task: Task, q: Array, given: Mapping[str, object]) -> Array:
+    """Coordinates with what contacts own, where it is not given, about where the bodies touch."""
+    layout, probe = task.layout, task.layout.kinematics.probe
+    if not probe.num_places:
+        return q
+    found = probe.with_places(q, task.params)
+    for name, k in layout.coordinates.items():
+        if name in given:
+            found[:, k] = q[:, k]
+    return found
 
 
 def _normalized(q: Array, quaternions: Sequence[int]) -> Array:
