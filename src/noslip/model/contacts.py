@@ -96,6 +96,11 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     # fallbacks
 
     @property
+    def is_round(self) -> bool:
+        """Whether it rolls alike however its body is turned."""
+        return False
+
+    @property
     def form(self) -> AbstractGround:
         """Form of the ground in the frame of the plane."""
         return _FLAT
@@ -218,6 +223,10 @@ class Rolling(AbstractContact):
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         return self.wheel.support(-ca.mtimes(R.T, n), read)
+
+    @property
+    def is_round(self) -> bool:
+        return self.wheel.is_round
 
     def circle(self) -> WheelCircle | None:
         return self.wheel.circle() if self.is_flat else None
