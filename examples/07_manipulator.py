@@ -55,7 +55,7 @@ print(f"force that holds the tip: {tip.gravity[1]:.9f} N upwards")
 circle = {"x": "0.55 + 0.15*cos(t)", "y": "0.2 + 0.15*sin(t)"}
 drawn = ns.FrameMotion(body="link2", position=circle, near={"joint2.angle": -1.0})
 tool = ns.CartesianTracking(body="link2", components=("vx", "vy"), kp=9.0, kd=6.0)
-on_circle = drawn.trace(system).start
+on_circle = drawn.trace(system).start_at(system.parameters())
 law = ns.Tracking(motion=drawn, controller=tool, reference_start=on_circle, limits={})
 off = dict(zip(pose, on_circle + [0.1, 0.2], strict=True))
 drawing = ns.simulate(system, duration=3.0, start=off, inputs=law, rtol=1e-11, atol=1e-11)

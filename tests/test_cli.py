@@ -211,6 +211,60 @@ def test_options_of_a_motion_need_one(invoke):
     assert refused.exit_code == 2 and "NAME=EXPRESSION" in refused.stderr
 
 
+def test_matrices_and_linear_equations_are_written_by_the_name_of_the_file(invoke):
+    """All or nothing, nothing is replaced unless forced, and the format is that of the suffix."""
+    for words in (("matrices", "tricycle", "--only", "C"),
+                  ("derive", "chaplygin-sleigh", "--linear", "sleigh.vx")):  # fmt: skip
+        for suffix, start in ((".tex", r"\section*{"), (".md", "# "), (".html", "<!DOCTYPE")):
+            file = Path(f"{words[0]}{suffix}")
+            assert invoke(*words, "-o", str(file)).output == f"{file}\n"
+            assert file.read_text("utf-8").startswith(start)
+            file.write_text("mine")
+            kept = invoke(*words, "-o", str(file))
+            assert kept.exit_code == 1 and "--force" in kept.stderr and file.read_text() == "mine"
+            assert invoke(*words, "-o", str(file), "--force").exit_code == 0
+        refused = invoke(*words, "-o", "x.tex", "--format", "html")
+        assert refused.exit_code == 1 and "end in .html" in refused.stderr
+    words = ("matrices", "tricycle", "--only", "C", "-o")
+    assert invoke(*words, "c.json").exit_code == 0
+    assert json.loads(Path("c.json").read_text())["method"] == "complement"
+    refused = invoke(*words, "c.txt", "--format", "json")
+    assert refused.exit_code == 1 and "end in .json" in refused.stderr
+
+
+def test_linear_equations_in_speeds_of_choice(invoke):
+    words = ["derive", "agv", "--linear", "v", "--speeds", "v=-r*(wheel1.rate+wheel2.rate)/2"]
+    text = invoke(*words, "--speeds", "w=r*(wheel1.rate-wheel2.rate)/l").output
+    assert "ψ̇ = −v ψ/d + (a + b − d) w/d" in text
+    refused = invoke("derive", "rolling-disk", "--linear", "disk.nosuch")
+    assert refused.exit_code == 1 and "there is no independent speed" in refused.stderr
+
+
+def test_figures_of_papers_replace_nothing_unless_forced(invoke):
+    assert invoke("papers", "figure", "saha1989", "99").exit_code == 1
+    assert not Path("runs").exists()
+    words = ("papers", "figure", "desantis1994", "1")
+    assert invoke(*words).output.strip() == str(Path("runs/desantis1994-figure-1.png"))
+    kept = invoke(*words)
+    assert kept.exit_code == 1 and "--force" in kept.stderr
+    assert invoke(*words, "--force").exit_code == 0
+    assert invoke(*words, "-o", "one.pdf").exit_code == 0
+    assert Path("one.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_guess_says_which_way_an_arm_bends(invoke):
+    words = [*ARM, "--tool", "link2", "--motion", "x=0.55", "--motion", "y=0.2", "--duration", "1"]
+    for bend in (1, -1):
+        guess = ["--guess", f"joint1.angle={0.4 - 0.7 * bend}", "--guess", f"joint2.angle={bend}"]
+        assert invoke(*words, *guess, "-o", f"bend{bend}").exit_code == 0
+        assert last(f"bend{bend}", "joint2.angle")[0] * bend > 0
+    for more in (["--tool-point", "1,0,0"], ["--guess", "joint1.angle=1"]):
+        refused = invoke(*ARM, "--motion", "joint1.angle=1", "--motion", "joint2.angle=1", *more)
+        assert refused.exit_code == 2 and more[0] in refused.stderr
+    refused = invoke(*ARM, "--motion", "joint1.angle=1", "--motion", "joint1.angle=1")
+    assert refused.exit_code == 2 and "given twice" in refused.stderr
+
+
 def test_constant_energy_finds_the_radius_of_gyration(invoke):
     words = ["track", "chaplygin-sleigh", "--path", "circle:1", "--timing", "constant-energy:1"]
     words += ["--set", "m=1", "--set", "a=0.5", "--set", "I=0.75", "--no-plots"]

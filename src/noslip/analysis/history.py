@@ -204,7 +204,7 @@ def _start(
     """q at the start: the motion's coordinates, those given, and the others completed."""
     trace, arguments = reference.motion, _arguments(system, reference)
     outputs = ca.Function("y", [arguments[0], trace.states, *arguments[2:]], [trace.outputs])
-    y = np.array(outputs(time, trace.start, values, trace.parameter_values)).ravel()
+    y = np.array(outputs(time, trace.start_at(values), values, trace.parameter_values)).ravel()
     on_motion = {system.coordinates[k].name: float(x) for k, x in zip(trace.at, y, strict=True)}
     return complete_start(system, {**on_motion, **start}, time=time, parameters=values).q
 

@@ -218,7 +218,7 @@ class FollowMotion(AbstractInputLaw):
         program = self.program(system)
         motion = program.reference.motion
         motion.check_start(time, system.model.name)
-        z = np.concatenate([motion.start, q])
+        z = np.concatenate([motion.start_at(parameters), q])
         y, _, _, eta, *_ = program.evaluate(np.array([time]), z[None, :], parameters)
         names = [system.coordinates[k].name for k in motion.at]
         return dict(zip(names, y[0].tolist(), strict=True)), eta[0]
@@ -293,7 +293,7 @@ def reference_generator(
         inputs=given,
         states=reference.states,
         rates=reference.rates,
-        start=np.concatenate([motion.start, reference_start]),
+        start=motion.start_with(reference_start),
         names=(*motion.names, *(f"reference.{c.name}" for c in system.coordinates)),
         units=(*motion.units, *(c.unit for c in system.coordinates)),
         parameters=motion.parameters,

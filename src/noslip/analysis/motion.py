@@ -9,7 +9,7 @@ needs none. In both cases the first and second derivatives are exact:
 from __future__ import annotations
 
 import abc
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -30,11 +30,13 @@ class MotionTrace:
     ----------
     at : indices of the prescribed coordinates.
     outputs : (k,) the prescribed coordinates y(t, m).
-    states, rates, start : m, ṁ and m at t = 0.
+    states, rates, start : m, ṁ and m at t = 0; what depends on the model's parameters may be NaN.
     names, units : of m, for columns.
     parameters, parameter_values : numbers of the task beyond the model's.
     knots : times at which a derivative of the motion jumps, s; steps of a simulation end there.
     guards : what the motion divides by, for a run that ends where one of them vanishes.
+    find_start : finds m at t = 0 for values of the model's parameters, where it depends on them.
+    carried : (state, coordinate) for the states that start where a coordinate does.
     """
 
     at: tuple[int, ...]
@@ -48,6 +50,19 @@ class MotionTrace:
     parameter_values: Array
     knots: tuple[float, ...] = ()
     guards: tuple[Guard, ...] = ()
+    find_start: Callable[[Array], Array] | None = None
+    carried: tuple[tuple[int, int], ...] = ()
+
+    def start_at(self, parameters: Array) -> Array:
+        """(nm,) m at t = 0 for values of the model's parameters."""
+        return self.start if self.find_start is None else self.find_start(parameters)
+
+    def start_with(self, q: Array) -> Array:
+        """(nm + nq,) m and the reference at t = 0, from the configuration there."""
+        m = self.start.copy()
+        for state, coordinate in self.carried:
+            m[state] = q[coordinate]
+        return np.concatenate([m, q])
 
     def rate_of(self, expression: ca.SX, t: ca.SX) -> ca.SX:
         """Exact time derivative of an expression of t and m."""

@@ -243,7 +243,7 @@ def integrate_reference(
     tolerance : of the integration.
     """
     trace = program.reference.motion
-    z = np.concatenate([trace.start, q])
+    z = trace.start_with(q)
     rates = program.rates
     run = run_native(
         IntegrationPlan(

@@ -15,16 +15,15 @@ import sys
 import unicodedata
 from typing import TextIO
 
+from noslip.model.letters import GREEK_LETTERS, GREEK_NAMES
+
 #: Name of the error handler, and of the encoding in place of ASCII, which click takes for UTF-8.
 HANDLER, ENCODING = "noslip-letters", "noslip-ascii"
 
-_GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma "
-    "sigma tau upsilon phi chi psi omega"
-).split()
-_WORDS = {chr(0x3B1 + k): word for k, word in enumerate(_GREEK)}
-_WORDS |= {letter.upper(): word.title() for letter, word in _WORDS.items() if letter != "ς"}
+_WORDS = dict(zip(GREEK_LETTERS, GREEK_NAMES, strict=True))
+_WORDS |= {letter.upper(): word.title() for letter, word in _WORDS.items()}
 _WORDS |= {
+    "ς": "sigma",
     "ϕ": "phi",
     "ϑ": "theta",
     "ϵ": "epsilon",
@@ -61,7 +60,6 @@ _WORDS |= {
     "∂": "d",
     "∫": "int ",
     "∑": "sum ",
-    "Σ": "Sigma",
     "∈": "in",
     "⊥": "_|_",
     "∥": "||",

@@ -19,7 +19,7 @@ from noslip.cli.options import (
 
 if TYPE_CHECKING:
     from noslip.formulations.base import AbstractFormulation
-    from noslip.show.equations.formats import AbstractEquationFormat
+    from noslip.show.equations.formats import AbstractEquationFormat, EquationDocument
 
 
 def formulations() -> dict[str, AbstractFormulation]:
@@ -97,26 +97,16 @@ def derive(
     if jointwise and method != ns.BoltzmannHamel.word:
         raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
     formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
-    if linear is not None:
-        _print_linear(ns.derive(ns.load(model), formulation), linear, format_, output, force)
-        return
-    chosen = [name.strip() for text in speeds for name in text.split(",")]
-    if output is None:
-        equations = ns.derive(ns.load(model), formulation)
-        written = ns.equations_text(
-            equations, format_ or "text", coordinates=coordinates, speeds=chosen
-        )
-        click.echo(written)
-        return
-    found = _format_of(output, format_)
-    check_target(output, force)
-    from noslip.formats import write_file
+    target = _Target(output, format_, force)
+    from noslip.show.equations.linear import linear_equations
     from noslip.show.equations.text import derivation
 
+    chosen = [name.strip() for text in speeds for name in text.split(",")]
     equations = ns.derive(ns.load(model), formulation)
-    done = derivation(equations, coordinates=coordinates, speeds=chosen)
-    write_file(found, done, output)
-    click.echo(output)
+    if linear is None:
+        target.emit(derivation(equations, coordinates=coordinates, speeds=chosen))
+    else:
+        target.emit(linear_equations(equations, linear, coordinates=coordinates, speeds=chosen))
 
 
 @click.command()
@@ -137,6 +127,11 @@ def derive(
     help="Expressions, or numbers at what is set; numbers by default if anything is set.",
 )
 @click.option("--only", multiple=True, metavar="NAME", help="T, C, A_j.joint.wheel1. Repeatable.")
+@click.option(
+    "--coordinates",
+    metavar="angles|quaternion",
+    help="Of orientations in symbols; the angles by default where the model names some.",
+)
 @click.option("--axes", metavar="BODY", help="Of the complement's vectors; the world's by default.")
 @click.option(
     "--actuated",
@@ -148,10 +143,14 @@ def derive(
     "--format",
     "format_",
     type=FamilyWord("format", lambda: [*formats(), "json"]),
-    default="text",
-    show_default=True,
+    help="text by default; that of the file with -o.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write instead of printing, .txt, .tex, .html, .md or .json.",
+)
 @force_option
 def matrices(
     model: str,
@@ -160,9 +159,10 @@ def matrices(
     time: float,
     symbolic: bool | None,
     only: tuple[str, ...],
+    coordinates: str | None,
     axes: str | None,
     actuated: str,
-    format_: str,
+    format_: str | None,
     output: Path | None,
     force: bool,
 ) -> None:
@@ -171,10 +171,12 @@ def matrices(
     What is not set is completed consistently from the joints' rest positions.
     """
     from noslip.cli.options import named_values
+    from noslip.show.equations.derivations.document import Document
     from noslip.show.json_text import json_text
 
-    if output is not None:
-        check_target(output, force)
+    if format_ is None and output is not None and output.suffix.lower() == ".json":
+        format_ = "json"
+    target = _Target(output, format_, force)
     loaded = ns.load(model)
     equations = ns.derive(loaded, formulations()[method])
     if symbolic is None:
@@ -189,35 +191,62 @@ def matrices(
         parameters=parameters,
         time=time,
         axes=axes,
+        coordinates=coordinates,
         actuated=tuple(name.strip() for name in actuated.split(",") if name.strip()),
     )
     if format_ == "json":
-        text = json_text(found.to_json(only=only))
+        target.emit_text(json_text(found.to_json(only=only)))
     else:
-        text = found.text(format_, only=only)
-    if output is None:
-        click.echo(text)
-        return
-    from noslip.atomic import write_atomically
-
-    write_atomically(output, lambda path: path.write_text(text + "\n", "utf-8"))
-    click.echo(output)
+        target.emit(Document(found.title, found.sections(only)))
 
 
-def _print_linear(
-    equations: ns.Equations, speed: str, format_: str | None, output: Path | None, force: bool
-) -> None:
-    """Print or write the linear equations about straight running."""
-    from noslip.show.equations.linear import linear_sections
+class _Target:
+    """The terminal or a file, checked before anything is computed."""
 
-    found = formats()[format_ or "text"] if output is None else _format_of(output, format_)
-    if output is not None:
-        check_target(output, force)
-    title = f"Linear equations of '{equations.model.name}'"
-    written = found.text(title, linear_sections(equations, speed))
-    if output is not None:
-        output.write_text(written + "\n", "utf-8")
-    click.echo(written if output is None else output)
+    def __init__(self, output: Path | None, asked: str | None, force: bool) -> None:
+        self._output = output
+        self._format: AbstractEquationFormat | None = None
+        if asked != "json":
+            found = formats()[asked or "text"]
+            self._format = found if output is None else _format_of(output, asked)
+        elif output is not None:
+            _check_json(output)
+        if output is not None:
+            check_target(output, force)
+
+    def emit(self, document: EquationDocument) -> None:
+        """Print a document, or write it, all or nothing."""
+        from noslip.formats import write_file
+
+        assert self._format is not None, "JSON has no document"
+        if self._output is None:
+            click.echo(self._format.text(document.title, document.sections))
+        else:
+            write_file(self._format, document, self._output)
+            click.echo(self._output)
+
+    def emit_text(self, text: str) -> None:
+        """Print a text, or write it, all or nothing."""
+        from noslip.atomic import write_atomically
+
+        if self._output is None:
+            click.echo(text)
+        else:
+            write_atomically(self._output, lambda path: path.write_text(text + "\n", "utf-8"))
+            click.echo(self._output)
+
+
+def _check_json(target: Path) -> None:
+    """Refuse JSON in a file of another name."""
+    from noslip.formats import check_folder
+
+    if target.suffix.lower() != ".json":
+        raise ns.SimulationError(
+            f"the file's name says '{target.suffix or target.name}', but --format json is given",
+            str(target),
+            "let its name end in .json, or leave --format out",
+        )
+    check_folder(target, ns.SimulationError)
 
 
 def _format_of(target: Path, asked: str | None) -> AbstractEquationFormat:

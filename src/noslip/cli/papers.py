@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from noslip.cli.options import check_target, force_option
+
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[PAPER] | figure PAPER NUMBER")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Figure: .png, .svg or .pdf.")
-def papers(words: tuple[str, ...], output: Path | None) -> None:
+@force_option
+def papers(words: tuple[str, ...], output: Path | None, force: bool) -> None:
     """List what is reproduced of the five papers, show one of them, or draw one of its figures.
 
     PAPER is saha1991, saha1989, desantis1994, cameron1993 or antunes2010.
@@ -20,7 +23,7 @@ def papers(words: tuple[str, ...], output: Path | None) -> None:
     if words and words[0] == "figure":
         if len(words) != 3 or not words[2].isdigit():
             raise click.UsageError("write noslip papers figure PAPER NUMBER, such as saha1989 4")
-        _draw(words[1], int(words[2]), output)
+        _draw(words[1], int(words[2]), output, force)
         return
     if len(words) > 1:
         raise click.UsageError("one paper at a time; a figure is drawn by: figure PAPER NUMBER")
@@ -29,13 +32,15 @@ def papers(words: tuple[str, ...], output: Path | None) -> None:
     click.echo(papers_text(words[0] if words else None))
 
 
-def _draw(paper: str, number: int, output: Path | None) -> None:
+def _draw(paper: str, number: int, output: Path | None, force: bool) -> None:
     from noslip.show.paper_figures import paper_figure
-    from noslip.show.plots.files import check_file
+    from noslip.show.plots.files import check_file, save_figure
 
+    if output is not None:
+        check_file(output)
+    target = output or Path("runs") / f"{paper}-figure-{number}.png"
+    check_target(target, force)
+    figure = paper_figure(paper, number)
     if output is None:
-        Path("runs").mkdir(exist_ok=True)
-        output = Path("runs") / f"{paper}-figure-{number}.png"
-    target = check_file(output)
-    paper_figure(paper, number).savefig(target)
-    click.echo(target)
+        target.parent.mkdir(exist_ok=True)
+    click.echo(save_figure(figure, target))

@@ -29,6 +29,7 @@ from noslip.cli.options import (
     read_changes,
     read_columns,
     read_constants,
+    read_expressions,
     read_numbers,
     read_stops,
     read_triple,
@@ -229,9 +230,7 @@ def write_output(
     "joint1.angle=0.5*sin(t); a constant is a set point. With --tool x, y, z of it. Repeatable.",
 )
 @click.option("--tool", default="", metavar="BODY", help="Whose origin --motion moves in space.")
-@click.option(
-    "--tool-point", default="0,0,0", show_default=True, help="Of the tool, in its frame, m."
-)
+@click.option("--tool-point", help="Of the tool, in its frame, m; 0,0,0 by default.")
 @click.option(
     "--controller",
     default="none",
@@ -253,7 +252,7 @@ def run(
     duration: float | None,
     motions: tuple[str, ...],
     tool: str,
-    tool_point: str,
+    tool_point: str | None,
     controller: str,
     limits: tuple[str, ...],
     changes: tuple[str, ...],
@@ -274,6 +273,13 @@ def run(
     stop = read_stops(stops)
     if not motions and (tool or controller != "none" or limits):
         raise click.UsageError("--tool, --controller and --limit need a --motion to follow")
+    if tool_point is not None and not tool:
+        raise click.UsageError("--tool-point is a point of the --tool: name the body")
+    if motions and guesses and not tool:
+        raise click.UsageError(
+            "--guess is where to look for the joints of a --tool; a --motion of coordinates says "
+            "where they start"
+        )
     if motions and stop:
         raise click.UsageError("--stop ends a scenario; a --motion ends with --duration")
     common: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "on_failure": "return"}
@@ -285,8 +291,8 @@ def run(
         with cancelling() as cancel:
             common |= {"progress": progress, "cancel": cancel}
             if motions:
-                point = read_triple("--tool-point", tool_point)
-                motion = _motion(loaded, motions, tool, point, values)
+                near = {**values, **read_constants(loaded, guesses, "--guess")}
+                motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
                 bounds = read_numbers(loaded, "--limit", limits)
                 run = _follow(system, motion, values, duration, controller, limits=bounds, **common)
             else:
@@ -314,25 +320,18 @@ def _motion(
     model: ns.Model,
     texts: tuple[str, ...],
     tool: str,
-    point: tuple[float | str, float | str, float | str],
+    point: str,
     values: Mapping[str, float | str],
 ) -> ns.ExpressionMotion | ns.FrameMotion:
     """The motion of coordinates, or of a point of a body that moves the others."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, expression = (part.strip() for part in text.partition("="))
-        if not (equals and name and expression):
-            raise click.UsageError(
-                f"--motion {text!r:.60}: write NAME=EXPRESSION, such as joint1.angle=0.5*sin(t)"
-            )
-        if name in found:
-            raise click.UsageError(f"--motion {text!r:.60}: '{name}' is given twice")
-        found[name] = expression
+    found: dict[str, Any] = dict(read_expressions("--motion", texts, "joint1.angle=0.5*sin(t)"))
     if not tool:
         return ns.ExpressionMotion(coordinates=found)
     names = {c.name for c in ns.trace(model).coordinates}
     near = {n: float(x) for n, x in values.items() if n in names and not isinstance(x, str)}
-    return ns.FrameMotion(body=tool, position=found, point=point, near=near)
+    return ns.FrameMotion(
+        body=tool, position=found, point=read_triple("--tool-point", point), near=near
+    )
 
 
 def _follow(

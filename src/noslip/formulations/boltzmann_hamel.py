@@ -149,6 +149,14 @@ class BoltzmannHamel(AbstractFormulation):
         values = ca.vertcat(-kin.a_solved, kin.eta)
         beta = ca.mtimes(kin.N, inverse)
         gamma = ca.jacobian(hamel_term(kin, P, ca.mtimes(beta, values)), P)
+        turning = turning_term(kin, ca.mtimes(kin.K.T, P), ca.mtimes(inverse, values))
+        Gamma = ca.jacobian(ca.mtimes(inverse.T, turning), P)
+        alpha, short = ca.mtimes(kin.K, left).T, None
+        plain = None
+        # of a quaternion N is tall, and α βᵀ is no identity
+        if kin.N.is_square():
+            plain = ca.mtimes(kin.K, block_solve(kin.N, ca.SX.eye(num))[0]).T
+            short = ca.mtimes(plain, Gamma)
         energy = kinetic_energy(kin.tree, twists(kin.tree, ca.mtimes(inverse, w)))
         momenta = ca.substitute([ca.gradient(energy, w)], [w], [values])[0]
         forces = equations.reduced_forces + ca.mtimes(equations.reduced_inputs, kin.symbols.u)
@@ -165,12 +173,12 @@ class BoltzmannHamel(AbstractFormulation):
         return (
             made("w", "w", values, "quasi-velocities, the dependent ones first", equation="eq. 5",
                  rows=quasi),
-            made("alpha", "α", ca.mtimes(kin.K, left).T, "w = αᵀq̇", equation="eqs. 5, 22", rows=q,
+            made("alpha", "α", alpha, "w = αᵀq̇", shown=plain, equation="eqs. 5, 22", rows=q,
                  columns=quasi),
             made("beta", "β", beta, "q̇ = β w", equation="eqs. 6, 24", rows=q, columns=quasi),
-            made("gamma", "γ", gamma, "Hamel's coefficients times w", equation="eqs. 19, 49",
-                 rows=q, columns=quasi),
-            made("Gamma", "Γ", ca.mtimes(beta.T, gamma), "Hamel's terms βᵀγ",
+            made("gamma", "γ", gamma, "Hamel's coefficients times w", shown=short,
+                 equation="eqs. 19, 49", rows=q, columns=quasi),
+            made("Gamma", "Γ", ca.mtimes(beta.T, gamma), "Hamel's terms βᵀγ", shown=Gamma,
                  equation="eqs. 32, 40", rows=quasi, columns=quasi),
             made("P", "P", momenta, "momenta ∂L̄/∂w", equation="eqs. 60, 71", rows=quasi),
             made("M", "M", equations.reduced_mass, "∂²L̄/∂w∂w of the independent ones",
@@ -204,6 +212,44 @@ def hamel_term(kin: Kinematics, P: ca.SX, q_dot: ca.SX) -> ca.SX:
     forward = ca.jtimes(a, symbols.q, moving) + ca.jacobian(a, symbols.t)
     backward = ca.gradient(ca.dot(a, moving), symbols.q)
     return ca.substitute([forward - backward], [fixed, moving], [P, q_dot])[0]
+
+
+def turning_term(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
+    """Hamel's terms on the tree speeds joint by joint, without coordinates.
+
+    With p a covector field on the configurations, given along the tree speeds v,
+
+        Nᵀ ((∂a/∂q) − (∂a/∂q)ᵀ) q̇ + Nᵀ ∂a/∂t,   a = (N⁺)ᵀ p
+
+    is what `hamel_term` computes by differentiating N. Speeds in body axes turn with them, which is
+    known in closed form for every joint; what is left is the field's own change:
+
+        turn(p, v) + ṗ − Nᵀ ∂(p·v)/∂q
+
+    with turn = ω × p for directions, and v × p for the turning itself.
+
+    Parameters
+    ----------
+    kin : kinematics.
+    p : (nv,) momenta along the tree speeds, as functions of q and t.
+    v : (nv,) tree speeds, which may be expressions of q; only their values matter.
+    """
+    symbols = kin.symbols
+    fixed = ca.SX.sym("v", kin.num_speeds)
+    q_dot = ca.mtimes(kin.N, fixed)
+    rate = ca.jtimes(p, ca.vertcat(symbols.q, symbols.t), ca.vertcat(q_dot, ca.SX(1)))
+    slope = ca.mtimes(kin.N.T, ca.gradient(ca.dot(p, fixed), symbols.q))
+    whole = _turned(kin, p, fixed) + rate - slope
+    return ca.substitute([ca.densify(whole)], [fixed], [v])[0]
+
+
+def _turned(kin: Kinematics, p: ca.SX, v: ca.SX) -> ca.SX:
+    """turn(p, v), zero for joints of one speed."""
+    parts = [
+        node.joint.type.hamel_terms(v[node.speeds], p[node.speeds], kin.reader)
+        for node in kin.tree.nodes
+    ]
+    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
 
 def _offset(kin: Kinematics) -> ca.SX:

@@ -24,6 +24,19 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Three-wheeled guided vehicle with two driven wheels and a caster",
         references=("SahaAngeles1989", "SahaAngeles1991"),
+        equation_numbers={
+            "platform.x_rate": "(8b)",
+            "platform.y_rate": "(8c)",
+            "platform.vx": "(3)",
+            "platform.vy": "(3)",
+            "platform.rate": "(8a)",
+            "wheel3.longitudinal": "(25b)",
+            "wheel3.lateral": "(25b)",
+            "bracket.rate": "(26)",
+            "wheel3.rate": "(26)",
+            "wheel1.rate": "(29)",
+            "wheel2.rate": "(29)",
+        },
     )
     b.parameter("l", 0.4, "m", "distance between the driven wheels")
     b.parameter("r", 0.05, "m", "wheel radius")

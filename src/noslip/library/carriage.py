@@ -21,6 +21,12 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Two-wheeled carriage with a motor on each wheel",
         references=("AntunesSigaudMoraes2010",),
+        equation_numbers={
+            "wheel1.lateral": "(B1)",
+            "wheel2.lateral": "(B1)",
+            "wheel1.longitudinal": "(B2)",
+            "wheel2.longitudinal": "(B3)",
+        },
     )
     b.parameter("M", 8.0, "kg", "mass of the carriage without wheels")
     b.parameter("I", 0.6, "kg*m^2", "moment of inertia of the carriage without wheels, vertical")

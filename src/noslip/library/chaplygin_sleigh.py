@@ -18,6 +18,13 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Chaplygin sleigh with its mass center ahead of the blade",
         references=("AntunesSigaudMoraes2010",),
+        equation_numbers={
+            "sleigh.x_rate": "(7)",
+            "sleigh.y_rate": "(7)",
+            "blade.lateral": "(8)",
+            "sleigh.vx": "(D12), (D13)",
+            "sleigh.rate": "(D14)",
+        },
     )
     b.parameter("m", 1.5, "kg", "mass")
     b.parameter("a", 0.4, "m", "blade's contact to the mass center, forward")

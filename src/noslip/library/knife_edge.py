@@ -22,6 +22,13 @@ def build() -> Model:
         gravity=("g*sin(slope)", 0.0, "-g*cos(slope)"),
         description="Knife edge on an inclined plane",
         references=("CameronBook1993",),
+        equation_numbers={
+            "skate.x_rate": "(54)",
+            "skate.y_rate": "(54)",
+            "blade.lateral": "(56)",
+            "skate.vx": "(58)",
+            "skate.rate": "(59)",
+        },
     )
     b.parameter("m", 1.2, "kg", "mass")
     b.parameter("J", 0.05, "kg*m^2", "moment of inertia about the mass center")

@@ -86,6 +86,12 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
         gravity=(0.0, 0.0, "-g"),
         description=description,
         references=("DeSantis1994",),
+        equation_numbers={
+            "front.x_rate": "(6.4)",
+            "front.y_rate": "(6.4)",
+            "front_axle.lateral": "(6.14)",
+            "rear_axle.lateral": "(6.8)",
+        },
     )
     b.parameter("c", 1.7, "m", "front axle to the waist")
     b.parameter("l2", 1.7, "m", "waist to the rear axle")

@@ -52,6 +52,7 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Six-joint arm with the proportions of a PUMA 560 and full inertia tensors",
         references=("DeSantis1994",),
+        equation_numbers={f"joint{k}.rate": "(7.1)" for k in range(1, 7)},
     )
     b.parameter("a2", 0.4318, "m", "length of the upper arm")
     b.parameter("a3", 0.0203, "m", "offset of the forearm at the elbow")

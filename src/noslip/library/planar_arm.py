@@ -29,6 +29,7 @@ def planar_arm(
         gravity=(0.0, "-g", 0.0),
         description=description,
         references=("DeSantis1994",),
+        equation_numbers={f"joint{k}.rate": "(7.1)" for k in range(1, len(links) + 1)},
     )
     rows = []
     for k, (mass, length, center, moment) in enumerate(links, 1):

@@ -23,6 +23,17 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="A thin uniform disk rolling on a plane without slipping",
         references=("SahaAngeles1991",),
+        equation_numbers={
+            "rim.longitudinal": "(31)",
+            "rim.lateral": "(31)",
+            "rim.normal": "(31)",
+            "disk.x_rate": "(28)",
+            "disk.y_rate": "(28)",
+            "disk.z_rate": "(28)",
+            "disk.yaw_rate": "(35)",
+            "disk.tilt_rate": "(35)",
+            "disk.spin_rate": "(35)",
+        },
     )
     b.parameter("m", 2.0, "kg", "mass")
     b.parameter("r", 0.5, "m", "radius")

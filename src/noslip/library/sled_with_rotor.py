@@ -20,7 +20,14 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Sled on a blade that carries a rotor above the blade's contact",
         references=("CameronBook1993",),
-        equation_numbers={"sled.vx": "(87)", "sled.rate": "(90)", "rotor.rate": "(93)"},
+        equation_numbers={
+            "sled.x_rate": "(54)",
+            "sled.y_rate": "(54)",
+            "blade.lateral": "(56)",
+            "sled.vx": "(87)",
+            "sled.rate": "(90)",
+            "rotor.rate": "(93)",
+        },
     )
     b.parameter("m1", 2.0, "kg", "mass of the sled")
     b.parameter("m2", 0.8, "kg", "mass of the rotor")

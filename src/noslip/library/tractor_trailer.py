@@ -28,6 +28,16 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Tractor with a steered front wheel and a trailer behind its rear axle",
         references=("DeSantis1994",),
+        equation_numbers={
+            "tractor.x_rate": "(6.4)",
+            "tractor.y_rate": "(6.4)",
+            "rear_axle.lateral": "(6.14)",
+            "trailer_axle.lateral": "(6.8)",
+            "tractor.rate": "(6.15)",
+            "hinge.rate": "(6.16)",
+            "steering_rate": "(6.45)",
+            "tractor.vx": "(6.39)",
+        },
     )
     b.parameter("l1", 2.8, "m", "rear axle to front wheel")
     b.parameter("l2", 5.0, "m", "hinge to the trailer's axle")

@@ -27,6 +27,12 @@ def build() -> Model:
         gravity=("gx", "gy", 0.0),
         description="Tricycle with a driven and steered front wheel, on a gentle slope",
         references=("CameronBook1993",),
+        equation_numbers={
+            "rear.lateral": "(66)",
+            "frame.rate": "(63)",
+            "v": "(69)",
+            "steer.rate": "(70)",
+        },
     )
     b.parameter("ell", 1.1, "m", "rear axle to front wheel")
     b.parameter("m_b", 12.0, "kg", "mass of the frame")

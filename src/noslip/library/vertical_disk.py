@@ -23,6 +23,12 @@ def build() -> Model:
         gravity=(0.0, 0.0, "-g"),
         description="Upright disk that rolls without slipping, driven and steered",
         references=("AntunesSigaudMoraes2010",),
+        equation_numbers={
+            "fork.x_rate": "(A2)",
+            "fork.y_rate": "(A3)",
+            "rim.lateral": "(A4)",
+            "rim.longitudinal": "(A5)",
+        },
     )
     b.parameter("m", 1.1, "kg", "mass")
     b.parameter("R", 0.3, "m", "radius")

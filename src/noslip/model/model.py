@@ -61,7 +61,7 @@ class Model:
 
     Made by :meth:`ModelBuilder.build` or :func:`noslip.load`, both of which check it as a whole.
     `equation_numbers` says where printed equations stand in the model's reference, by the names
-    they are printed with: ``{"sled.vx": "(84)", "blade.lateral": "(93)"}``.
+    they are printed with: ``{"sled.vx": "(87)", "blade.lateral": "(56)"}``.
     """
 
     name: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,7 @@ from noslip.formulations.catalog import formulation_of
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
 from noslip.show.equations.confirming import Item
-from noslip.show.equations.coordinates import PrintedEquations
+from noslip.show.equations.coordinates import ANGLES, PrintedEquations, printed_equations
 from noslip.show.equations.derivations.document import (
     Block,
     Draft,
@@ -48,19 +48,14 @@ from noslip.show.equations.derivations.document import (
 )
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.formats import AbstractEquationFormat
-from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Arranger, MathGrid, MathNumber, Node, Word
 from noslip.show.equations.notation import symbol
+from noslip.show.equations.text import SECONDS
 from noslip.show.equations.writing import write
 from noslip.simulation.request import check_named
 from noslip.simulation.starts.completion import complete_start
 
 Array = NDArray[np.float64]
-
-#: Dots above the letters of entries.
-DOTS = ("", "\u0307", "\u0308")
-#: Time limit of a simplification, s.
-SECONDS = 6.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,11 +69,16 @@ class MethodMatrices:
     equations : of the method.
     objects : by name, in the order of the paper.
     numbers : values of all of them by name, at the state; None if no state was given.
+    coordinates : of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
+        default where the model names some.
+    options : that the objects were made with.
     """
 
     equations: Equations
     objects: dict[str, MethodObject]
     numbers: dict[str, Array] | None
+    coordinates: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class MethodMatrices:
         name : of the object.
         seconds : time limit of the simplification; what is not done by then stays as it is.
         """
-        o = self._object(name)
+        o = self._written[self._object(name).name]
         return sympy.Matrix(*o.value.shape, self._expressions(_items(o), seconds))
 
     @property
@@ -209,7 +209,25 @@ class MethodMatrices:
 
     @cached_property
     def _subject(self) -> Subject:
-        return Subject(PrintedEquations.as_compiled(self.equations))
+        # the speeds stay those of the numbers
+        own = [s.name for s in self.equations.kinematics.independent_speeds]
+        printed = printed_equations(self.equations, self.coordinates, own)
+        if printed.coordinates != ANGLES:
+            printed = PrintedEquations.as_compiled(self.equations)
+        return Subject(printed)
+
+    @cached_property
+    def _written(self) -> dict[str, MethodObject]:
+        """The objects in the coordinates that symbols are written in, by the shortest route."""
+        subject, formulation = self._subject, self.equations.formulation
+        found = {o.name: o for o in self.objects.values()}
+        if subject.printed.coordinates == ANGLES:
+            found = {o.name: o for o in formulation.objects(subject.equations, **self.options)}
+        if type(formulation).objects is AbstractFormulation.objects and formulation.is_dalembert:
+            simplest = AbstractFormulation.objects(formulation, subject.simplest)
+            shorter = {o.name: o.value for o in simplest}
+            found = {n: dataclasses.replace(o, shown=shorter[n]) for n, o in found.items()}
+        return found
 
     def _expressions(self, items: list[Item], seconds: float) -> list[sympy.Expr]:
         """Scalars in the model's symbols, simplified and confirmed, without shared parts."""
@@ -224,13 +242,14 @@ class MethodMatrices:
 
     def _numeric_section(self, o: MethodObject) -> Section:
         assert self.numbers is not None
-        glyph, (m, n) = _glyph(o), o.value.shape
+        glyph, (m, n) = self._subject.letter(o.letter, o.index, o.dots), o.value.shape
         numbers = self.numbers[o.name].reshape(m, n)
         cells = [[_number(x) for x in row] for row in numbers]
         block: Block = MatrixBlock(
             glyph,
             MathGrid(tuple(tuple(row) for row in cells)),
             tuple(Word(name) for name in o.rows),
+            tuple(Word(name) for name in o.columns),
         )
         if not numbers.any():
             block = Lines((EquationLine(glyph, MathNumber("0")),))
@@ -242,7 +261,7 @@ class MethodMatrices:
         """All objects written together, so that parts of one are known in the next."""
         subject = self._subject
         drafted: list[tuple[str, list[Draft]]] = []
-        for o in shown:
+        for o in (self._written[o.name] for o in shown):
             glyph = subject.letter(o.letter, o.index, o.dots)
             if o.value.numel() == 1:
                 label = None if glyph.text in subject.notation.taken else symbol(glyph)
@@ -252,10 +271,11 @@ class MethodMatrices:
                 continue
             matrix = Matrix(
                 name=glyph,
-                letter=Glyph(f"{glyph.base}{DOTS[o.dots]}", glyph.index),
+                letter=glyph,
                 shown=ca.densify(o.value if o.shown is None else o.shown),
                 compiled=ca.densify(o.value),
                 row_names=tuple(Word(name) for name in o.rows),
+                column_names=tuple(Word(name) for name in o.columns),
                 is_column=not o.columns,
                 taken=subject.notation.taken,
             )
@@ -269,10 +289,6 @@ class MethodMatrices:
         ]
 
 
-def _glyph(o: MethodObject) -> Glyph:
-    return Glyph(o.letter, o.index, o.dots)
-
-
 def _items(o: MethodObject) -> list[Item]:
     """All entries, row by row, as they are shown and as they are compiled."""
     compiled = ca.densify(o.value)
@@ -284,7 +300,9 @@ def _items(o: MethodObject) -> list[Item]:
 def _caption(o: MethodObject) -> str:
     m, n = o.value.shape
     size = f"{m} × {n}" if n != 1 else f"{m} entries" if m != 1 else "a number"
-    said = f"{o.meaning[0].upper()}{o.meaning[1:]}"
+    # a formula keeps its letters
+    is_word = o.meaning.split(" ")[0].isalpha() and not o.meaning[1:2].isspace()
+    said = f"{o.meaning[0].upper()}{o.meaning[1:]}" if is_word else o.meaning
     said += f" [{o.equation}]" if o.equation else ""
     said += f"; {size}"
     return f"{said}; columns: {', '.join(o.columns)}." if 1 < n <= 12 and o.columns else f"{said}."
@@ -315,6 +333,7 @@ def matrices(
     time: float = 0.0,
     axes: str | None = None,
     actuated: Sequence[str] = (),
+    coordinates: str | None = None,
 ) -> MethodMatrices:
     """The objects of a method by the names of its paper, as numbers at a state or as symbols.
 
@@ -330,6 +349,8 @@ def matrices(
     time : s.
     axes : of the complement's vectors: a body's name, or ``"world"``, the default.
     actuated : speeds of T_a and J_a of the complement; those that an input drives alone by default.
+    coordinates : of orientations in symbols, ``"angles"`` or ``"quaternion"``; the angles by
+        default where the model names some. Numbers are those of the compiled quaternions.
 
     Raises
     ------
@@ -359,9 +380,16 @@ def matrices(
                     f"matrices of model '{equations.model.name}'",
                     "give a state too, state={} for rest, or leave them out",
                 )
-        return MethodMatrices(equations=equations, objects=objects, numbers=None)
-    numbers = _numbers(equations, objects, state, inputs, parameters, time)
-    return MethodMatrices(equations=equations, objects=objects, numbers=numbers)
+        numbers = None
+    else:
+        numbers = _numbers(equations, objects, state, inputs, parameters, time)
+    return MethodMatrices(
+        equations=equations,
+        objects=objects,
+        numbers=numbers,
+        coordinates=coordinates,
+        options=asked,
+    )
 
 
 def _equations(

@@ -58,7 +58,7 @@ def test_the_tip_comes_back_under_control(arm):
     law = ns.Tracking(
         motion=motion,
         controller=controller,
-        reference_start=motion.trace(arm).start,
+        reference_start=motion.trace(arm).start_at(arm.parameters()),
         limits={"tau1": 60.0, "tau2": 30.0},
     )
     start = {"joint1.angle": 0.2, "joint2.angle": 0.7}
@@ -71,13 +71,32 @@ def test_the_tip_comes_back_under_control(arm):
     assert miss[0] > 0.1 and miss[-1] < 1e-8
 
 
+def test_the_start_is_found_with_the_parameters_of_the_run(arm):
+    """Out of reach of the nominal arm; with a longer first link it is on the curve at once."""
+    far = {"x": "1.0 + 0.15*cos(t)", "y": "0.2 + 0.15*sin(t)"}
+    motion = ns.FrameMotion(body="link2", position=far, near=NEAR)
+    longer = {"l1": 1.0}
+    run = ns.follow(arm, motion, duration=2.0, parameters=longer, rtol=1e-12, atol=1e-12)
+    known = arm.model.parameter_values() | longer
+    x, y = 1.0 + 0.15 * np.cos(run.t), 0.2 + 0.15 * np.sin(run.t)
+    first, second = angles(x, y, known)
+    assert run["joint1.angle"] == pytest.approx(first, abs=1e-10)
+    assert run["joint2.angle"] == pytest.approx(second, abs=1e-10)
+    law = ns.ProportionalDerivative(kp=(30.0, 20.0), kd=(6.0, 4.0), gravity=True)
+    held = ns.follow(arm, motion, duration=0.1, controller=law, parameters=longer)
+    assert held["reference.joint1.angle"][0] == pytest.approx(first[0], abs=1e-12)
+    found = ns.kinematic_history(arm, motion, duration=1.0, parameters=longer)
+    assert found.bodies["link2"].position[0, 0] == pytest.approx(1.15, abs=1e-12)
+
+
 def test_what_the_arm_cannot_reach_is_told(arm):
     far = ns.FrameMotion(body="link2", position={"x": 2.0, "y": 0.0}, near=NEAR)
     with pytest.raises(ns.SimulationError, match=r"it comes within 1\.1 m") as caught:
-        far.trace(arm)
+        far.trace(arm).start_at(arm.parameters())
     assert "manipulator-2r" in caught.value.where and "within its reach" in caught.value.fix
     leaving = ns.FrameMotion(body="link2", position={"x": "0.5 + 0.2*t", "y": 0.2}, near=NEAR)
-    law = ns.FollowMotion(motion=leaving, reference_start=leaving.trace(arm).start)
+    begin = leaving.trace(arm).start_at(arm.parameters())
+    law = ns.FollowMotion(motion=leaving, reference_start=begin)
     with pytest.raises(ns.SimulationError, match="the Jacobian is singular, as at") as caught:
         ns.simulate(arm, duration=4.0, inputs=law)
     # where x² + y² = (l1 + l2)²

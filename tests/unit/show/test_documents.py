@@ -150,7 +150,7 @@ LETTERS = {
     "desantis": ("J_nh = ", "J_platform = ", "D = ", "C = ", "τ̂_a = ", "ĝ_wa = ", "ĝ0 = "),
     "boltzmann-hamel": ("w1 = ", "P1 = ", "P7 = ", "Γ = ", "(β̂ᵀ ∂L/∂q)", "M = ", "N = "),
     "gibbs-appell": ("∂²G/∂η̇ ∂η̇ = ", "ĥ = ", "G = ", "Q = "),
-    "multipliers": ("M[1,1] = ", "c = ", "Q = ", "B = ", "A = ", "b̂ = ", "A M⁻¹ Aᵀ λ = "),
+    "multipliers": ("M = ", "M13 = ", "c = ", "Q = ", "B = ", "A = ", "b̂ = ", "A M⁻¹ Aᵀ λ = "),
     "vakonomic": ("F = ", "μ̇1 = −λ1", "M v̇ + c − F = Q + B u + Aᵀ λ"),
 }
 

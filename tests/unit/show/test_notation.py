@@ -195,3 +195,12 @@ def test_the_legend_is_the_same_in_all_formats():
         assert f"${e.glyph.latex}$ & {escape_latex(e.name)} & " in texts["latex"]
         assert f"| ${e.glyph.latex}$ | {e.name} |" in texts["markdown"]
         assert f"<td><math>{to_mathml(e.glyph)}</math></td><td>{e.name}</td>" in texts["html"]
+
+
+@pytest.mark.parametrize("glyph", [Glyph("T", "12", 1), Glyph("C̃", "12"), Glyph("η", "2", 1, True)])
+def test_labels_with_marks_are_read_back(glyph):
+    assert glyph_of_text(glyph.text) == glyph
+
+
+def test_three_dots_need_no_package():
+    assert Glyph("x", "", 3).latex == r"\dot{\ddot{x}}"

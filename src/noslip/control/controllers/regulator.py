@@ -409,7 +409,7 @@ def _reference_states(
     def rate(t: float, z: Array) -> Array:
         return np.array(rates(t, z, values, trace.parameter_values)).ravel()
 
-    z = np.concatenate([trace.start, reference_start])
+    z = trace.start_with(reference_start)
     found = [z]
     stops = np.unique([*times, *(k for k in trace.knots if times[0] < k < times[-1])])
     for before, after in pairwise(stops):

@@ -64,8 +64,8 @@ class Tracking(AbstractInputLaw):
         key = ("track", program_key(self.motion, ()), settings)
         found = system.cached(("traced loop", key), lambda: self._traced(system, program.reference))
         motion, start = program.reference.motion, found.start.copy()
-        own = len(motion.start)
-        start[own : own + len(self.reference_start)] = self.reference_start
+        begun = motion.start_with(self.reference_start)
+        start[: len(begun)] = begun
         return dataclasses.replace(
             found, start=start, parameter_values=motion.parameter_values, key=key
         )

@@ -76,7 +76,9 @@ class FrameMotion(AbstractMotion):
             outputs=states,
             states=states,
             rates=moving,
-            start=self._start(system, place, wanted, J),
+            start=np.full(kin.num_coordinates, np.nan),
+            find_start=lambda values: self._start(system, place, wanted, J, values),
+            carried=tuple((k, k) for k in range(kin.num_coordinates)),
             names=tuple(f"motion.{c.name}" for c in system.coordinates),
             units=tuple(c.unit for c in system.coordinates),
             parameters=ca.SX(0, 1),
@@ -91,11 +93,10 @@ class FrameMotion(AbstractMotion):
             ),
         )
 
-    def _start(self, system: System, place: ca.SX, wanted: ca.SX, J: ca.SX) -> Array:
+    def _start(self, system: System, place: ca.SX, wanted: ca.SX, J: ca.SX, values: Array) -> Array:
         """(nq,) the configuration by `near` with the point where it should be, by Newton."""
         kin = system.kinematics
         s = kin.symbols
-        values = system.parameters()
         q = complete_start(system, dict(self.near), parameters=values).q
         eta = ca.SX.sym("eta", kin.num_independent_speeds)
         moved = ca.mtimes(kin.N, ca.mtimes(kin.S, eta))

@@ -48,11 +48,13 @@ class PrintedEquations:
     equations : to be printed.
     given : the same motion as it is compiled.
     coordinates : `ANGLES` or `QUATERNION`.
+    is_usual : whether the independent speeds are those of the model, not others of one's choice.
     """
 
     equations: Equations
     given: Equations
     coordinates: str
+    is_usual: bool = True
 
     @classmethod
     def as_compiled(cls, equations: Equations) -> PrintedEquations:
@@ -139,14 +141,15 @@ def printed_equations(
     if not joints or blocked or coordinates == QUATERNION:
         chosen = _with_speeds(model, speeds, equations)
         shown = equations if chosen is model else derive(chosen, equations.formulation)
-        return PrintedEquations(shown, equations, QUATERNION)
+        return PrintedEquations(shown, equations, QUATERNION, not speeds)
     own = tuple(s.name for s in equations.kinematics.independent_speeds)
     rates = [j.name for j in joints if _is_in_rates(model, j, own, speeds)]
     changed = in_angles(model, rates)
     if not speeds:
         changed = replace(changed, independent_speeds=_speeds_in_rates(equations, joints, rates))
     chosen = _with_speeds(changed, speeds, equations)
-    return PrintedEquations(derive(chosen, equations.formulation), equations, ANGLES)
+    shown = derive(chosen, equations.formulation)
+    return PrintedEquations(shown, equations, ANGLES, not speeds)
 
 
 def _entries_used(model: Model, joints: Sequence[Joint]) -> str:

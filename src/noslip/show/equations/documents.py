@@ -130,13 +130,16 @@ def _text_matrix(block: MatrixBlock) -> list[str]:
         return [f"{head}[]"]
     widths = [max(_wide(r[j]) for r in cells) for j in range(len(cells[0]))]
     if _wide(head) + sum(widths) + 2 * len(widths) + 2 > WIDTH:
-        lines = []
-        for i, r in enumerate(cells):
-            for j, entry in enumerate(r):
-                if entry != "0":
-                    place = f"[{i + 1},{j + 1}]" if len(r) > 1 else f"[{i + 1}]"
-                    lines += _wrapped(entry, f"  {to_text(block.left)}{place} = ", "        ")
-        return [*lines, "  (what is not listed is zero)"]
+        rows = [
+            (to_text(name), [f"{to_text(column)}: {to_text(e)}" for column, e in entries])
+            for name, entries in listed(block)
+        ]
+        wide = max(_wide(name) for name, _ in rows)
+        lines = [f"  {to_text(block.left)} row by row, without zeros:"]
+        for name, said in rows:
+            start = f"    {_padded(name, wide)}   "
+            lines += _wrapped(";  ".join(said), start, " " * _wide(start))
+        return lines
     lines = []
     for i, r in enumerate(cells):
         start = head if i == 0 else " " * _wide(head)
@@ -144,6 +147,27 @@ def _text_matrix(block: MatrixBlock) -> list[str]:
         name = f"   {to_text(block.row_names[i])}" if block.row_names else ""
         lines.append(f"{start}[{inside}]{name}")
     return lines
+
+
+def listed(block: MatrixBlock) -> list[tuple[Node, list[tuple[Node, Node]]]]:
+    """A matrix row by row without zeros: the name of each row, and its columns with entries."""
+
+    def named(names: tuple[Node, ...], k: int) -> Node:
+        return names[k] if names else MathNumber(str(k + 1))
+
+    found = []
+    for i, entries in enumerate(block.grid.rows):
+        kept = [
+            (named(block.column_names, j), e) for j, e in enumerate(entries) if e != MathNumber("0")
+        ]
+        if kept:
+            found.append((named(block.row_names, i), kept))
+    return found
+
+
+def _is_wide(block: MatrixBlock) -> bool:
+    """Whether a typeset matrix would not fit on a page."""
+    return len(block.grid.rows[0]) > 1 and sum(_matrix_lengths(block)[:-1]) > LINE
 
 
 def broken(node: Node, width: int = LINE) -> list[MathRow]:
@@ -229,11 +253,22 @@ def _latex_block(block: Block) -> str:
         case Lines(lines):
             rows_ = [row for line in lines for row in _eqnarray_rows(line)]
             return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
-        case MatrixBlock(left, grid, row_names):
+        case MatrixBlock() if _is_wide(block):
+            return _latex_listing(block)
+        case MatrixBlock(left, grid, row_names, _):
             names = ", ".join(to_latex(n) for n in row_names)
             beside = rf" \quad \mbox{{rows }} {names}" if names else ""
             return rf"\[ {to_latex(left)} = {to_latex(grid)}{beside} \]"
     raise TypeError(block)
+
+
+def _latex_listing(block: MatrixBlock) -> str:
+    """A wide matrix row by row, as paragraphs that LaTeX breaks itself."""
+    lines = [rf"${to_latex(block.left)}$ row by row, without zeros:", r"\begin{description}"]
+    for name, entries in listed(block):
+        said = "; ".join(rf"${to_latex(column)}$:~${to_latex(e)}$" for column, e in entries)
+        lines.append(rf"\item[${to_latex(name)}$] {said}")
+    return "\n".join([*lines, r"\end{description}"])
 
 
 def _eqnarray_rows(line: EquationLine) -> list[str]:
@@ -278,6 +313,15 @@ def _markdown_block(block: Block) -> str:
         case Lines(lines):
             inside = " \\\\\n".join(_latex_line(x) for x in lines)
             return f"$$\n\\begin{{aligned}}\n{inside}\n\\end{{aligned}}\n$$"
+        case MatrixBlock() if _is_wide(block):
+            said = [
+                f"| ${to_latex(name)}$ | "
+                + "; ".join(f"${to_latex(column)}$: ${to_latex(e)}$" for column, e in entries)
+                + " |"
+                for name, entries in listed(block)
+            ]
+            head = f"${to_latex(block.left)}$ row by row, without zeros:"
+            return "\n".join([head, "", "| row | entries by column |", "|---|---|", *said])
         case MatrixBlock():
             return "$$\n" + _latex_block(block)[3:-3] + "\n$$"
     raise TypeError(block)
@@ -394,7 +438,16 @@ def _html_block(block: Block) -> str:
         case Lines(lines):
             body = "\n".join(_html_line(line) for line in lines)
             return _scrolled(f"<table>\n{body}\n</table>", _line_lengths(lines))
-        case MatrixBlock(left, grid, row_names):
+        case MatrixBlock() if _is_wide(block):
+            body = "\n".join(
+                f'<tr><td>{_math(name)}</td><td class="listed">'
+                + "; ".join(f"{_math(column)}:&nbsp;{_math(e)}" for column, e in entries)
+                + "</td></tr>"
+                for name, entries in listed(block)
+            )
+            head = f"<p>{_math(block.left)} row by row, without zeros:</p>"
+            return f'{head}\n<div class="wide"><table>\n{body}\n</table></div>'
+        case MatrixBlock(left, grid, row_names, _):
             whole = _math(MathRow((left, Operator("="), grid)), display=True)
             names = ", ".join(_math(n) for n in row_names)
             beside = f' <span class="note">rows {names}</span>' if names else ""

@@ -193,7 +193,7 @@ class Writer:
         if number < 0 and any(c < 0 for c in bare.values()):
             number, bare = -number, {m: -c for m, c in bare.items()}
         outside = number_expression(number) * self._monomial(monomial)
-        return outside if len(bare) == 1 else outside * self._inside(bare)
+        return outside if len(bare) == 1 else _cancelled(outside * self._inside(bare))
 
     def _inside(self, a: Sum) -> sympy.Expr:
         """A sum without common factor: factored if it is small, else collected."""
@@ -316,6 +316,22 @@ class Writer:
         if atom.name == "cot":
             return sympy.cot(self.expression(dict(atom.arguments[0])))
         return apply_kind(str(atom.name), [self.expression(dict(a)) for a in atom.arguments])
+
+
+def _cancelled(product: sympy.Expr) -> sympy.Expr:
+    """A product whose sums have no numbers in common, and that differ by more than their sign."""
+    if not product.is_Mul:
+        return product
+    powers: dict[sympy.Expr, sympy.Expr] = {}
+    number = sympy.Integer(1)
+    for base, power in product.as_powers_dict().items():
+        if base.is_Add and power.is_Integer:
+            common, base = base.primitive()
+            if -base in powers or all(a.could_extract_minus_sign() for a in base.args):
+                common, base = -common, -base
+            number *= common**power
+        powers[base] = powers.get(base, 0) + power
+    return sympy.Mul(number, *[base**power for base, power in powers.items()])
 
 
 def _with_square_replaced(a: Sum, own: int, others: list[int]) -> Sum:

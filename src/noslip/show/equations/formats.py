@@ -7,14 +7,25 @@ A format of equations answers what `formats.py` lists, with the text of a docume
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from noslip.errors import SimulationError
 from noslip.formats import AbstractFormat
 
 if TYPE_CHECKING:
     from noslip.show.equations.derivations.document import Section
-    from noslip.show.equations.text import Derivation
+
+
+class EquationDocument(Protocol):
+    """What is written to a file: a derivation, the matrices of a method, linear equations."""
+
+    @property
+    def title(self) -> str:
+        """Of the whole."""
+
+    @property
+    def sections(self) -> list[Section]:
+        """What it says."""
 
 
 class AbstractEquationFormat(AbstractFormat, family="equation format"):
@@ -29,9 +40,9 @@ class AbstractEquationFormat(AbstractFormat, family="equation format"):
         """The document."""
         raise NotImplementedError
 
-    def write(self, derivation: Derivation, path: Path) -> None:
+    def write(self, document: EquationDocument, path: Path) -> None:
         """Write the document."""
-        path.write_text(self.text(derivation.title, derivation.sections) + "\n", "utf-8")
+        path.write_text(self.text(document.title, document.sections) + "\n", "utf-8")
 
 
 # documents.py imports SymPy; the words are asked for without it

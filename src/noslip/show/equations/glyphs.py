@@ -18,7 +18,8 @@ _LATEX |= {"ℓ": r"\ell", "φ": r"\varphi", "ο": "o", "∂": r"\partial"}
 #: Combining marks for one, two and three dots.
 _DOTS = ("", "\u0307", "\u0308", "\u20db")
 _HAT = "\u0302"
-_LATEX_DOTS = ("", r"\dot", r"\ddot", r"\dddot")
+#: Three dots need amsmath; one above two is three as well, and every LaTeX has it.
+_LATEX_DOTS = (("",), (r"\dot",), (r"\ddot",), (r"\ddot", r"\dot"))
 #: Combining mark of C̃.
 TILDE = "\u0303"
 #: The same as accents that stand alone, for MathML.
@@ -66,8 +67,8 @@ class Glyph:
         base = latex_letters(self.base)
         if self.is_hatted:
             base = rf"\hat{{{base}}}"
-        if self.dots:
-            base = f"{_LATEX_DOTS[self.dots]}{{{base}}}"
+        for command in _LATEX_DOTS[self.dots] if self.dots else ():
+            base = f"{command}{{{base}}}"
         return f"{base}_{{{_latex_index(self.index)}}}" if self.index else base
 
 
@@ -116,11 +117,15 @@ def escape_latex(text: str) -> str:
 
 
 def glyph_of_text(text: str) -> Glyph:
-    """The glyph of parts and labels that is written so: z12, S41, T_wheel1,31, (C η)_1."""
+    """The glyph of parts and labels that is written so: z12, S41, Ṫ_wheel1,31, C̃_12, (C η)_1."""
     plain = unicodedata.normalize("NFD", text)
     is_hatted = _HAT in plain
-    found = re.fullmatch(r"(\(.*\)|.)(?:_(.+)|(\d+))?", plain.replace(_HAT, ""))
-    return Glyph(found[1], found[2] or found[3] or "", 0, is_hatted) if found else Glyph(text)
+    marks = "".join(_DOTS)
+    pattern = rf"(\(.*\)|.{TILDE}?)([{marks}]?)(?:_(.+)|(\d+))?"
+    found = re.fullmatch(pattern, plain.replace(_HAT, ""))
+    if found is None:
+        return Glyph(text)
+    return Glyph(found[1], found[3] or found[4] or "", _DOTS.index(found[2]), is_hatted)
 
 
 def glyph_of_name(name: str) -> Glyph:

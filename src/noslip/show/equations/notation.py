@@ -85,7 +85,7 @@ class Notation:
                 self._unique(_glyph(named.get(s.name, ""), s.name), s.name),
                 s.name,
                 s.unit,
-                "independent speed, defined below",
+                "independent speed, by definition",
                 "independent speed",
             )
             for s in kin.independent_speeds
@@ -122,9 +122,10 @@ class Notation:
 
         Speeds of the model are entries of v and its coordinates entries of q.
         """
-        if len(glyph.base) > 1:
-            inner = [self.method_letter(Glyph(x)) for x in glyph.base.strip("()").split(" ")]
-            return replace(glyph, is_hatted=bool(inner) and inner[0].is_hatted)
+        if glyph.base.startswith("("):
+            # a product, which the hat of its first letter tells apart
+            first = self.method_letter(Glyph(glyph.base[1:-1].split(" ")[0]))
+            return replace(glyph, is_hatted=first.is_hatted)
         speeds = [*self.speeds, *self.independent_speeds]
         own = {"v": speeds, "η": speeds, "q": self.coordinates, "u": self.inputs}
         entries = {e.name for e in own.get(glyph.base, ()) if e.glyph.index}

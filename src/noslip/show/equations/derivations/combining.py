@@ -132,12 +132,14 @@ def _ratio(entry: sympy.Expr, diagonal: sympy.Expr) -> sympy.Expr | None:
 
 
 def _common(subject: Subject, terms: list[sympy.Expr]) -> sympy.Expr:
-    """What divides all terms and is never zero: parameters, sines and cosines of second angles."""
+    """What divides all terms and is never zero: masses, inertias, and sines and cosines of angles.
+
+    Those are the second ones of a sequence, where they are positive. A length may be zero.
+    """
     alphabet = subject.alphabet
-    first = len(alphabet.symbols) - len(subject.notation.parameters)
     kinds = {"sine": sympy.sin, "cosine": sympy.cos}
     allowed = {kinds[kind](alphabet.symbols[k]) for kind, k in alphabet.positive}
-    allowed |= set(alphabet.symbols[first:])
+    allowed |= {alphabet.symbols[k] for k in alphabet.leading}
     found: dict[sympy.Expr, int] | None = None
     for term in terms:
         if term == 0:

@@ -205,7 +205,7 @@ def admissible_speeds(subject: Subject, letter: Glyph) -> Drafted:
             Matrix(name=letter, letter=letter, shown=S, compiled=S, row_names=rows, taken=taken)
         )
     dependent = [
-        (e.glyph, Item(kin.v[k], kin.v[k], symbol(e.glyph)), "")
+        (e.glyph, Item(kin.v[k], kin.v[k], symbol(e.glyph)), subject.note(e.name, of_speeds=True))
         for k, e in enumerate(notation.speeds)
         if k not in subject.independent
     ]
@@ -322,7 +322,13 @@ def reduced_motion(
         if row.is_plain:
             left = [mass.term(i, j, rate) for j, rate in enumerate(rates)]
             right = [force.term(i) for force in forces]
-            rows.append(((*left, bias[i]), tuple(right), subject.note(entry.name, entry.name)))
+            rows.append(
+                (
+                    (*left, bias[i]),
+                    tuple(right),
+                    subject.note(entry.name, entry.name, of_speeds=True),
+                )
+            )
             continue
         left = [
             Term(_combined(row.weights, mass.shown[:, j], mass.compiled[:, j]), factor=rate)
@@ -330,7 +336,9 @@ def reduced_motion(
         ]
         left.append(Term(_combined(row.weights, *_columns(bias))))
         right = [Term(_combined(row.weights, force.shown, force.compiled)) for force in forces]
-        rows.append((tuple(left), tuple(right), subject.note(entry.name, entry.name)))
+        rows.append(
+            (tuple(left), tuple(right), subject.note(entry.name, entry.name, of_speeds=True))
+        )
     return "Equations of motion", [*motion_rows(rows), *explained(subject, printed)]
 
 

@@ -7,7 +7,7 @@ in the next. `finish` then puts the mathematics in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -26,10 +26,14 @@ from noslip.show.equations.layout import (
     joined,
 )
 from noslip.show.equations.notation import symbol
+from noslip.show.equations.typeset import to_text
 from noslip.show.equations.writing import Written
 
 #: Entries up to this size are written into their matrix; longer ones get a line of their own.
 ENTRY_SIZE = 16
+#: Letters of all columns of a matrix together, beyond which the longest entries are written below,
+#: and columns of a matrix beyond which it is listed row by row anyway.
+MATRIX_WIDTH, MOST_COLUMNS = 80, 12
 #: Constraints up to this size have their zero on the right.
 SHORT_ROW = 30
 #: Rows of motion up to this size are written out; longer ones refer to the matrices above.
@@ -70,11 +74,12 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class MatrixBlock:
-    """A matrix with a name, and what its rows belong to."""
+    """A matrix with a name, and what its rows and columns belong to."""
 
     left: Node
     grid: MathGrid
     row_names: tuple[Node, ...]
+    column_names: tuple[Node, ...] = ()
 
 
 Block = Paragraph | CellTable | Lines | MatrixBlock
@@ -88,6 +93,14 @@ class Section:
     blocks: tuple[Block, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A title and the sections under it."""
+
+    title: str
+    sections: list[Section]
+
+
 def glyphs_in(block: Block) -> Iterator[Glyph]:
     """All glyphs that a block shows."""
     match block:
@@ -97,7 +110,7 @@ def glyphs_in(block: Block) -> Iterator[Glyph]:
             nodes = [c for row in rows for c in row if not isinstance(c, str)]
         case Lines(lines):
             nodes = [side for line in lines for side in (line.left, line.right)]
-        case MatrixBlock(left, grid, names):
+        case MatrixBlock(left, grid, names, _):
             nodes = [left, grid, *names]
     for node in nodes:
         yield from _glyphs_of(node)
@@ -154,7 +167,7 @@ class Matrix:
     name : left of the equals sign.
     letter : of the entries; they are called by it and their indices. None for no labels.
     shown, compiled : (m, n) traced, as in `Item`.
-    row_names : what the rows belong to; may be empty.
+    row_names, column_names : what the rows and columns belong to; may be empty.
     is_column : whether its entries have one index.
     is_symmetric : whether entries below the diagonal go by the label of those above.
     taken : names that are in use already.
@@ -165,6 +178,7 @@ class Matrix:
     shown: ca.SX
     compiled: ca.SX
     row_names: tuple[Node, ...] = ()
+    column_names: tuple[Node, ...] = ()
     is_column: bool = False
     is_symmetric: bool = False
     taken: frozenset[str] = frozenset()
@@ -281,26 +295,31 @@ class Finisher:
         )
 
     def _matrix(self, block: Matrix, expressions: Iterator[sympy.Expr]) -> list[Block]:
-        grid: list[tuple[Node, ...]] = []
-        long: list[EquationLine] = []
         m, n = block.shown.shape
+        nodes: dict[tuple[int, int], Node] = {}
+        labeled: set[tuple[int, int]] = set()
         for i in range(m):
-            cells: list[Node] = []
             for j in range(n):
-                expression, label = next(expressions), block.label(i, j)
+                expression = next(expressions)
                 if block.is_symmetric and i > j:
-                    cells.append(grid[j][i])
                     continue
-                is_short = measure(expression) <= ENTRY_SIZE and not expression.is_Dummy
-                if label is None or is_short:
-                    cells.append(self.arrange(expression))
-                else:
-                    cells.append(label)
-                    long.append(EquationLine(label, self.arrange(expression)))
-            grid.append(tuple(cells))
-        if all(cell == MathNumber("0") for cells in grid for cell in cells):
+                nodes[i, j] = self.arrange(expression)
+                is_long = measure(expression) > ENTRY_SIZE or expression.is_Dummy
+                if is_long and block.letter is not None:
+                    labeled.add((i, j))
+        if all(node == MathNumber("0") for node in nodes.values()):
             return [Lines((EquationLine(block.name, MathNumber("0")),))]
-        whole = MatrixBlock(block.name, MathGrid(tuple(grid)), block.row_names)
+
+        def cell(i: int, j: int) -> Node:
+            place = (j, i) if block.is_symmetric and i > j else (i, j)
+            label = block.label(*place) if place in labeled else None
+            return nodes[place] if label is None else label
+
+        if block.letter is not None and n <= MOST_COLUMNS:
+            labeled |= _too_wide(block, nodes, cell, labeled)
+        grid = tuple(tuple(cell(i, j) for j in range(n)) for i in range(m))
+        whole = MatrixBlock(block.name, MathGrid(grid), block.row_names, block.column_names)
+        long = [EquationLine(cell(*place), nodes[place]) for place in sorted(labeled)]
         return [whole, Lines(tuple(long))] if long else [whole]
 
     def _table(
@@ -357,6 +376,30 @@ class Finisher:
             whole = term.sign * coefficient * (1 if term.factor is None else term.factor)
             terms += whole.args if whole.is_Add and term.factor is None else [whole]
         return terms
+
+
+def _too_wide(
+    block: Matrix,
+    nodes: dict[tuple[int, int], Node],
+    cell: Callable[[int, int], Node],
+    labeled: set[tuple[int, int]],
+) -> set[tuple[int, int]]:
+    """Entries to write by their labels so that the matrix fits a line; the longest ones first."""
+    m, n = block.shown.shape
+    widths = [[len(to_text(cell(i, j))) for j in range(n)] for i in range(m)]
+    room = MATRIX_WIDTH - 2 * n
+    found: set[tuple[int, int]] = set()
+    while sum(map(max, zip(*widths, strict=True))) > room:
+        open_ = [p for p in nodes if p not in labeled and p not in found]
+        i, j = max(open_, key=lambda p: (widths[p[0]][p[1]], p), default=(0, 0))
+        label = block.label(i, j)
+        if not open_ or label is None or widths[i][j] <= len(label.text):
+            break
+        found.add((i, j))
+        widths[i][j] = len(label.text)
+        if block.is_symmetric:
+            widths[j][i] = len(label.text)
+    return found
 
 
 def measure(expression: sympy.Expr) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from noslip.formulations.boltzmann_hamel import hamel_term
+from noslip.formulations.boltzmann_hamel import hamel_term, turning_term
 from noslip.formulations.gibbs_appell import acceleration_energy
 from noslip.formulations.hamel_joints import jointwise_shares, recognize
 from noslip.formulations.tree import kinetic_energy
@@ -22,7 +22,6 @@ from noslip.show.equations.derivations.common import (
     reduced_motion,
 )
 from noslip.show.equations.derivations.document import Draft, Scalars, words
-from noslip.show.equations.derivations.hamel import turning_term
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, Word, row

@@ -56,10 +56,16 @@ class Subject:
             if node.body.name in known
         ]
 
-    def note(self, name: str, more: str = "") -> str:
-        """What an equation is called, with its number in the model's reference if it has one."""
+    def note(self, name: str, more: str = "", *, of_speeds: bool = False) -> str:
+        """What an equation is called, with its number in the model's reference if it has one.
+
+        The numbers of equations that depend on which speeds are independent (`of_speeds`) hold for
+        the model's own.
+        """
         model = self.printed.model
         number = (model.equation_numbers or {}).get(name)
+        if of_speeds and not self.printed.is_usual:
+            number = None
         said = [text for text in (more, number and f"{model.references[0]} {number}") if text]
         return ", ".join(said)
 
