@@ -24,7 +24,7 @@ import numpy as np
 
 from noslip.errors import Fault, ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import Ball, Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.expressions import CONSTANTS, FUNCTIONS
 from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor
 from noslip.model.joints import (
@@ -39,6 +39,7 @@ from noslip.model.joints import (
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.numbers import Array, rotation_about
 from noslip.model.rows import PositionRow
+from noslip.model.surfaces import Ball, Disk
 from noslip.words import counted
 
 #: Speed at which dry friction of a joint has reached 76 % of its level, rad/s or m/s.
