@@ -159,7 +159,8 @@ class DeviceArray:
 
 def columns_of(memory: DeviceMemory, shape: tuple[int, ...], count: int) -> list[DeviceArray]:
     """Views of the columns of a table (*shape, count), whose rows stand one after another."""
-    strides, step = [], count
+    strides: list[int] = []
+    step = count
     for size in reversed(shape):
         strides.insert(0, step)
         step *= size

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Annotated
 import casadi as ca
 
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Disk, Plane, Rolling
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads
 from noslip.model.quantities import (
@@ -42,6 +42,7 @@ from noslip.model.quantities import (
     PositiveLength,
     Scalar,
 )
+from noslip.model.surfaces import Disk
 from noslip.spatial import Traced, cross
 
 if TYPE_CHECKING:
