@@ -107,6 +107,10 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
+from .model.tires import (
+    MagicTire as MagicTire,
+    BrushTire as BrushTire,
+)
 from .model.scenario import (
     Scenario as Scenario,
 )

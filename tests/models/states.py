@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -41,7 +41,7 @@ def at(function: ca.Function, state: State, *, tree_speeds: bool = False) -> lis
     return [np.array(e) for e in function.call([ca.DM(a) for a in arguments])]
 
 
-@cache
+@lru_cache(maxsize=128)
 def _configurations(kin: Kinematics, count: int) -> list[tuple[float, np.ndarray]]:
     return kin.probe.configurations(count)
 

@@ -71,6 +71,7 @@ class LocalCoordinates:
     values : (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇.
     derivatives : the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and
         ∂(r, ċ, g, v, η)/∂inputs, each as one matrix of stacked rows.
+    placing : c → ∂q/∂c.
     sizes : numbers of rows of r, ċ, g, v and η.
     depends_on_time : whether r or ċ changes with time itself.
     """
@@ -80,6 +81,7 @@ class LocalCoordinates:
     speeds: tuple[Quantity, ...]
     values: ca.Function = field(repr=False)
     derivatives: ca.Function = field(repr=False)
+    placing: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
     _turns: tuple[_Orientation, ...] = field(repr=False)
@@ -264,6 +266,7 @@ def _trace(
             arguments,
             [ca.densify(ca.jacobian(stacked, e)) for e in (c, zeta, eq.inputs)],
         ),
+        placing=ca.Function("placing", [c], [ca.densify(ca.jacobian(q, c))]),
         sizes=tuple(int(e.shape[0]) for e in parts),
         depends_on_time=bool(ca.depends_on(ca.vertcat(r, cdot), s.t)),
         _turns=turns,

@@ -354,22 +354,33 @@ class Relevance:
 
 
 #: The last answer for each system, since a sweep repeats the same request.
-_last: WeakKeyDictionary[System, tuple[LocalCoordinates, bytes, Relevance]] = WeakKeyDictionary()
+_last: WeakKeyDictionary[
+    System, tuple[LocalCoordinates, tuple[bytes, tuple[int, ...]], Relevance]
+] = WeakKeyDictionary()
 
 
-def relevance(point: LocalState) -> Relevance:
-    """Find the coordinates and rows that matter to the motion, at generic states."""
+def relevance(point: LocalState, used: tuple[int, ...] = ()) -> Relevance:
+    """Find the coordinates and rows that matter to the motion, at generic states.
+
+    Parameters
+    ----------
+    point : a state.
+    used : places in c of coordinates that matter to inputs.
+    """
     system, chart, params = point.system, point.chart, point.parameters
-    known = _last.get(system)
-    if known is None or known[0] is not chart or known[1] != params.tobytes():
-        known = (chart, params.tobytes(), _find_relevance(system, chart, params))
+    known, key = _last.get(system), (params.tobytes(), used)
+    if known is None or known[0] is not chart or known[1] != key:
+        known = (chart, key, _find_relevance(system, chart, params, used))
         _last[system] = known
     return known[2]
 
 
-def _find_relevance(system: System, chart: LocalCoordinates, params: Array) -> Relevance:
+def _find_relevance(
+    system: System, chart: LocalCoordinates, params: Array, used: tuple[int, ...]
+) -> Relevance:
     r_c, cdot_c, g_c = _generic_derivatives(system, chart, params)
     matters = np.any(r_c, axis=0)
+    matters[list(used)] = True
     while True:
         more = matters | np.any(cdot_c[matters], axis=0)
         tied = np.any(g_c & more[None, :], axis=1)

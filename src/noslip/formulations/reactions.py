@@ -32,7 +32,7 @@ points of action.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 
@@ -132,7 +132,11 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
         if row.name not in kin.unplaced:
             for wrench in row.wrenches(places, lam[k]):
                 _push(kin, outside, *wrench)
-    loops = [_loop_wrench(kin, lam, joint, outside) for joint in kin.tree.loops]
+    in_loops = equations.forces.in_loops
+    loops = [
+        _with_forces(_loop_wrench(kin, lam, joint, outside), in_loops.get(joint.name))
+        for joint in kin.tree.loops
+    ]
     # (1), tip to base, about the bodies' origins in their computing axes
     carried: list[Pair] = [
         (n - n_out, f - f_out) for (n, f), (n_out, f_out) in zip(needed, outside, strict=True)
@@ -169,6 +173,13 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
             )
         )
     return (*reversed(result), *loops)
+
+
+def _with_forces(wrench: JointWrench, acting: Pair | None) -> JointWrench:
+    """A loop joint's wrench with what acts in it, such as a motor."""
+    if acting is None:
+        return wrench
+    return replace(wrench, moment=wrench.moment + acting[0], force=wrench.force + acting[1])
 
 
 def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:

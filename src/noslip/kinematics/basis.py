@@ -50,6 +50,8 @@ NEARLY = 0.5
 #: Least singular value of all rows on the dependent speeds, over the rows' usual sizes, below which
 #: no speeds determine the motion.
 RANK_LOST = 1e-8
+#: Largest way, in lengths of the model, from a configuration to others on its branch.
+NEAR_BRANCH = 3.0
 #: Tries without success after which no configuration is expected.
 HOPELESS = 60
 
@@ -205,6 +207,22 @@ class Probe:
             if near is None or self.rank_at(near, t) != rank:
                 return False
         return True
+
+    def configurations_near(
+        self, t: float, q: Array, count: int = SAMPLES
+    ) -> list[tuple[float, Array]]:
+        """Configurations with g(q, t) = 0 on the branch of one that has, always the same ones."""
+        rng, found = np.random.default_rng(21), list[tuple[float, Array]]()
+        size = len(self.is_angular)
+        for attempt in range(30 * count):
+            far = NEAR_BRANCH * self.length * (attempt + 1) / (30 * count)
+            step = far * rng.normal(size=size) / self.scale
+            on = self.on_manifold(q + np.array(self.kinematic_map(q)) @ step, t)
+            if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])) and self.is_on(on, t):
+                found.append((t, on))
+            if len(found) == count:
+                break
+        return found
 
     def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""

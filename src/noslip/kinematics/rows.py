@@ -7,6 +7,7 @@ also keep their position form g(q, t) = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -121,17 +122,30 @@ def _contact_rows(trace: ContactTrace) -> list[RowTrace]:
     ]
 
 
-def _loop_rows(joint: Joint, tree: Tree, reader: Reader) -> list[tuple[str, str, ca.SX]]:
-    """Rows g(q) of a joint that closes a loop, from the pose of M in F."""
+class LoopPose(NamedTuple):
+    """Pose of M in F of a joint that closes a loop, and of M in the world."""
+
+    R_FM: ca.SX
+    p_FM: ca.SX
+    R_WM: ca.SX
+    p_WM: ca.SX
+
+
+def loop_pose(joint: Joint, tree: Tree, reader: Reader) -> LoopPose:
+    """Where the frames of a joint that closes a loop are."""
     R_PF, p_PF = frame_pose(joint.parent_frame, reader)
     R_BM, p_BM = frame_pose(joint.child_frame, reader)
     R_WP, p_WP = _body_pose(tree, joint.parent)
     R_WB, p_WB = _body_pose(tree, joint.child)
     R_WF, p_WF = ca.mtimes(R_WP, R_PF), p_WP + ca.mtimes(R_WP, p_PF)
     R_WM, p_WM = ca.mtimes(R_WB, R_BM), p_WB + ca.mtimes(R_WB, p_BM)
-    R_FM = ca.mtimes(R_WF.T, R_WM)
-    p_FM = ca.mtimes(R_WF.T, p_WM - p_WF)
-    return joint.type.closure(R_FM, p_FM, reader)
+    return LoopPose(ca.mtimes(R_WF.T, R_WM), ca.mtimes(R_WF.T, p_WM - p_WF), R_WM, p_WM)
+
+
+def _loop_rows(joint: Joint, tree: Tree, reader: Reader) -> list[tuple[str, str, ca.SX]]:
+    """Rows g(q) of a joint that closes a loop, from the pose of M in F."""
+    pose = loop_pose(joint, tree, reader)
+    return joint.type.closure(pose.R_FM, pose.p_FM, reader)
 
 
 def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, ca.SX]]:

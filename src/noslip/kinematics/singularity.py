@@ -13,6 +13,9 @@ from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Symbols
 from noslip.spatial import stack
 
+#: Share by which bounds come nearer to the limit, from segment to segment.
+APPROACHING = 4.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SingularityMeasure:
@@ -36,6 +39,18 @@ class SingularityMeasure:
     floor: float
     limit: float
     sentence: str
+
+    def bound(self, depth: int) -> float:
+        """Where a segment ends that follows `depth` others in which no other speeds were better.
+
+        That of a basis comes near to its limit in parts. Stages of a step see a value that falls
+        below half of the next part, so that none leaps over a place at which it only touches zero.
+        """
+        if depth == 0:
+            return self.floor
+        if self.kind != "basis":
+            return self.limit
+        return max(self.limit, self.floor / APPROACHING**depth)
 
 
 def find_singularity_measures(

@@ -24,6 +24,7 @@ from noslip.model.findings import Finding
 from noslip.model.grounds import AbstractGround, FlatGround
 from noslip.model.numbers import NumberReader
 from noslip.model.quantities import (
+    POSITIVE,
     ZERO,
     BodyName,
     Direction,
@@ -31,6 +32,7 @@ from noslip.model.quantities import (
     Point,
     Quantity,
     Reads,
+    Scalar,
     Vector3,
 )
 from noslip.model.surfaces import METAL, AbstractSurface, Touch, WheelCircle
@@ -96,6 +98,11 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     # fallbacks
 
     @property
+    def is_round(self) -> bool:
+        """Whether it rolls alike however its body is turned."""
+        return False
+
+    @property
     def form(self) -> AbstractGround:
         """Form of the ground in the frame of the plane."""
         return _FLAT
@@ -116,6 +123,10 @@ class AbstractContact(Member, abc.ABC, family="contact"):
 
     def wheel_center(self) -> Vector3 | None:
         """Center of a wheel in the body frame; None for what touches with a point."""
+        return None
+
+    def load_stiffness(self) -> Scalar | None:
+        """Stiffness against load, N/m, by which wheels share one; None if it was not given."""
         return None
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
@@ -170,6 +181,9 @@ class Rolling(AbstractContact):
     spin : whether turning about the normal is locked.
     lift : what a run does where the ground would have to pull: ``end``, or ``keep`` holding the
         body down; ``auto`` ends on curved ground and keeps on a plane.
+    plane : what it rolls on; by default the ground z = 0 of the world.
+    stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
+        open, N/m; equal shares of stiffness by default. Nothing moves by it.
     """
 
     name: str
@@ -183,6 +197,7 @@ class Rolling(AbstractContact):
     normal: bool = True
     spin: bool = False
     lift: Annotated[str, Meaning(choices=(AUTO, END, KEEP))] = AUTO
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     word = "rolling"
     also_called = ("wheel",)
@@ -213,11 +228,18 @@ class Rolling(AbstractContact):
         touch = self.wheel.contact(n, R, read)
         return touch._replace(arm=ca.mtimes(R, read.vector(self.center)) + touch.arm)
 
+    def load_stiffness(self) -> Scalar | None:
+        return self.stiffness
+
     def wheel_center(self) -> Vector3 | None:
         return self.center
 
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         return self.wheel.support(-ca.mtimes(R.T, n), read)
+
+    @property
+    def is_round(self) -> bool:
+        return self.wheel.is_round
 
     def circle(self) -> WheelCircle | None:
         return self.wheel.circle() if self.is_flat else None

@@ -38,6 +38,7 @@ class Meaning:
     is_direction : whether it is a vector whose length does not matter, but not zero.
     names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
     is_optional : whether that name may be left empty.
+    has_loops : whether it may be that of a joint that closes a loop.
     choices : the texts it may be.
     scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
         ``t``.
@@ -53,6 +54,7 @@ class Meaning:
     is_direction: bool = False
     names: str = ""
     is_optional: bool = False
+    has_loops: bool = False
     choices: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -68,6 +70,9 @@ Direction = Annotated[Vector3, Meaning(is_direction=True)]
 BodyName = Annotated[str, Meaning(names="body")]
 CoordinateName = Annotated[str, Meaning(names="coordinate")]
 SpeedName = Annotated[str, Meaning(names="speed")]
+#: Of a joint that a force acts in, which may close a loop.
+ForcedCoordinate = Annotated[str, Meaning(names="coordinate", has_loops=True)]
+ForcedSpeed = Annotated[str, Meaning(names="speed", has_loops=True)]
 
 
 class Reads(Protocol):

@@ -132,6 +132,9 @@ class AbstractSurface(Member, abc.ABC, family="rolling surface"):
     #: What [CameronBook1993] calls a free body that rolls on it; empty where there is no closed
     #: form of its Hamel terms, so that only the general ones are taken.
     hamel_word: ClassVar[str] = ""
+    #: Whether it rolls alike however it is turned, so that the length of a quaternion, which errors
+    #: of steps change, would be all that its path depends on; it is then divided out.
+    is_round: ClassVar[bool] = False
 
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
         """Where it touches a plane with normal n: the gradient of the support function at −n.
@@ -263,6 +266,7 @@ class Ball(AbstractSurface):
 
     word = "ball"
     also_called = ("sphere",)
+    is_round = True
 
     def support(self, direction: Traced, read: Reads) -> ca.SX:
         return read.scalar(self.radius) * ca.sqrt(ca.dot(direction, direction))

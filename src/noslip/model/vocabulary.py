@@ -50,6 +50,7 @@ class Vocabulary:
     definitions : named expressions, each after those it uses; those in a circle in any order.
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
+    forced : those of them that forces may act along, coordinates and speeds.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
     fields : of all parts.
     """
@@ -65,6 +66,7 @@ class Vocabulary:
     inputs: tuple[str, ...]
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
+    forced: Mapping[str, tuple[str, ...]]
     topology: Topology
     fields: Fields
 
@@ -148,6 +150,12 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
         inputs=tuple(i.name for i in model.inputs),
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in loops for name in _would_be_names(j)},
+        forced={
+            "coordinate": tuple(
+                name for j in loops if j.type.quaternion is None for name in j.coordinate_names()
+            ),
+            "speed": tuple(name for j in loops for name in j.speed_names()),
+        },
         topology=found,
         fields=tuple(leaves(model)) if fields is None else fields,
     )

@@ -48,8 +48,8 @@ from noslip.simulation.singular_passing import (
     SingularPlace,
     passage,
 )
-from noslip.simulation.start import begin, state_at
-from noslip.simulation.starts.completion import Start
+from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.starts.completion import OtherBranchError, Start
 from noslip.simulation.switches import (
     border_texts,
     check_chatter,
@@ -138,7 +138,11 @@ def simulate(
     request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
-    motion = _SingleRun(request)
+    try:
+        motion = _SingleRun(request)
+    except OtherBranchError as other:
+        request = request._replace(system=on_own_branch(request.system, other, request.values))
+        motion = _SingleRun(request)
     drive(motion, SegmentBasis(request.system))
     motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
@@ -153,6 +157,7 @@ def simulate(
         again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (
+        *branch_notes(system, request.system),
         *motion.start.notes,
         *motion.watched.notes,
         *motion.fault_notes(),
@@ -376,7 +381,7 @@ class _SingleRun:
             max_steps=request.max_steps,
         )
         watched = compile_events(system, {}, {}, {})
-        template = template_of(system, plan, watched, "dop853", True, numbers, t)
+        template = template_of(system, plan, watched, "dop853", DEEPEST, numbers, t)
         found = run_memory(template.instantiate(numbers), t, end)
         self.counts[2] += found.evaluations
         return found
@@ -447,7 +452,7 @@ class _SingleRun:
             u = self.inputs_at(self._time, self._state)
             check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
         template = template_of(
-            here, plan, watched, request.method, basis.is_best, numbers, request.start_time
+            here, plan, watched, request.method, basis.depth, numbers, request.start_time
         )
         memory = template.instantiate(numbers)
         result = run_memory(
@@ -504,6 +509,8 @@ class _SingleRun:
         self._state = carried(here.system, there.system, result.state, v)
 
 
+#: Depth of segments that go on as long as they can.
+DEEPEST = 64
 #: Growth of reactions, where σ falls to a quarter, above which they are without bound.
 UNBOUNDED = 2.0
 

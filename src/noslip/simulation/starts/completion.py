@@ -471,8 +471,10 @@ def _first_fault(
 ) -> SimulationError:
     """The fault of the first trajectory that has one, with its number among many."""
     first = min(faults)
+    if is_one:
+        return faults[first]
     fault = faults[first].faults[0]
-    place = fault.where if is_one else f"{fault.where}, trajectory {trajectories[first]}"
+    place = f"{fault.where}, trajectory {trajectories[first]}"
     return SimulationError(fault.what, place, fault.fix)
 
 
@@ -1027,6 +1029,15 @@ def _fit_speeds(
     return v, fit.asked, partial(factors, fit), False
 
 
+class OtherBranchError(SimulationError):
+    """A start on another branch of the configurations than that of the equations.
+
+    `place` is its time, s, and its coordinates.
+    """
+
+    place: tuple[float, Array]
+
+
 def _check_branch(task: Task, q: Array, faults: dict[int, SimulationError]) -> None:
     """Refuse starts on another branch of the configurations than the one the equations are for.
 
@@ -1039,13 +1050,16 @@ def _check_branch(task: Task, q: Array, faults: dict[int, SimulationError]) -> N
     for k in range(len(q)):
         probe = dataclasses.replace(kin.probe, params=task.params_of(k))
         if k not in faults and not probe.is_on(q[k], float(task.t[k])):
-            faults[k] = SimulationError(
+            fault = faults[k] = OtherBranchError(
                 "the mechanism has other degrees of freedom at this configuration than "
                 f"elsewhere, where it has {kin.num_independent_speeds}: its configurations "
                 "form several branches",
                 f"start of model '{system.model.name}'",
-                "start on the other branch, or leave out the constraints that lock it there",
+                "start on the other branch, or leave out the constraints that lock it there; "
+                "simulate and evaluate take equations of this branch if the model names no "
+                "independent speeds",
             )
+            fault.place = float(task.t[k]), q[k]
 
 
 def _check_carried(
