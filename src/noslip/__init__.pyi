@@ -303,6 +303,10 @@ from .analysis.linearize import (
     Linearization as Linearization,
     linearize as linearize,
 )
+from .analysis.linearize_batch import (
+    LinearizationBatch as LinearizationBatch,
+    linearize_batch as linearize_batch,
+)
 from .analysis.canonical import (
     CanonicalForm as CanonicalForm,
     canonical_form as canonical_form,
