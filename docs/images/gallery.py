@@ -73,6 +73,13 @@ SHOTS = {
     "mobile-manipulator": Shot(times=(0.0, 2.5, 4.0, 6.0), azimuth=-60.0),
     "crane": Shot(times=(0.0, 2.5, 5.0, 8.0), azimuth=-75.0, elevation=14.0),
     "whipple-bicycle": Shot(times=(0.0, 0.5, 1.0, 1.5), azimuth=-48.0, elevation=20.0),
+    "rattleback": Shot(times=(0.0, 2.0, 3.2), azimuth=-60.0, elevation=30.0),
+    "ball-in-bowl": Shot(times=(0.0, 2.6, 3.2), azimuth=-60.0, elevation=38.0, until=8.0),
+    "ball-on-dish": Shot(times=(0.0, 2.0, 4.0, 6.0), azimuth=-60.0, elevation=35.0, until=10.0),
+    "coin-in-funnel": Shot(times=(0.0, 0.3, 0.6, 0.9), azimuth=-60.0, elevation=38.0),
+    "spherical-robot": Shot(times=(0.0, 2.0, 3.5, 5.0), azimuth=-100.0, elevation=25.0),
+    "bicycle-on-hills": Shot(times=(0.0, 0.7, 1.4, 2.1), azimuth=-60.0, elevation=22.0),
+    "vehicle-on-hills": Shot(times=(0.0, 1.3, 2.6, 4.0), azimuth=-70.0, elevation=25.0),
 }
 
 

@@ -70,6 +70,7 @@ class LocalCoordinates:
     values : (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇.
     derivatives : the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and
         ∂(r, ċ, g, v, η)/∂inputs, each as one matrix of stacked rows.
+    placing : c → ∂q/∂c.
     sizes : numbers of rows of r, ċ, g, v and η.
     depends_on_time : whether r or ċ changes with time itself.
     """
@@ -79,6 +80,7 @@ class LocalCoordinates:
     speeds: tuple[Quantity, ...]
     values: ca.Function = field(repr=False)
     derivatives: ca.Function = field(repr=False)
+    placing: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
     _turns: tuple[_Orientation, ...] = field(repr=False)
@@ -157,6 +159,11 @@ def _layout(
             )
         )
         coordinates += [Quantity(name=name, unit="rad") for name in names]
+    for _, places, _ in kin.tree.places:
+        plain += [
+            (k, len(coordinates) + k - places.start) for k in range(places.start, places.stop)
+        ]
+        coordinates += kin.coordinates[places]
     return tuple(turns), tuple(plain), tuple(coordinates)
 
 
@@ -247,6 +254,7 @@ def _trace(
             arguments,
             [ca.densify(ca.jacobian(stacked, e)) for e in (c, zeta, eq.inputs)],
         ),
+        placing=ca.Function("placing", [c], [ca.densify(ca.jacobian(q, c))]),
         sizes=tuple(int(e.shape[0]) for e in parts),
         depends_on_time=bool(ca.depends_on(ca.vertcat(r, cdot), s.t)),
         _turns=turns,

@@ -41,6 +41,13 @@ MODELS: dict[str, str] = {
     "balancing-robot": "balancing_robot.toml",
     "mobile-manipulator": "mobile_manipulator.toml",
     "crane": "crane.toml",
+    "rattleback": "rattleback",
+    "ball-in-bowl": "ball_in_bowl",
+    "ball-on-dish": "ball_on_dish",
+    "coin-in-funnel": "coin_in_funnel",
+    "spherical-robot": "spherical_robot",
+    "bicycle-on-hills": "bicycle_on_hills",
+    "vehicle-on-hills": "vehicle_on_hills",
 }
 
 

@@ -22,16 +22,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.model.bodies import AbstractShape, Cylinder, Placement
-from noslip.model.contacts import (
-    DARK,
-    LONGITUDINAL,
-    METAL,
-    NORMAL,
-    AbstractContact,
-    Disk,
-    Plane,
-    Touch,
-)
+from noslip.model.contacts import LONGITUDINAL, NORMAL, AbstractContact, Plane
 from noslip.model.findings import Finding
 from noslip.model.numbers import NumberReader, number, rotation_about, rotation_to
 from noslip.model.quantities import (
@@ -45,6 +36,7 @@ from noslip.model.quantities import (
     Scalar,
     Vector3,
 )
+from noslip.model.surfaces import DARK, METAL, Disk, Touch
 from noslip.spatial import Traced, cross
 
 if TYPE_CHECKING:

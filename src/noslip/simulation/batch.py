@@ -32,6 +32,7 @@ def simulate_batch(
     parameters: Mapping[str, ArrayLike] | None = None,
     inputs: Mapping[str, BatchInput] | AbstractInputLaw | None = None,
     definitions: Mapping[str, str | ArrayLike] | None = None,
+    outputs: Mapping[str, str] | None = None,
     count: int | None = None,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] = ("final",),
@@ -73,9 +74,10 @@ def simulate_batch(
         parameters); or a law that gives all of them.
     definitions : name → expression, or numbers, that `inputs`, `events`, `stop` and `columns` may
         use.
+    outputs : name → expression, a column each that `columns` may name, as in :func:`simulate`.
     count : number of trajectories, where no list says it.
-    columns : what is kept: names of columns as in a `Trajectory`, and definitions; all coordinates
-        and speeds if not given.
+    columns : what is kept: names of columns as in a `Trajectory`, outputs and definitions; all
+        coordinates and speeds if not given.
     keep : which values of the columns: ``"final"``, always; ``"minimum"`` and ``"maximum"`` over
         the samples; ``"samples"``, all of them.
     samples : number of equally spaced times, or the times themselves; for the last three.

@@ -40,6 +40,13 @@ FREEDOMS = {
     "balancing-robot": (3, 1),
     "mobile-manipulator": (5, 1),
     "crane": (2, 4),
+    "rattleback": (3, 0),
+    "ball-in-bowl": (3, 0),
+    "ball-on-dish": (4, 0),
+    "coin-in-funnel": (3, 0),
+    "spherical-robot": (5, 0),
+    "bicycle-on-hills": (3, 0),
+    "vehicle-on-hills": (1, 0),
 }
 
 #: Energy that is lost or gained over the largest energy that moves, at tolerance 1e-11.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import AbstractContact, Ball, Disk, KnifeEdge, Rolling
+from noslip.model.contacts import AbstractContact, KnifeEdge, Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import Brake, JointDamper, Motor
 from noslip.model.joints import Revolute
@@ -44,6 +44,7 @@ from noslip.model.quantities import (
     Vector3,
 )
 from noslip.model.roller_wheels import RollerRolling, roller_shapes
+from noslip.model.surfaces import Ball, Disk
 
 if TYPE_CHECKING:
     from noslip.model.model import Model, ModelBuilder

@@ -22,7 +22,7 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
-from noslip.simulation.failures import singular_sentence
+from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
 from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
@@ -295,12 +295,16 @@ def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
     """Name of the event, or sentence of the singularity, that ended each trajectory."""
     results = motions.results
     causes = np.full(len(results.codes), "", dtype=object)
-    is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
+    is_event = results.codes == rules.EVENT
+    is_singular = np.isin(results.codes, (rules.SINGULAR, rules.PROJECTION_FAILED))
     causes[is_event] = np.array([*request.events, ""], dtype=object)[results.which[is_event]]
     for k, system in enumerate(motions.systems):
         here = np.flatnonzero(is_singular & (motions.last == k))
         values = request.parameters[here if len(request.parameters) > 1 else np.zeros_like(here)]
         for place, own in zip(here.tolist(), values, strict=True):
-            at = results.times[place], results.states[place]
-            causes[place] = singular_sentence(system, results.which[place], *at, own)
+            at = results.times[place], results.states[place], own
+            how = int(results.codes[place]), int(results.which[place])
+            causes[place] = not_passed(system, *how, *at, "batches")
+            if not causes[place] and how[0] == rules.SINGULAR:
+                causes[place] = singular_sentence(system, how[1], *at)
     return causes
