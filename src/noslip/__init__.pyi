@@ -107,6 +107,10 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
+from .model.tires import (
+    MagicTire as MagicTire,
+    BrushTire as BrushTire,
+)
 from .model.scenario import (
     Scenario as Scenario,
 )
@@ -298,6 +302,10 @@ from .analysis.audit import (
 from .analysis.linearize import (
     Linearization as Linearization,
     linearize as linearize,
+)
+from .analysis.linearize_batch import (
+    LinearizationBatch as LinearizationBatch,
+    linearize_batch as linearize_batch,
 )
 from .analysis.canonical import (
     CanonicalForm as CanonicalForm,

@@ -38,6 +38,7 @@ from noslip.spatial import (
     angles_from_quaternion,
     angular_velocity,
     cross,
+    intrinsic_angles,
     quaternion_from_angles,
     quaternion_rate_map,
     rotation_about,
@@ -93,6 +94,17 @@ class LocalCoordinates:
             c[k] = q[at]
         for turn in self._turns:
             c[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
+        return c
+
+    def from_many_coordinates(self, q: Array) -> Array:
+        """(n, nc) c of coordinates (n, nq)."""
+        c = np.zeros((len(q), len(self.coordinates)))
+        for at, k in self._plain:
+            c[:, k] = q[:, at]
+        for turn in self._turns:
+            parts = [q[:, turn.quaternion + k] for k in range(4)]
+            angles = intrinsic_angles(parts, turn.sequence, np.arctan2, np.hypot)
+            c[:, turn.coordinate : turn.coordinate + 3] = np.stack(angles, axis=1)
         return c
 
     def to_coordinates(self, c: Array) -> Array:

@@ -215,6 +215,11 @@ class System:
         return self.compile_expression("multipliers", self.equations.multipliers)
 
     @cached_property
+    def input_powers(self) -> NativeFunction:
+        """Power of each force input and of each speed input, W."""
+        return self.compile_expression("input_powers", outputs.input_powers(self.equations))
+
+    @cached_property
     def contact_axes(self) -> NativeFunction:
         """For each contact: its point, longitudinal, lateral and normal directions (world)."""
         return self.compile_expression("contact_axes", outputs.contact_axes(self.kinematics))

@@ -36,6 +36,7 @@ MODELS: dict[str, str] = {
     "mecanum-base": "mecanum_base.toml",
     "omni-base": "omni_base.toml",
     "truck-trailers": "truck_trailers.toml",
+    "tractor-trailer-tires": "tractor_trailer_tires.toml",
     "snakeboard": "snakeboard.toml",
     "roller-racer": "roller_racer.toml",
     "balancing-robot": "balancing_robot.toml",

@@ -24,6 +24,7 @@ from noslip.model.findings import Finding
 from noslip.model.grounds import AbstractGround, FlatGround
 from noslip.model.numbers import NumberReader
 from noslip.model.quantities import (
+    POSITIVE,
     ZERO,
     BodyName,
     Direction,
@@ -31,6 +32,7 @@ from noslip.model.quantities import (
     Point,
     Quantity,
     Reads,
+    Scalar,
     Vector3,
 )
 from noslip.model.surfaces import METAL, AbstractSurface, Touch, WheelCircle
@@ -123,6 +125,10 @@ class AbstractContact(Member, abc.ABC, family="contact"):
         """Center of a wheel in the body frame; None for what touches with a point."""
         return None
 
+    def load_stiffness(self) -> Scalar | None:
+        """Stiffness against load, N/m, by which wheels share one; None if it was not given."""
+        return None
+
     def drop(self, n: Traced, R: Traced, read: Reads) -> ca.SX:
         """How far the lowest point of a wheel is below its center, along the normal n."""
         return ca.SX(0)
@@ -175,6 +181,8 @@ class Rolling(AbstractContact):
     spin : whether turning about the normal is locked.
     lift : what a run does where the ground would have to pull: ``end``, or ``keep`` holding the
         body down; ``auto`` ends on curved ground and keeps on a plane.
+    stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
+        open, N/m; equal shares of stiffness by default. Nothing moves by it.
     """
 
     name: str
@@ -188,6 +196,7 @@ class Rolling(AbstractContact):
     normal: bool = True
     spin: bool = False
     lift: Annotated[str, Meaning(choices=(AUTO, END, KEEP))] = AUTO
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     word = "rolling"
     also_called = ("wheel",)
@@ -217,6 +226,9 @@ class Rolling(AbstractContact):
     def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
         touch = self.wheel.contact(n, R, read)
         return touch._replace(arm=ca.mtimes(R, read.vector(self.center)) + touch.arm)
+
+    def load_stiffness(self) -> Scalar | None:
+        return self.stiffness
 
     def wheel_center(self) -> Vector3 | None:
         return self.center

@@ -127,6 +127,7 @@ def assemble(
     steps, rejections, evaluations = counts
     q, v = states[:, layout.q], outputs[:, layout.v]
     extra = _extra(layout, segments[0].plan.generator, states, outputs)
+    extra |= _powers(system, segments, values, t)
     if layout.measured or request.outputs:
         extra |= _outputs(request, segments)
     if layout.has_angles and again is not None:
@@ -259,6 +260,41 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
         x, num_v = segment.states[:, : here.num_states], len(here.speeds)
         parts.append(here.motion.map(segment.t, x, segment.inputs, values)[:, num_v:])
     return np.concatenate(parts)
+
+
+def _powers(system: System, segments: list[Segment], values: Array, t: Array) -> Sources:
+    """Power of every input, and its energy by Simpson's rule over the samples, when first read."""
+    model = system.model
+    names = [*(i.name for i in model.inputs), *(i.name for i in model.speed_inputs)]
+    if not names:
+        return {}
+
+    def find() -> Array:
+        parts = []
+        for segment in segments:
+            here = segment.system
+            if segment.passage is not None:
+                parts.append(np.full((len(segment.t), len(names)), np.nan))
+                continue
+            x = segment.states[:, : here.num_states]
+            parts.append(here.input_powers.map(segment.t, x, segment.inputs, values))
+        return np.concatenate(parts)
+
+    power = LazyArray(find)
+    energy = LazyArray(lambda: integrated(t, power()))
+    found: Sources = {f"power.{name}": ("W", column(power, k)) for k, name in enumerate(names)}
+    return found | {f"energy.{name}": ("J", column(energy, k)) for k, name in enumerate(names)}
+
+
+def integrated(t: Array, rates: Array) -> Array:
+    """(n, k) integrals of sampled rates from the first sample on, by Simpson's rule."""
+    from scipy.integrate import cumulative_simpson, cumulative_trapezoid
+
+    if len(t) < 2:
+        return np.zeros_like(rates)
+    if len(t) < 3 or np.any(np.diff(t) <= 0):
+        return np.asarray(cumulative_trapezoid(rates, t, axis=0, initial=0.0))
+    return np.asarray(cumulative_simpson(rates, x=t, axis=0, initial=0.0))
 
 
 def _output_texts(request: RunRequest) -> dict[str, str]:

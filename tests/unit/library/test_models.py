@@ -35,6 +35,7 @@ FREEDOMS = {
     "mecanum-base": (3, 0),
     "omni-base": (3, 0),
     "truck-trailers": (1, 5),
+    "tractor-trailer-tires": (9, 5),
     "snakeboard": (2, 0),
     "roller-racer": (1, 4),
     "balancing-robot": (3, 1),
