@@ -255,7 +255,8 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
 
 def _powers(system: System, segments: list[Segment], values: Array, t: Array) -> Sources:
     """Power of every input, and its energy by Simpson's rule over the samples, when first read."""
-    names = [i.name for i in (*system.model.inputs, *system.model.speed_inputs)]
+    names = [i.name for i in system.model.inputs]
+    names += [i.name for i in system.model.speed_inputs]
     if not names:
         return {}
 
