@@ -61,13 +61,19 @@ _LOCK = threading.Lock()
 
 
 def write_atomically(
-    path: Path, write: Callable[[Path], Any], *, private: bool = False, suffix: str = ""
+    path: Path,
+    write: Callable[[Path], Any],
+    *,
+    private: bool = False,
+    suffix: str = "",
+    durable: bool = False,
 ) -> None:
     """Write through a temporary file beside the target, so that a reader never sees half of it.
 
     A private file is its owner's alone and replaces whatever is there; others have the permissions
     that the umask leaves, and a device or a pipe, such as /dev/null, is written to. The name of the
-    temporary file has the given suffix, for libraries that go by it.
+    temporary file has the given suffix, for libraries that go by it. A durable file is on the disk
+    when this returns, so that it outlives a power failure whole.
 
     Raises
     ------
@@ -91,7 +97,22 @@ def write_atomically(
             mode = 0o600 if private else 0o666
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
             write(temporary)
+            if durable:
+                _flush(temporary)
             os.replace(temporary, path)
+            if durable:
+                _flush(path.parent)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

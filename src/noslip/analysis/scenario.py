@@ -8,7 +8,7 @@ A scenario gives the inputs, or a motion that they must produce:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,14 @@ def run_scenario(
     duration: float | None = None,
     stop: Mapping[str, str] | None = None,
     outputs: Mapping[str, str] | None = None,
+    events: Mapping[str, str] | None = None,
+    samples: int | Sequence[float] | Array | None = None,
+    method: str = "dop853",
     rtol: float = 1e-9,
     atol: float = 1e-9,
+    step: float = 0.0,
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
     reactions: bool = False,
     progress: Callable[[float], None] | None = None,
     cancel: Any = None,
@@ -55,7 +61,9 @@ def run_scenario(
     duration : s; the scenario's own by default.
     stop : name → expression, besides the scenario's own; the run ends where one crosses zero.
     outputs : name → expression, besides the scenario's own; a further column each.
-    rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
+    samples : number or times of the samples; the scenario's own by default.
+    events, method, rtol, atol, step, max_step, max_steps, reactions, progress, cancel, on_failure :
+        as in :func:`simulate`.
     """
     scenario = system.model.scenario
     if scenario is None:
@@ -83,7 +91,12 @@ def run_scenario(
     options = dict(
         duration=time,
         parameters=split.parameters,
-        samples=scenario.samples,
+        samples=scenario.samples if samples is None else samples,
+        events=events,
+        method=method,
+        step=step,
+        max_step=max_step,
+        max_steps=max_steps,
         stop=stops or None,
         outputs=columns or None,
         definitions={p.name: repr(p.value) for p in task} | scenario.definitions,
@@ -185,16 +198,21 @@ def split_changes(
     return split.parameters, split.start
 
 
+def settable_names(system: System, scenario: Scenario | None) -> dict[str, list[str]]:
+    """Names that a run of a scenario can change: parameters, task, start values and inputs."""
+    return {
+        "parameters": [p.name for p in system.model.parameters],
+        "task": [p.name for p in scenario.parameters] if scenario is not None else [],
+        "start": start_names(system),
+        "inputs": [q.name for q in system.inputs],
+    }
+
+
 def _split_changes(
     system: System, scenario: Scenario, changes: Mapping[str, float | str]
 ) -> _Changes:
     """Split changes into parameters, numbers of the task, start values and inputs."""
-    groups = {
-        "parameters": [p.name for p in system.model.parameters],
-        "task": [p.name for p in scenario.parameters],
-        "start": start_names(system),
-        "inputs": [q.name for q in system.inputs],
-    }
+    groups = settable_names(system, scenario)
     result: dict[str, dict[str, Any]] = {group: {} for group in groups}
     for name, value in changes.items():
         group = next((g for g, names in groups.items() if name in names), None)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ from llvmlite import binding
 from noslip import __version__
 from noslip.engines import code_store
 from noslip.engines.cache import LRUCache
-from noslip.errors import CompileError
+from noslip.errors import CompileError, nearest
 
 #: Held while LLVM compiles. A process that ends must wait for it: a thread that is stopped within
 #: LLVM never releases LLVM's own lock, and the exit handlers then wait forever, or crash.
@@ -127,16 +128,53 @@ def module_for_host(text: str) -> tuple[Any, Any]:
     return module, machine
 
 
+#: Instruction sets that code can be made for instead of all that this processor has → what a
+#: processor must have for them.
+INSTRUCTION_SETS = {
+    "x86-64": (),
+    "x86-64-v2": ("sse4.2", "popcnt"),
+    "x86-64-v3": ("avx2", "fma", "bmi2"),
+    "x86-64-v4": ("avx2", "fma", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"),
+}
+#: Environment variable that names one.
+TARGET_VARIABLE = "NOSLIP_TARGET"
+
+
+def check_instruction_set(word: str) -> None:
+    """Refuse a word that names no instruction set."""
+    known = ("native", *INSTRUCTION_SETS)
+    if word not in known:
+        raise CompileError(
+            f"there is no instruction set '{word}'", TARGET_VARIABLE, nearest(word, known)
+        )
+
+
 @functools.cache
 def host() -> tuple[Any, str, str]:
-    """Target, processor and its features, with the C library's functions visible to LLVM."""
+    """Target, processor and its features, with the C library's functions visible to LLVM.
+
+    The processor is this one, or the instruction set that ``NOSLIP_TARGET`` names, so that
+    different machines run the same code.
+    """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     if sys.platform == "linux":
         with suppress(RuntimeError):  # musl's functions are in libc, which every process holds
             binding.load_library_permanently("libm.so.6")
-    features = binding.get_host_cpu_features().flatten()
-    return binding.Target.from_default_triple(), binding.get_host_cpu_name(), features
+    found = binding.get_host_cpu_features()
+    target, word = binding.Target.from_default_triple(), os.environ.get(TARGET_VARIABLE, "")
+    if word in ("", "native"):
+        return target, binding.get_host_cpu_name(), found.flatten()
+    check_instruction_set(word)
+    needed = INSTRUCTION_SETS[word]
+    missing = [name for name in needed if not found.get(name)]
+    if missing:
+        raise CompileError(
+            f"this processor has no {missing[0]}, which '{word}' needs",
+            TARGET_VARIABLE,
+            "choose a smaller instruction set, or leave it out",
+        )
+    return target, word, ",".join(f"+{name}" for name in needed)
 
 
 def require_symbols(names: Iterable[str]) -> None:
@@ -148,3 +186,15 @@ def require_symbols(names: Iterable[str]) -> None:
             "linking of native code",
             "write the expression without it",
         )
+
+
+def target_facts() -> dict[str, str]:
+    """Versions and instruction set that machine code depends on."""
+    target, cpu, features = host()
+    return {
+        "noslip": __version__,
+        "llvmlite": llvmlite.__version__,
+        "triple": str(target.triple),
+        "cpu": cpu,
+        "features": hashlib.sha256(features.encode()).hexdigest()[:16],
+    }

@@ -162,6 +162,13 @@ class SufficientCondition:
         positive, not_negative, total = self.function(values).elements()
         return math.isfinite(total) and positive > 0.0 and not_negative >= 0.0
 
+    def hold(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(n,) whether each of (n, np) rows of values meets the condition."""
+        sizes = np.abs(rows)
+        usual = (((sizes >= SMALLEST) & (sizes <= LARGEST)) | (sizes == 0.0)).all(axis=1)
+        positive, not_negative, total = np.array(self.function(rows.T))
+        return usual & np.isfinite(total) & (positive > 0.0) & (not_negative >= 0.0)
+
 
 def trace_condition(model: Model) -> SufficientCondition:
     """The condition for other parameter values of a model that passes its checks."""

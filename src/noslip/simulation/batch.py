@@ -32,6 +32,7 @@ def simulate_batch(
     parameters: Mapping[str, ArrayLike] | None = None,
     inputs: Mapping[str, BatchInput] | AbstractInputLaw | None = None,
     definitions: Mapping[str, str | ArrayLike] | None = None,
+    outputs: Mapping[str, str] | None = None,
     count: int | None = None,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] = ("final",),
@@ -50,6 +51,7 @@ def simulate_batch(
     lanes: int | None = None,
     device: Any = "cpu",
     precision: str = "double",
+    arrays: str = "numpy",
     out: Array | None = None,
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
@@ -73,9 +75,10 @@ def simulate_batch(
         parameters); or a law that gives all of them.
     definitions : name → expression, or numbers, that `inputs`, `events`, `stop` and `columns` may
         use.
+    outputs : name → expression, a column each that `columns` may name, as in :func:`simulate`.
     count : number of trajectories, where no list says it.
-    columns : what is kept: names of columns as in a `Trajectory`, and definitions; all coordinates
-        and speeds if not given.
+    columns : what is kept: names of columns as in a `Trajectory`, outputs and definitions; all
+        coordinates and speeds if not given.
     keep : which values of the columns: ``"final"``, always; ``"minimum"`` and ``"maximum"`` over
         the samples; ``"samples"``, all of them.
     samples : number of equally spaced times, or the times themselves; for the last three.
@@ -94,6 +97,8 @@ def simulate_batch(
         thread is one trajectory.
     precision : ``"double"``, or ``"single"`` on a GPU: states, rates and parameters of 7 digits,
         time of 16; tolerances below 1e-5 are refused.
+    arrays : ``"numpy"``, or ``"device"``: columns of results stay on the GPU, as arrays that CuPy,
+        PyTorch and JAX take without a copy. Numbers may be given as such arrays too.
     out : (n, ns, nc) array for the samples, such as a ``numpy.memmap``, if they are kept.
     progress : called with the fraction done, now and then.
     cancel : a ``threading.Event``; setting it ends the batch, as Ctrl-C does, and what was computed

@@ -13,7 +13,7 @@ from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
 from noslip.simulation.expressions import output_units, trace_outputs
-from noslip.simulation.failures import singular_sentence
+from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.lazy_columns import (
@@ -101,6 +101,7 @@ def assemble(
     *,
     reactions: bool = False,
     again: Again | None = None,
+    who: str = "",
 ) -> Trajectory:
     """Trajectory from the samples of all segments, each evaluated in its own basis.
 
@@ -113,6 +114,7 @@ def assemble(
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.
     again : the same run at other sample times, to count turns of named angles by.
+    who : what ends at singular configurations that simulate may pass, in the plural.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))
@@ -120,7 +122,7 @@ def assemble(
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
-    ending, message = ending_of(result, segments[-1].system, stop, values)
+    ending, message = ending_of(result, segments[-1].system, stop, values, who)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
     q, v = states[:, layout.q], outputs[:, layout.v]
@@ -166,13 +168,20 @@ def assemble(
 
 
 def ending_of(
-    result: NativeResult, system: System, stop: Mapping[str, str] | None, values: Array
+    result: NativeResult,
+    system: System,
+    stop: Mapping[str, str] | None,
+    values: Array,
+    who: str = "",
 ) -> tuple[Ending, str]:
     """The ending and its sentence, with what caused it; `values` are the parameters."""
     ending = ENDINGS[result.code]
     if ending is Ending.FINISHED:
         return ending, ending.value
     at = f" (t = {result.time:.9g} s)"
+    where = (system, result.code, result.index, result.time, result.state, values)
+    if who and (sentence := not_passed(*where, who)):
+        return ending, f"{ending.value[:-1]}: {sentence}.{at}"
     if ending is Ending.SINGULAR:
         sentence = singular_sentence(system, result.index, result.time, result.state, values)
         return ending, f"{ending.value[:-1]}: {sentence}.{at}"
@@ -255,8 +264,8 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
 
 def _powers(system: System, segments: list[Segment], values: Array, t: Array) -> Sources:
     """Power of every input, and its energy by Simpson's rule over the samples, when first read."""
-    names = [i.name for i in system.model.inputs]
-    names += [i.name for i in system.model.speed_inputs]
+    model = system.model
+    names = [*(i.name for i in model.inputs), *(i.name for i in model.speed_inputs)]
     if not names:
         return {}
 

@@ -22,6 +22,9 @@ from noslip.show.report.subject import ReportSubject, StatusCallback
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from noslip.engines.system import System
+    from noslip.simulation.trajectory import Trajectory
+
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
 LONGEST = 15.0
 #: How many times as fast it may be shown.
@@ -55,9 +58,9 @@ def draw(subject: ReportSubject, tell: StatusCallback) -> Pictures:
     if not subject.has_motion:
         return Pictures(animation=paragraph(text(NOTHING)), figures={})
     tell("animating")
-    animation = _animation(subject)
+    moving = animation(subject.system, subject.run)
     tell("drawing")
-    return Pictures(animation=animation, figures=_figures(subject))
+    return Pictures(animation=moving, figures=_figures(subject))
 
 
 def motion(drawn: Pictures) -> PageSection:
@@ -77,7 +80,7 @@ def pace(duration: float) -> float:
     return next((speed for speed in SPEEDS if duration / speed <= LONGEST), SPEEDS[-1])
 
 
-def _animation(subject: ReportSubject) -> Html:
+def animation(system: System, run: Trajectory) -> Html:
     """A frame with the animation over a still, which is seen until it plays and on paper.
 
     Without viser it is the still alone.
@@ -85,9 +88,9 @@ def _animation(subject: ReportSubject) -> Html:
     from noslip.show.animate import animation_html, picture
     from noslip.show.scene.stage import has_viser
 
-    run = subject.run
-    still = picture(run, system=subject.system, width=WIDTH, height=HEIGHT)
-    end = f"{subject.model.name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
+    name = run.model.name
+    still = picture(run, system=system, width=WIDTH, height=HEIGHT)
+    end = f"{name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
     image = f'<img alt="{escape(end)}" src="{_png(still)}" width="{WIDTH}" height="{HEIGHT}">'
     if not has_viser():
         return Html(
@@ -96,9 +99,9 @@ def _animation(subject: ReportSubject) -> Html:
             "plays the motion.</span></figcaption></figure>"
         )
     speed = pace(float(run.t[-1] - run.t[0]))
-    page = animation_html(subject.system, run, rate=RATE, speed=speed)
+    page = animation_html(system, run, rate=RATE, speed=speed)
     fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
-    title = f"Animation of {subject.model.name}"
+    title = f"Animation of {name}"
     return Html(
         f'<figure><div class="stage">{image}'
         f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '

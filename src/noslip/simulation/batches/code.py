@@ -106,6 +106,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     key = (
         *("batch", columns, tuple(events.items()), lanes, tuple(request.numbers)),
         *(tuple(request.definitions.items()), tuple(request.traced.items())),
+        tuple(request.run.outputs.items()),
     )
 
     def make() -> _Functions:
@@ -160,7 +161,9 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
     symbols = {name: ca.SX.sym(name) for name in request.numbers}
     definitions: dict[str, str | ca.SX] = {**symbols, **request.definitions}
     traced = traced_inputs(system, request.traced, definitions, generator)
-    units, columns_traced = trace_columns(system, columns, generator, definitions)
+    units, columns_traced = trace_columns(
+        system, columns, generator, definitions, request.run.outputs
+    )
     expressions: dict[str, ca.SX] = {"columns": columns_traced}
     near = ca.SX(0, 1)
     if traced:

@@ -15,7 +15,7 @@ import casadi as ca
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity
-from noslip.simulation.expressions import named_values, read_expression
+from noslip.simulation.expressions import named_values, output_units, read_expression
 from noslip.simulation.input_laws import InputGenerator
 
 Column = tuple[str, Callable[[], ca.SX]]  # unit, and how it is traced
@@ -31,6 +31,7 @@ def trace_columns(
     names: Sequence[str],
     generator: InputGenerator | None,
     definitions: Mapping[str, str | ca.SX],
+    outputs: Mapping[str, str],
 ) -> tuple[dict[str, str], ca.SX]:
     """Units of the named columns, and their values as one traced column.
 
@@ -40,8 +41,15 @@ def trace_columns(
     names : what to keep.
     generator : of the inputs, whose states are columns too.
     definitions : further names, as in :func:`read_expression`.
+    outputs : further columns, expressions of the motion, inputs, accelerations and reactions.
     """
     known = known_columns(system, generator)
+    of_outputs = output_units(system, outputs)
+    for name, text in outputs.items():
+        read = partial(
+            read_expression, system, text, f"output '{name}'", definitions, is_output=True
+        )
+        known[name] = (of_outputs[name], read)
     for name in definitions:
         read = partial(read_expression, system, name, f"column '{name}'", definitions)
         known.setdefault(name, ("", read))

@@ -1,0 +1,370 @@
+"""`noslip sweep`: run a model at many points into a folder, and go on where it was."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+import noslip as ns
+from noslip.cli.interrupt import EXIT_CODE, cancelling
+from noslip.cli.options import (
+    column_option,
+    guess_option,
+    json_option,
+    read_changes,
+    read_columns,
+    read_constants,
+    read_expressions,
+    read_stops,
+    set_option,
+    stop_option,
+)
+
+#: Bytes of a request as TOML.
+MAX_FILE = 10_000_000
+#: Keys of a TOML file that are no settings of the work.
+KEYS = (
+    "model",
+    "work",
+    "vary",
+    "sample",
+    "zip",
+    "where",
+    "draws",
+    "sampling",
+    "seed",
+    "measures",
+    "plugins",
+    "settings",
+)
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option(
+    "--file",
+    "request_file",
+    type=click.Path(path_type=Path),
+    help="A TOML file with the request; options add to it.",
+)
+@click.option(
+    "--work",
+    metavar="WORD",
+    help="What is done at a point: run (default), track, noisy, linearize, steady, evaluate, or "
+    "file.py:function.",
+)
+@click.option(
+    "--vary",
+    "varies",
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="LOW:HIGH:COUNT, log:LOW:HIGH:COUNT or a list V1,V2,V3. Repeatable; all are crossed.",
+)
+@click.option(
+    "--sample",
+    "sampled",
+    multiple=True,
+    metavar="NAME=DISTRIBUTION",
+    help="gauss:MEAN,SD, uniform:LOW,HIGH, log-uniform:LOW,HIGH or triangle:LOW,PEAK,HIGH. "
+    "Repeatable; all are drawn together.",
+)
+@click.option("--draws", type=int, help="How many points --sample draws.")
+@click.option("--sampling", help="random (default), lhs (Latin hypercube) or sobol.")
+@click.option("--seed", type=int, help="What the samples follow from; 0 by default.")
+@click.option(
+    "--zip",
+    "zipped",
+    multiple=True,
+    metavar="NAME,NAME",
+    help="Names that change together instead of being crossed. Repeatable.",
+)
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COMPARISON",
+    help="Leave out points that do not meet it, as in m*speed<20. Repeatable.",
+)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="WORD:COLUMN",
+    help="What is kept: final, start, min, max, when_min, when_max, mean, rms, history, at:X:TIME, "
+    "event, count, gradient:X:NAME. Repeatable.",
+)
+@click.option("--event", "events", multiple=True, metavar="NAME=EXPRESSION", help="To measure.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A further setting of the work, as in path=circle:radius={R} or runs=200. Repeatable.",
+)
+@click.option("--duration", type=float, help="s; the model's own by default.")
+@click.option("--tolerance", type=float, help="1e-9 by default.")
+@set_option
+@guess_option
+@stop_option
+@column_option
+@click.option(
+    "--on",
+    default="threads",
+    show_default=True,
+    help="Where: threads, cuda, dask (a local cluster), or tcp://… (a Dask scheduler).",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Or processes; all cores by default.")
+@click.option("--chunk", type=click.IntRange(min=1), help="Points of a chunk; a second by default.")
+@click.option(
+    "--device", default="cpu", show_default=True, help="Of the workers of a cluster: cpu or cuda."
+)
+@click.option("--target", default="", help="Instruction set for all processes, as x86-64-v3.")
+@click.option("--mix-targets", is_flag=True, help="Go on with what another target began.")
+@click.option(
+    "--retry",
+    "retries",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Try failed points again with another setting, as in tolerance=1e-6. Repeatable.",
+)
+@click.option(
+    "--report/--no-report", default=True, show_default=True, help="Write report.html at the end."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder of the store.")
+@json_option
+def sweep(
+    model: str | None,
+    request_file: Path | None,
+    work: str | None,
+    varies: tuple[str, ...],
+    sampled: tuple[str, ...],
+    draws: int | None,
+    sampling: str | None,
+    seed: int | None,
+    zipped: tuple[str, ...],
+    conditions: tuple[str, ...],
+    measures: tuple[str, ...],
+    events: tuple[str, ...],
+    options: tuple[str, ...],
+    duration: float | None,
+    tolerance: float | None,
+    changes: tuple[str, ...],
+    guesses: tuple[str, ...],
+    stops: tuple[str, ...],
+    columns: tuple[str, ...],
+    on: str,
+    threads: int | None,
+    chunk: int | None,
+    device: str,
+    target: str,
+    mix_targets: bool,
+    retries: tuple[str, ...],
+    report: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a model at many points, and keep what is measured of each.
+
+    The folder survives everything: the same command goes on where it was, one with more points or
+    measures adds what is new, and several at once share the work.
+    """
+    from noslip.sweeps.request import read_request
+    from noslip.sweeps.sweep import choose_target, run_request
+
+    given = _read_file(request_file) if request_file is not None else {}
+    name = model or given.get("model")
+    if not name:
+        raise click.UsageError("name a MODEL, or give a --file that does")
+    choose_target(target)
+    loaded = ns.load(str(name))
+    settings: dict[str, Any] = dict(given.get("settings", {}))
+    settings |= {key: _literal(text) for key, text in _pairs("--option", options).items()}
+    for key, value in (("duration", duration), ("tolerance", tolerance)):
+        settings |= {} if value is None else {key: value}
+    for key, found in (
+        ("set", read_changes(loaded, changes)),
+        ("guess", read_constants(loaded, guesses, "--guess")),
+        ("stop", read_stops(stops)),
+        ("columns", read_columns(columns)),
+        ("events", read_expressions("--event", events, "upright=frame.lean")),
+    ):
+        if found:
+            settings[key] = {**settings.get(key, {}), **found}
+    word = work or given.get("work", "run")
+    if ":" in word:
+        word, settings["function"] = "function", word
+    request = read_request(
+        loaded,
+        word,
+        vary={**given.get("vary", {}), **_pairs("--vary", varies)},
+        sample={**given.get("sample", {}), **_pairs("--sample", sampled)},
+        zipped=[*given.get("zip", []), *(_names(text) for text in zipped)],
+        where=[*given.get("where", []), *conditions],
+        draws=given.get("draws", 0) if draws is None else draws,
+        sampling=sampling or given.get("sampling", "random"),
+        seed=given.get("seed", 0) if seed is None else seed,
+        measures=[*given.get("measures", []), *measures],
+        settings=settings,
+        plugins=given.get("plugins", []),
+    )
+    folder = output if output is not None else Path("runs") / f"{loaded.name}-sweep"
+    retry = {key: _literal(text) for key, text in _pairs("--retry", retries).items()}
+    bar = SweepBar()
+    with bar, cancelling() as cancel:
+        store, state = run_request(
+            request,
+            folder,
+            on=on,
+            threads=threads,
+            chunk=chunk,
+            retry=retry or None,
+            device=device,
+            mix_targets=mix_targets,
+            progress=bar.update,
+            cancel=cancel,
+        )
+    is_cut = cancel.is_set()
+    if report and not is_cut:
+        from noslip.show.report.sweep_report import write_sweep_report
+
+        write_sweep_report(folder, command=_command())
+    click.echo(_summary(store, state, folder, as_json))
+    if is_cut:
+        raise SystemExit(EXIT_CODE)
+
+
+def _command() -> str:
+    import shlex
+
+    from noslip.cli.console import printable
+
+    return printable("noslip " + shlex.join(sys.argv[1:]))
+
+
+def _summary(store: Any, state: ns.SweepProgress, folder: Path, as_json: bool) -> str:
+    data = {
+        "folder": str(folder),
+        "points": state.total,
+        "done": state.points,
+        "failed": state.failed,
+        "chunks": state.chunks,
+        "complete": state.chunks >= state.total_chunks,
+        "seconds": state.elapsed,
+        "rate": state.rate,
+    }
+    if as_json:
+        from noslip.show.json_text import json_text
+
+        return json_text(data)
+    lines = [
+        f"{store.data['model_name']}: {state.points} of {state.total} points, "
+        f"{state.failed} failed",
+        f"  here     {state.rate:.4g} points a second for {state.elapsed:.3g} s",
+        f"  folder   {folder}",
+    ]
+    if not data["complete"]:
+        lines.append("  go on    give the same command again")
+    if state.failed:
+        lines.append("  failed   see report.html; try again with --retry tolerance=1e-6, …")
+    return "\n".join(lines)
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
+    """NAME=VALUE pairs of an option."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name and value):
+            raise click.UsageError(f"{option} {text!r:.60}: write NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"{option} {text!r:.60}: '{name}' is given twice")
+        found[name] = value
+    return found
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _literal(text: str) -> Any:
+    """A number, a truth or a list as Python writes it, else the text."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    """The request in a TOML file."""
+    from noslip.errors import SimulationError, nearest
+    from noslip.sweeps.request import read_toml
+
+    data = read_toml(path, max_bytes=MAX_FILE)
+    for key in data:
+        if key not in KEYS:
+            raise SimulationError(
+                f"'{key}' is no key of a sweep", str(path), nearest(str(key), KEYS)
+            )
+    kinds: dict[str, type] = {
+        "vary": dict,
+        "sample": dict,
+        "settings": dict,
+        "zip": list,
+        "where": list,
+    }
+    kinds |= {"measures": list, "plugins": list, "draws": int, "seed": int, "work": str}
+    for key, kind in kinds.items():
+        if key in data and not isinstance(data[key], kind):
+            raise SimulationError(
+                f"'{key}' is {data[key]!r:.60}", str(path), f"give a {kind.__name__} there"
+            )
+    return data
+
+
+class SweepBar:
+    """Progress of a sweep on the terminal: a bar with rate, time left and failures."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._bar: Any = None
+        self._task: Any = None
+        self._began = time.monotonic()
+
+    def __enter__(self) -> SweepBar:
+        return self
+
+    def update(self, state: ns.SweepProgress) -> None:
+        """Show how far it is."""
+        if not sys.stderr.isatty():
+            return
+        with self._guard:
+            if self._bar is None:
+                if time.monotonic() - self._began < 1.0:
+                    return
+                from rich.console import Console
+                from rich.progress import BarColumn, TextColumn
+                from rich.progress import Progress as Bar
+
+                self._bar = Bar(
+                    BarColumn(),
+                    TextColumn("{task.description}"),
+                    console=Console(stderr=True),
+                    transient=True,
+                )
+                self._task = self._bar.add_task("", total=1.0)
+                self._bar.start()
+            self._bar.update(self._task, completed=state.fraction, description=state.text())
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._bar is not None:
+                self._bar.stop()

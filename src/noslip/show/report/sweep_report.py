@@ -1,0 +1,519 @@
+"""`write_sweep_report`: a sweep as one page, offline.
+
+Heat maps and curves of each measure over the design, distributions, Sobol indices, parallel
+coordinates, the points that failed and why, and the best, the worst and the typical point with
+their motions.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noslip import __version__
+from noslip.atomic import write_atomically
+from noslip.errors import NoslipError
+from noslip.show.report.elements import (
+    Html,
+    PageSection,
+    Verdict,
+    facts,
+    figure,
+    heading,
+    joined,
+    listing,
+    number_text,
+    paragraph,
+    quantity,
+    table,
+    text,
+    verdicts,
+)
+from noslip.show.report.page import page
+from noslip.show.report.pictures import animation
+from noslip.show.units import unit_text
+from noslip.simulation.trajectory import Trajectory
+from noslip.sweeps.dataset import ENDING, REASON, StoreReader, point_values
+from noslip.sweeps.design import AxisFactor
+from noslip.sweeps.measures import ENDINGS, EVENT, EXCLUDED, FINISHED, NOT_RUN
+from noslip.sweeps.sensitivity_indices import SobolIndices, grid_indices, sample_indices
+from noslip.sweeps.store import read_store
+
+REPORT = "report.html"
+#: Points that are read for the page; of more an even share.
+MOST_READ = 1_000_000
+#: Lines of parallel coordinates, and rows of the table of failures.
+LINES, ROWS = 400, 20
+#: Measures with a section of their own.
+SECTIONS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSubject:
+    """A sweep and what is read of it.
+
+    Parameters
+    ----------
+    reader : of its store.
+    points : that are read, all or an even share of them.
+    inputs : name → values there.
+    measures : those that are one number a point → values there.
+    endings : codes there.
+    """
+
+    reader: StoreReader
+    points: np.ndarray
+    inputs: dict[str, np.ndarray]
+    measures: dict[str, np.ndarray]
+    endings: np.ndarray
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all points were read."""
+        return len(self.points) == self.reader.design.size
+
+    def unit(self, name: str) -> str:
+        """Unit of a measure or an input, as it is printed."""
+        data = self.reader.store.data
+        own = data["variables"].get(name, {}).get("unit", data["units"].get(name, ""))
+        return unit_text(own) if own else ""
+
+
+def write_sweep_report(folder: str | Path, *, command: str = "", motions: bool = True) -> Path:
+    """Write ``report.html`` into the folder of a sweep.
+
+    Parameters
+    ----------
+    folder : of the sweep, which may still run.
+    command : that reproduces it.
+    motions : play the best, the worst and the typical point.
+
+    Raises
+    ------
+    SimulationError : the folder holds no sweep.
+    """
+    target = Path(folder) / REPORT
+    document = sweep_html(folder, command=command, motions=motions)
+    write_atomically(target, lambda path: path.write_text(document, encoding="utf-8"))
+    return target
+
+
+def sweep_html(folder: str | Path, *, command: str = "", motions: bool = True) -> str:
+    """The page of :func:`write_sweep_report` as text."""
+    subject = _gather(StoreReader(read_store(folder)))
+    store = subject.reader.store
+    name = store.data["model_name"]
+    sections = [_design(subject), *_measure_sections(subject), _parallel(subject)]
+    sections += [_sensitivities(subject), _failures(subject), _chosen(subject, motions)]
+    sections += [_environment(subject), _reproduction(command)]
+    return page(
+        f"{name}: report of a sweep",
+        heading=f"{name}: a sweep",
+        lead=Html(f'<p class="made">Report of a sweep, made by noslip {__version__}</p>'),
+        opening=Html(f'<section aria-label="Summary">{verdicts(_answers(subject))}</section>'),
+        parts=[section for section in sections if section is not None],
+    )
+
+
+def _gather(reader: StoreReader) -> SweepSubject:
+    size = reader.design.size
+    step = max(1, -(-size // MOST_READ))
+    points = np.arange(0, size, step)
+    variables = reader.store.data["variables"]
+    plain = [m for m in reader.store.request.measures if not variables[m]["dimension"]]
+    return SweepSubject(
+        reader=reader,
+        points=points,
+        inputs=reader.design.values(points),
+        measures={m: reader.read(m, points) for m in plain},
+        endings=reader.read(ENDING, points),
+    )
+
+
+def _answers(subject: SweepSubject) -> list[Verdict]:
+    reader = subject.reader
+    size, done, failed = reader.design.size, reader.num_done, reader.num_failed_points
+    excluded = int((subject.endings == EXCLUDED).sum())
+    left = f"{size - done} left" if done < size else "all of them"
+    return [
+        Verdict(
+            mark="good" if reader.is_complete else "open",
+            label="Points",
+            answer=text(f"{done} of {size}"),
+            comment=text(left + (f", {excluded} excluded" if excluded else "")),
+            link="design",
+        ),
+        Verdict(
+            mark="bad" if failed else "good",
+            label="Failed",
+            answer=text(str(failed)),
+            comment=text("each with its reason" if failed else "none"),
+            link="failures",
+        ),
+        Verdict(
+            mark="",
+            label="Measures",
+            answer=text(str(len(reader.store.request.measures))),
+            comment=text(f"work: {reader.store.request.work}"),
+            link="design",
+        ),
+    ]
+
+
+def _design(subject: SweepSubject) -> PageSection:
+    request = subject.reader.store.request
+    rows = []
+    for factor in request.design.factors:
+        data = factor.to_json()
+        given = data.get("sample") or data["values"]
+        for name, spec in zip(factor.names, given, strict=True):
+            shown = spec if isinstance(spec, str) else ", ".join(f"{x:g}" for x in spec[:8])
+            more = "" if isinstance(spec, str) or len(spec) <= 8 else ", …"
+            how = f"{data['sampling']}, seed {data['seed']}" if "sample" in data else "grid"
+            rows.append(
+                [
+                    text(name),
+                    text(subject.unit(name)),
+                    text(f"{shown}{more}"),
+                    text(str(len(factor))),
+                    text(how),
+                ]
+            )
+    entries = [(f"setting {name}", text(value)) for name, value in request.settings.items()]
+    entries += [("condition", text(c.text)) for c in request.design.conditions]
+    parts = [
+        table("What is varied", ("name", "unit", "values", "number", "how"), rows, numbers=(3,)),
+        facts([("work", text(request.work)), *entries]),
+    ]
+    if not subject.is_whole:
+        parts.append(
+            paragraph(text(f"This page shows {len(subject.points)} of them, evenly spread."))
+        )
+    return PageSection(key="design", title="Design", body=joined(parts))
+
+
+def _measure_sections(subject: SweepSubject) -> list[PageSection]:
+    found = []
+    for k, measure in enumerate(list(subject.measures)[:SECTIONS]):
+        values = subject.measures[measure]
+        good = np.isfinite(values)
+        if not good.any():
+            body = paragraph(text("No point has a value."))
+        else:
+            low, middle, high = np.quantile(values[good], [0.0, 0.5, 1.0])
+            unit = subject.unit(measure)
+            summary = facts(
+                [
+                    ("least", quantity(low, unit)),
+                    ("median", quantity(middle, unit)),
+                    ("largest", quantity(high, unit)),
+                ]
+            )
+            body = joined(
+                [summary, Html(f'<div class="figures">{_figures(subject, measure)}</div>')]
+            )
+        found.append(PageSection(key=f"measure-{k}", title=measure, body=body))
+    return found
+
+
+def _figures(subject: SweepSubject, measure: str) -> Html:
+    values = subject.measures[measure]
+    axes = [f for f in subject.reader.design.factors if isinstance(f, AxisFactor) and len(f) > 1]
+    shown = []
+    if subject.is_whole and axes:
+        grid = values.reshape(subject.reader.design.shape)
+        if len(axes) >= 2:
+            shown.append(figure(_heat_map(subject, axes[0], axes[1], grid, measure), "Heat map"))
+        shown += [
+            figure(_curves(subject, factor, grid, measure), f"Over {factor.dimension}")
+            for factor in axes[:3]
+        ]
+    shown.append(figure(_histogram(subject, measure), "Distribution"))
+    for name in _drawn(subject)[:3]:
+        shown.append(figure(_scatter(subject, name, measure), f"Over {name}"))
+    return joined(shown)
+
+
+def _drawn(subject: SweepSubject) -> list[str]:
+    factors = subject.reader.design.factors
+    return [n for f in factors if not isinstance(f, AxisFactor) for n in f.names]
+
+
+def _label(subject: SweepSubject, name: str) -> str:
+    unit = subject.unit(name)
+    return f"{name} [{unit}]" if unit else name
+
+
+def _svg(draw: Any, *, width: float = 4.6, height: float = 3.4) -> Html:
+    """A figure of matplotlib as text of the page."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(made)
+    draw(made)
+    stream = io.StringIO()
+    made.savefig(
+        stream, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    )
+    svg = stream.getvalue()
+    return Html(svg[svg.index("<svg") :])
+
+
+def _heat_map(
+    subject: SweepSubject, one: AxisFactor, other: AxisFactor, grid: np.ndarray, measure: str
+) -> Html:
+    factors = subject.reader.design.factors
+    keep = [factors.index(one), factors.index(other)]
+    rest = tuple(k for k in range(grid.ndim) if k not in keep)
+    shown = _mean_over(grid, rest)
+
+    def draw(made: Any) -> None:
+        axes = made.add_subplot()
+        x, y = other.table[:, 0], one.table[:, 0]
+        drawn = axes.pcolormesh(x, y, shown, shading="nearest", cmap="viridis", rasterized=True)
+        axes.set(xscale=_scale(other), yscale=_scale(one))
+        axes.set_xlabel(_label(subject, other.names[0]))
+        axes.set_ylabel(_label(subject, one.names[0]))
+        made.colorbar(drawn, ax=axes, label=_label(subject, measure))
+
+    return _svg(draw)
+
+
+def _curves(subject: SweepSubject, factor: AxisFactor, grid: np.ndarray, measure: str) -> Html:
+    k = subject.reader.design.factors.index(factor)
+    flat = np.moveaxis(grid, k, 0).reshape(len(factor), -1)
+    order = np.argsort(factor.table[:, 0])
+
+    def draw(made: Any) -> None:
+        axes = made.add_subplot()
+        x = factor.table[order, 0]
+        if flat.shape[1] > 1:
+            with np.errstate(all="ignore"):
+                low, high = np.fmin.reduce(flat, axis=1), np.fmax.reduce(flat, axis=1)
+            axes.fill_between(x, low[order], high[order], alpha=0.25, label="range")
+        axes.plot(x, _mean_over(flat, (1,))[order], marker="." if len(x) < 40 else "")
+        axes.set_xscale(_scale(factor))
+        axes.set_xlabel(_label(subject, factor.names[0]))
+        axes.set_ylabel(_label(subject, measure))
+
+    return _svg(draw)
+
+
+def _scale(factor: AxisFactor) -> str:
+    """Scale of an axis: that of its range."""
+    return "log" if str(factor.specs[0]).startswith("log:") else "linear"
+
+
+def _mean_over(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Mean of what there is."""
+    there = np.isfinite(values)
+    count = there.sum(axis=axes)
+    total = np.where(there, values, 0.0).sum(axis=axes)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _histogram(subject: SweepSubject, measure: str) -> Html:
+    values = subject.measures[measure]
+
+    def draw(made: Any) -> None:
+        axes = made.add_subplot()
+        good = values[np.isfinite(values)]
+        axes.hist(good, bins=int(np.clip(np.sqrt(len(good)), 5, 60)))
+        axes.set_xlabel(_label(subject, measure))
+        axes.set_ylabel("points")
+
+    return _svg(draw)
+
+
+def _scatter(subject: SweepSubject, name: str, measure: str) -> Html:
+    step = max(1, len(subject.points) // 3000)
+
+    def draw(made: Any) -> None:
+        axes = made.add_subplot()
+        axes.plot(
+            subject.inputs[name][::step],
+            subject.measures[measure][::step],
+            ".",
+            markersize=3,
+            alpha=0.5,
+            rasterized=True,
+        )
+        axes.set_xlabel(_label(subject, name))
+        axes.set_ylabel(_label(subject, measure))
+
+    return _svg(draw)
+
+
+def _parallel(subject: SweepSubject) -> PageSection | None:
+    """Each point a line through its values, colored by the first measure."""
+    names = [*subject.inputs, *list(subject.measures)[:4]]
+    columns = {**subject.inputs, **subject.measures}
+    if not subject.measures or len(names) < 3:
+        return None
+    key = next(iter(subject.measures))
+    good = np.flatnonzero(np.isfinite(subject.measures[key]))
+    if len(good) < 2:
+        return None
+    some = good[np.unique(np.linspace(0, len(good) - 1, LINES).astype(int))]
+
+    def draw(made: Any) -> None:
+        from matplotlib import colormaps
+
+        axes = made.add_subplot()
+        scaled = []
+        for name in names:
+            column = columns[name][some]
+            low, span = np.nanmin(column), np.ptp(column[np.isfinite(column)])
+            scaled.append((column - low) / (span if span > 0 else 1.0))
+        lines = np.stack(scaled, axis=1)
+        shades = colormaps["viridis"](scaled[names.index(key)])
+        for line, shade in zip(lines, shades, strict=True):
+            axes.plot(range(len(names)), line, color=shade, linewidth=0.6, alpha=0.6)
+        ends = [(np.nanmin(columns[n][some]), np.nanmax(columns[n][some])) for n in names]
+        axes.set_xticks(
+            range(len(names)),
+            [f"{n}\n{a:.3g} … {b:.3g}" for n, (a, b) in zip(names, ends, strict=True)],
+            fontsize=7,
+        )
+        axes.set_yticks([])
+
+    drawn = _svg(draw, width=max(6.0, 1.5 * len(names)), height=3.6)
+    words = f"{len(some)} points; colors follow {key}."
+    body = joined([paragraph(text(words)), figure(drawn, "Parallel coordinates")])
+    return PageSection(key="parallel", title="Parallel coordinates", body=body)
+
+
+def indices_of(subject: SweepSubject, measure: str) -> SobolIndices | None:
+    """Sobol indices of a measure, where the design gives them."""
+    design, values = subject.reader.design, subject.measures[measure]
+    if design.conditions:
+        return None
+    drawn = _drawn(subject)
+    if drawn and len(design.factors) == 1:
+        return sample_indices({n: subject.inputs[n] for n in drawn}, values)
+    if not drawn and subject.is_whole and np.isfinite(values).all() and len(design.factors) > 1:
+        names = tuple(f.dimension for f in design.factors)
+        return grid_indices(names, values.reshape(design.shape))
+    return None
+
+
+def _sensitivities(subject: SweepSubject) -> PageSection | None:
+    rows = []
+    for measure in subject.measures:
+        found = indices_of(subject, measure)
+        for name, first in found.first.items() if found else ():
+            total = found.total.get(name) if found else None
+            rows.append(
+                [
+                    text(measure),
+                    text(name),
+                    text(number_text(first, 3)),
+                    text(number_text(total, 3) if total is not None else "–"),
+                ]
+            )
+    if not rows:
+        return None
+    words = (
+        "Share of a measure's variance that is due to an input alone (first order), and with all "
+        "its interactions (total)."
+    )
+    made = table(
+        "Sobol indices", ("measure", "input", "first order", "total"), rows, numbers=(2, 3)
+    )
+    body = joined([paragraph(text(words)), made])
+    return PageSection(key="sensitivity", title="Sensitivity", body=body)
+
+
+def _failures(subject: SweepSubject) -> PageSection:
+    reader = subject.reader
+    points = reader.failed_points()
+    if not len(points):
+        return PageSection(
+            key="failures", title="Failures", body=paragraph(text("No point failed."))
+        )
+    some = points[:10_000]
+    codes, reasons = reader.read(ENDING, some), reader.read(REASON, some)
+    values = reader.design.values(some)
+    kinds: Counter[str] = Counter()
+    example: dict[str, int] = {}
+    for k, (code, reason) in enumerate(zip(codes.tolist(), reasons.tolist(), strict=True)):
+        key = f"{ENDINGS[code]}: {reason.split(' (t = ')[0]}"
+        kinds[key] += 1
+        example.setdefault(key, k)
+    rows = [
+        [
+            text(key),
+            text(str(count)),
+            text(
+                ", ".join(f"{n} = {x:.6g}" for n, x in point_values(values, example[key]).items())
+            ),
+        ]
+        for key, count in kinds.most_common(ROWS)
+    ]
+    made = table("Why points failed", ("reason", "points", "for example"), rows, numbers=(1,))
+    return PageSection(key="failures", title="Failures", body=made)
+
+
+def _chosen(subject: SweepSubject, motions: bool) -> PageSection | None:
+    """The points with the largest, the least and the median value of the first measure."""
+    if not subject.measures:
+        return None
+    measure, values = next(iter(subject.measures.items()))
+    good = np.flatnonzero(
+        np.isfinite(values) & np.isin(subject.endings, (FINISHED, EVENT, NOT_RUN))
+    )
+    if not len(good):
+        return None
+    order = good[np.argsort(values[good], kind="stable")]
+    chosen = {"Largest": order[-1], "Least": order[0], "Typical": order[len(order) // 2]}
+    parts = [paragraph(text(f"By {measure}, the first measure."))]
+    for word, place in chosen.items():
+        point = point_values(subject.inputs, int(place))
+        parts.append(
+            heading(f"{word}: {number_text(float(values[place]))} {subject.unit(measure)}")
+        )
+        parts.append(facts([(name, quantity(x, subject.unit(name))) for name, x in point.items()]))
+        if motions:
+            parts.append(_motion(subject, point))
+    return PageSection(key="chosen", title="Best, worst and typical", body=joined(parts))
+
+
+def run_of_point(reader: StoreReader, point: dict[str, float]) -> tuple[Any, Trajectory] | None:
+    """System and motion at a point; None for works without one."""
+    work = reader.store.request.make()
+    if not hasattr(work, "run_point"):
+        return None
+    system = getattr(work, "system", None) or work.run.system
+    return system, work.run_point(point)
+
+
+def _motion(subject: SweepSubject, point: dict[str, float]) -> Html:
+    try:
+        found = run_of_point(subject.reader, point)
+    except NoslipError as error:
+        return paragraph(text(f"Its motion cannot be shown: {error.what}."))
+    if found is None or len(found[1].t) < 2:
+        return Html("")
+    return animation(*found)
+
+
+def _environment(subject: SweepSubject) -> PageSection:
+    target = subject.reader.store.target
+    return PageSection(
+        key="environment",
+        title="Environment",
+        body=facts([(name, text(str(value))) for name, value in target.items()]),
+    )
+
+
+def _reproduction(command: str) -> PageSection | None:
+    if not command:
+        return None
+    parts = [paragraph(text(f"With noslip {__version__}:")), listing(command)]
+    return PageSection(key="reproduce", title="Reproduce", body=joined(parts))

@@ -1,0 +1,428 @@
+"""Running the chunks of a store: on the threads of this process, sharing it with other processes.
+
+Every chunk is claimed, computed, written and released; one that another process has claimed is left
+to it, and taken over if that process dies. So any number of processes may run the same command at
+once, on one machine or on several with a common folder.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from noslip.sweeps.layers import Layer, values_at
+from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
+from noslip.sweeps.store import SweepStore
+from noslip.sweeps.works import AbstractWork, RunWork
+
+#: s that a chunk shall take, and bytes of its results at most.
+CHUNK_TIME, CHUNK_BYTES = 1.0, 2**26
+MOST_BLOCK = 2**23
+#: s between looks at chunks that others have claimed, and between reports.
+POLL, REPORT = 0.1, 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepProgress:
+    """How far a sweep is.
+
+    Parameters
+    ----------
+    points, total : done, those of earlier processes and others included, and to be done.
+    failed : of them.
+    chunks, total_chunks : the same in chunks.
+    elapsed : s since this process began.
+    rate : points a second that this process has done.
+    waiting : whether nothing is left but chunks that other processes have claimed.
+    """
+
+    points: int
+    total: int
+    failed: int
+    chunks: int
+    total_chunks: int
+    elapsed: float
+    rate: float
+    waiting: bool = False
+
+    @property
+    def fraction(self) -> float:
+        """Share that is done."""
+        return self.points / self.total if self.total else 1.0
+
+    @property
+    def time_left(self) -> float:
+        """s at this rate; infinite if it is not known."""
+        return (self.total - self.points) / self.rate if self.rate > 0 else float("inf")
+
+    def text(self) -> str:
+        """One line."""
+        left = f", {_duration(self.time_left)} left" if np.isfinite(self.time_left) else ""
+        failed = f", {self.failed} failed" if self.failed else ""
+        wait = ", waiting for another process" if self.waiting else ""
+        return f"{self.points} of {self.total} points, {self.rate:.4g} a second{left}{failed}{wait}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172800 else f"{seconds / 86400:.1f} days"
+
+
+ProgressCallback = Callable[[SweepProgress], object]
+
+
+@dataclass(eq=False)
+class Workload:
+    """The chunks that are left of a store, handed out to whoever works at it in this process.
+
+    Parameters
+    ----------
+    store : of the chunks.
+    progress : called with how far it is.
+    cancel : ends the work.
+    """
+
+    store: SweepStore
+    progress: ProgressCallback | None = None
+    cancel: Any = None
+    own_points: int = 0
+    failed: int = 0
+    points: int = 0
+    chunks: int = 0
+    _left: dict[tuple[int, int], None] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._reported = 0.0
+        self.total = sum(layer.size for layer in self.store.layers)
+        self.total_chunks = sum(layer.num_blocks for layer in self.store.layers)
+        for layer in self.store.layers:
+            done = self.store.finished(layer.number)
+            for block in range(layer.num_blocks):
+                if block not in done:
+                    self._left[layer.number, block] = None
+            for block, path in done.items():
+                if block < layer.num_blocks:
+                    self._count(layer, block, int(path.name.split(".")[1][:-1]))
+
+    def _count(self, layer: Layer, block: int, failed: int) -> int:
+        size = len(layer.positions_of_block(block))
+        self.points += size
+        self.chunks += 1
+        self.failed += failed
+        return size
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the work shall end."""
+        return self.cancel is not None and self.cancel.is_set()
+
+    def take(self) -> Iterator[tuple[Layer, int]]:
+        """Chunks to compute, claimed for the caller; waits for those that others have claimed."""
+        claims = self.store.claims
+        while not self.is_cancelled:
+            found, others = None, []
+            with self._guard:
+                for layer, block in self._left:
+                    if not claims.take(layer, block):
+                        continue
+                    path = self.store.find(layer, block)
+                    if path is None:
+                        found = layer, block
+                        break
+                    claims.release(layer, block)  # another process has finished it
+                    others.append((layer, block, int(path.name.split(".")[1][:-1])))
+                for layer, block, failed in others:
+                    del self._left[layer, block]
+                    self._count(self.store.layers[layer], block, failed)
+                is_over = not self._left
+            if found is not None:
+                yield self.store.layers[found[0]], found[1]
+                continue
+            self.report(waiting=not is_over)
+            if is_over:
+                return
+            time.sleep(POLL)
+
+    def left(self) -> OpenChunks:
+        """The chunks that are left, for a client that hands them out itself."""
+        return OpenChunks(self, list(self._left))
+
+    def done(self, layer: Layer, block: int, failed: int, *, is_own: bool = True) -> None:
+        """Note that a chunk is written, here or by another process, and release it."""
+        with self._guard:
+            self._left.pop((layer.number, block), None)
+            size = self._count(layer, block, failed)
+            self.own_points += size if is_own else 0
+        self.store.claims.release(layer.number, block)
+        self.report()
+
+    def give_back(self, layer: Layer, block: int) -> None:
+        """Release a chunk that was not computed."""
+        self.store.claims.release(layer.number, block)
+
+    def report(self, *, waiting: bool = False, now: bool = False) -> None:
+        """Tell how far it is, now and then."""
+        moment = time.monotonic()
+        if self.progress is None or not (now or moment - self._reported > REPORT):
+            return
+        self._reported = moment
+        self.progress(self.state(waiting=waiting))
+
+    def state(self, *, waiting: bool = False) -> SweepProgress:
+        """How far it is."""
+        elapsed = time.monotonic() - self._began
+        return SweepProgress(
+            points=self.points,
+            total=self.total,
+            failed=self.failed,
+            chunks=self.chunks,
+            total_chunks=self.total_chunks,
+            elapsed=elapsed,
+            rate=self.own_points / elapsed if elapsed > 0 else 0.0,
+            waiting=waiting,
+        )
+
+
+class OpenChunks:
+    """Chunks that wait to be submitted."""
+
+    def __init__(self, workload: Workload, places: list[tuple[int, int]]) -> None:
+        self._workload = workload
+        self._places = deque(places)
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def take(
+        self, room: int, later: Mapping[tuple[int, int], float], *, claim: bool
+    ) -> Iterator[tuple[int, int]]:
+        """At most so many chunks whose time has come, claimed if this process shall do so."""
+        workload, now = self._workload, time.monotonic()
+        claims = workload.store.claims
+        for _ in range(len(self._places)):
+            if room <= 0:
+                return
+            place = self._places.popleft()
+            if later.get(place, 0.0) > now or (claim and not claims.take(*place)):
+                self._places.append(place)
+                continue
+            if claim and (path := workload.store.find(*place)) is not None:
+                failed = int(path.name.split(".")[1][:-1])
+                workload.done(workload.store.layers[place[0]], place[1], failed, is_own=False)
+                continue
+            room -= 1
+            yield place
+
+    def put_back(self, layer: int, block: int) -> None:
+        """Let a chunk wait again."""
+        self._places.append((layer, block))
+
+
+def compute_block(
+    work: AbstractWork, layer: Layer, block: int, cancel: Any, known: PointResults | None = None
+) -> PointResults | None:
+    """Results of a chunk; None if it was cancelled.
+
+    Parameters
+    ----------
+    work : of its layer.
+    layer, block : which.
+    cancel : ends it.
+    known : results of the first points of the layer, not to be computed again.
+    """
+    positions = layer.positions_of_block(block)
+    values, _ = values_at(layer, positions)
+    count = len(positions)
+    results = work.empty(count)
+    included = layer.design.included(values, count)
+    results.endings[~included] = EXCLUDED
+    first = 0
+    if known is not None and block == 0:
+        first = min(len(known.endings), count)
+        results.endings[:first] = known.endings[:first]
+        for measure, array in known.values.items():
+            results.values[measure][:first] = array[:first]
+        results.reasons.update({k: text for k, text in known.reasons.items() if k < first})
+    which = np.flatnonzero(included)
+    which = which[which >= first]
+    if not len(which):
+        return results
+    found = work.compute({n: a[which] for n, a in values.items()}, len(which), cancel)
+    if found is None:
+        return None
+    results.endings[which] = found.endings
+    for measure, array in found.values.items():
+        results.values[measure][which] = array
+    results.reasons.update({int(which[k]): text for k, text in found.reasons.items()})
+    return results
+
+
+def measure_block(
+    work: AbstractWork, layer: Layer, threads: int, cancel: Any
+) -> tuple[int, PointResults | None]:
+    """Points of a chunk by the time that the first ones take, and the results of those.
+
+    A chunk lasts about a second, unless there are too few points for all threads.
+    """
+    size = layer.size
+    in_lanes = getattr(work, "is_laned", False) or isinstance(getattr(work, "run", None), RunWork)
+    num = min(size, 64 if in_lanes else 1)
+    known: PointResults | None = None
+    taken = 0.0
+    for _ in range(2):
+        trial = Layer(0, layer.design, layer.boxes, layer.measures, num, layer.listed)
+        began = time.perf_counter()
+        known = compute_block(work, trial, 0, cancel)
+        taken = time.perf_counter() - began
+        if known is None or taken > 0.2 * CHUNK_TIME:
+            break
+    if known is None:
+        return max(1, num), None
+    while in_lanes and taken < 0.2 * CHUNK_TIME and num < min(size, MOST_BLOCK):
+        # the call itself takes most of the time of some points
+        num = min(8 * num, size, MOST_BLOCK)
+        trial = Layer(0, layer.design, layer.boxes, layer.measures, num, layer.listed)
+        began = time.perf_counter()
+        more = compute_block(work, trial, 0, cancel, known)
+        if more is None:
+            break
+        known, taken = more, time.perf_counter() - began
+    per_point = max(taken / num, 1e-9)
+    width = 8 * sum(max(1, v.size // max(1, len(v))) for v in known.values.values()) + 1
+    block = int(min(CHUNK_TIME / per_point, CHUNK_BYTES / width, MOST_BLOCK))
+    block = min(block, -(-size // (4 * threads)))
+    if in_lanes:
+        block = max(64, block // 64 * 64)
+    return max(1, min(block, size)), known
+
+
+def facts_of_process(seconds: float) -> dict[str, Any]:
+    """What a chunk says about how it was made."""
+    return {"computed_by": f"{socket.gethostname()}:{os.getpid()}", "seconds": float(seconds)}
+
+
+class WorkCache:
+    """Works of the layers of a store, made when they are first needed."""
+
+    def __init__(
+        self, store: SweepStore, first: AbstractWork | None = None, device: Any = "cpu"
+    ) -> None:
+        self._store = store
+        self._device = device
+        self._guard = threading.Lock()
+        self._made: dict[int, AbstractWork] = {}
+        self._first = first
+
+    def of(self, layer: Layer) -> AbstractWork:
+        """The work of a layer."""
+        with self._guard:
+            if layer.number not in self._made:
+                request = self._store.request
+                is_first = self._first is not None and not layer.settings
+                if is_first and self._first is not None:
+                    own = tuple(self._first.variables())
+                    if own == layer.measures:
+                        self._made[layer.number] = self._first
+                if layer.number not in self._made:
+                    settings = dict(layer.settings)
+                    function = self._first.settings.get("function") if self._first else None
+                    if callable(function):
+                        settings["function"] = function
+                    self._made[layer.number] = request.make(settings, layer.measures)
+                self._made[layer.number].use_device(self._device)
+            return self._made[layer.number]
+
+
+def run_threads(
+    workload: Workload,
+    works: WorkCache,
+    threads: int,
+    known: PointResults | None = None,
+    stop: threading.Event | None = None,
+) -> bool:
+    """Compute all chunks that are left, on threads of this process; whether all are done.
+
+    Parameters
+    ----------
+    workload : what is left.
+    works : of its layers.
+    threads : how many chunks at a time.
+    known : results of the first points of the first layer.
+    stop : set to end it.
+
+    Raises
+    ------
+    StorageError : a chunk cannot be written; those before are kept.
+    """
+    ended = stop or threading.Event()
+    cancel = _Either(ended, workload.cancel)
+    workload.cancel = cancel
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for layer, block in workload.take():
+                began = time.perf_counter()
+                try:
+                    first = known if layer.number == 0 else None
+                    results = compute_block(works.of(layer), layer, block, cancel, first)
+                    if results is None:
+                        workload.give_back(layer, block)
+                        return
+                    facts = facts_of_process(time.perf_counter() - began)
+                    workload.store.write(layer.number, block, results, facts)
+                except BaseException:
+                    workload.give_back(layer, block)
+                    raise
+                workload.done(layer, block, int(is_failed(results.endings).sum()))
+        except BaseException as error:
+            failures.append(error)
+            ended.set()
+
+    workers = [
+        threading.Thread(target=work, name=f"noslip sweep worker {k}", daemon=True)
+        for k in range(threads)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.05)
+    except BaseException:
+        ended.set()
+        for worker in workers:
+            worker.join()
+        raise
+    if failures:
+        raise failures[0]
+    workload.report(now=True)
+    return workload.chunks >= workload.total_chunks
+
+
+class _Either:
+    """Two requests to end as one."""
+
+    def __init__(self, own: threading.Event, other: Any) -> None:
+        self._own, self._other = own, other
+
+    def is_set(self) -> bool:
+        """Whether one of them is set."""
+        return self._own.is_set() or (self._other is not None and self._other.is_set())
+
+    def set(self) -> None:
+        """Set its own."""
+        self._own.set()

@@ -1,0 +1,357 @@
+"""`SweepRequest`: what a sweep is asked for, checked before anything runs, and its target.
+
+A request is plain data but for its design, which is made from plain data again: a store keeps it as
+JSON, workers read it there. Two requests are the same, an extension of each other, or different;
+:func:`differences` says in which words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import inspect
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noslip.engines.machine_code import target_facts
+from noslip.engines.native import native_lanes
+from noslip.errors import SimulationError
+from noslip.families import find_member, load_plugin
+from noslip.model.files import model_to_toml, parse_model
+from noslip.model.model import Model
+from noslip.reading import read_text
+from noslip.simulation.batches.request import read_device
+from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
+from noslip.sweeps.layers import row_maps
+from noslip.sweeps.measures import check_texts
+from noslip.sweeps.works import AbstractWork, function_text, make_work
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SweepRequest:
+    """What is asked for.
+
+    Parameters
+    ----------
+    model : text of the model file.
+    work, settings : what is done at each point.
+    design : the points.
+    measures : what is kept of each.
+    plugins : modules that define parts of the model, or works, of one's own.
+    work_object : the work, if it was made in this process.
+    """
+
+    model: str
+    work: str
+    settings: dict[str, Any]
+    design: Design
+    measures: tuple[str, ...]
+    plugins: tuple[str, ...] = ()
+    work_object: AbstractWork | None = field(default=None, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "model": hashlib.sha256(self.model.encode()).hexdigest(),
+            "work": self.work,
+            "settings": self.settings,
+            "factors": [factor.to_json() for factor in self.design.factors],
+            "conditions": [condition.text for condition in self.design.conditions],
+            "measures": list(self.measures),
+            "plugins": list(self.plugins),
+        }
+
+    def make(self, settings: Mapping[str, Any] | None = None, measures: Sequence[str] = ()) -> Any:
+        """The work, with other settings and measures where they are given."""
+        if self.work_object is not None and not settings and not measures:
+            return self.work_object
+        for plugin in self.plugins:
+            load_plugin(plugin)
+        given = {**self.settings, **(settings or {})}
+        given.pop("function_source", None)
+        if self.work_object is not None and "function" in given:
+            given["function"] = self.work_object.settings["function"]
+        model, _ = parse_model(self.model, "model.toml")
+        return make_work(self.work, model, given, tuple(measures) or self.measures)
+
+
+def read_request(
+    model: Model,
+    work: Any,
+    *,
+    vary: Mapping[str, Any],
+    sample: Mapping[str, Any],
+    zipped: Sequence[Sequence[str]],
+    where: Sequence[str],
+    draws: int,
+    sampling: str,
+    seed: int,
+    measures: Sequence[str],
+    settings: Mapping[str, Any],
+    plugins: Sequence[str] = (),
+) -> SweepRequest:
+    """A request, checked as a whole: model, work, settings, design and measures.
+
+    Raises
+    ------
+    NoslipError : for the first thing that is wrong.
+    """
+    for plugin in plugins:
+        load_plugin(plugin)
+    own: dict[str, Any] = dict(settings)
+    word = work
+    if callable(work):
+        word, own["function"] = "function", work
+    texts = check_texts(measures)
+    constants = model.parameter_values()
+    if model.scenario is not None:
+        constants |= {p.name: p.value for p in model.scenario.parameters}
+    design = read_design(
+        vary,
+        sample,
+        zipped=zipped,
+        where=where,
+        draws=draws,
+        sampling=sampling,
+        seed=seed,
+        constants=constants,
+    )
+    if not isinstance(word, str):
+        raise TypeError(f"work is {work!r:.60}: give a word such as 'run', or a function")
+    made = make_work(word, model, own, texts)
+    made.check_varied(design.names)
+    made.variables()
+    defaults = made.defaults
+    kept = {n: _plain(x) for n, x in own.items() if n not in defaults or x != defaults[n]}
+    if "function" in own:
+        kept |= _function(own["function"])
+    return SweepRequest(
+        model=model_to_toml(model),
+        work=word,
+        settings=kept,
+        design=design,
+        measures=texts,
+        plugins=tuple(str(p) for p in plugins),
+        work_object=made,
+    )
+
+
+def read_toml(path: Path, *, max_bytes: int) -> dict[str, Any]:
+    """The table of a TOML file with a request.
+
+    Raises
+    ------
+    SimulationError : it cannot be read.
+    """
+    import tomllib
+
+    text = read_text(path, SimulationError, "give a TOML file", max_bytes=max_bytes)
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SimulationError(f"the file is not TOML: {error}", str(path), "correct it") from None
+
+
+def request_from_json(data: Mapping[str, Any], model: str) -> SweepRequest:
+    """The request of a store."""
+    for plugin in data["plugins"]:
+        load_plugin(plugin)
+    parsed, _ = parse_model(model, "model.toml")
+    constants = parsed.parameter_values()
+    if parsed.scenario is not None:
+        constants |= {p.name: p.value for p in parsed.scenario.parameters}
+    factors = tuple(factor_from_json(f, constants) for f in data["factors"])
+    again = [_condition(text) for text in data["conditions"]]
+    return SweepRequest(
+        model=model,
+        work=data["work"],
+        settings=dict(data["settings"]),
+        design=Design(factors, tuple(again), constants),
+        measures=tuple(data["measures"]),
+        plugins=tuple(data["plugins"]),
+    )
+
+
+def _condition(text: str) -> Condition:
+    import re
+
+    left, sign, right = (part.strip() for part in re.split(r"(<=|>=|<|>)", text))
+    return Condition(text, left, sign, right)
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON holds them."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else repr(value)
+
+
+def _function(function: Any) -> dict[str, Any]:
+    """Name of a function, and what tells whether it has changed."""
+    name = function if isinstance(function, str) else function_text(function)
+    target = function
+    if isinstance(function, str):
+        from noslip.sweeps.works import find_function
+
+        target = find_function(function, "sweep")
+    try:
+        source = inspect.getsource(target)
+    except (OSError, TypeError):
+        source = getattr(getattr(target, "__code__", None), "co_code", b"").hex()
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    shown = name or f"<{getattr(target, '__name__', 'function')}>"
+    return {"function": shown, "function_source": digest}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a new request compares with that of a store.
+
+    Parameters
+    ----------
+    differences : what is neither equal nor an extension, a sentence each.
+    more_points, more_measures : what the new request asks for beyond the stored one.
+    """
+
+    differences: tuple[str, ...]
+    more_points: bool = False
+    more_measures: tuple[str, ...] = ()
+
+
+def compare(stored: SweepRequest, asked: SweepRequest) -> Comparison:
+    """Differences of a request from that of a store, as far as they are no extension."""
+    old, new = stored.to_json(), asked.to_json()
+    found = []
+    if stored.model != asked.model:
+        found.append(f"the model differs: {_lines(stored.model, asked.model)}")
+    if old["work"] != new["work"]:
+        found.append(f"the work is '{new['work']}', in the store it is '{old['work']}'")
+    for name in sorted(set(old["settings"]) | set(new["settings"])):
+        before, after = (_shown(d["settings"], name, stored.work) for d in (old, new))
+        if before != after:
+            found.append(f"setting '{name}' is {after}, in the store it is {before}")
+    if old["conditions"] != new["conditions"]:
+        found.append(
+            f"the conditions are {_listed(new['conditions'])}, in the store "
+            f"{_listed(old['conditions'])}"
+        )
+    if old["plugins"] != new["plugins"]:
+        found.append(
+            f"the plugins are {_listed(new['plugins'])}, in the store {_listed(old['plugins'])}"
+        )
+    missing = [m for m in old["measures"] if m not in new["measures"]]
+    if missing:
+        found.append(f"measure '{missing[0]}' of the store is not asked for")
+    is_more = False
+    if old["factors"] != new["factors"]:
+        maps = row_maps(stored.design, asked.design)
+        if maps is None:
+            found.append(_points_differ(stored.design, asked.design))
+        else:
+            is_more = stored.design.shape != asked.design.shape or any(
+                not np.array_equal(kept, np.arange(len(kept))) for kept in maps
+            )
+    more = tuple(m for m in new["measures"] if m not in old["measures"])
+    return Comparison(tuple(found), is_more, more)
+
+
+def _shown(settings: Mapping[str, Any], name: str, work: str) -> str:
+    member = find_member(AbstractWork, work)
+    default = member.defaults.get(name) if member is not None else None
+    value = settings.get(name, default)
+    return "not given" if value is None else repr(value)[:80]
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(f"'{text}'" for text in texts) or "none"
+
+
+def _lines(old: str, new: str) -> str:
+    """The first lines of two models that differ."""
+    changed = [
+        line
+        for line in difflib.ndiff(old.splitlines(), new.splitlines())
+        if line.startswith(("- ", "+ "))
+    ]
+    before = next((line[2:].strip() for line in changed if line.startswith("- ")), "nothing")
+    after = next((line[2:].strip() for line in changed if line.startswith("+ ")), "nothing")
+    return f"'{after[:60]}', in the store '{before[:60]}'"
+
+
+def _points_differ(old: Design, new: Design) -> str:
+    """In which factor two designs differ, in words."""
+    for name in old.names:
+        if name not in new.names:
+            return f"'{name}' is varied in the store, and not here"
+    for name in new.names:
+        if name not in old.names:
+            return f"'{name}' is varied, and not in the store"
+    for before, after in zip(old.factors, new.factors, strict=False):
+        if before.names != after.names:
+            return (
+                f"the dimensions are {', '.join(f.dimension for f in new.factors)}, in the store "
+                f"{', '.join(f.dimension for f in old.factors)}"
+            )
+        single = [
+            row_maps(dataclasses.replace(old, factors=(b,)), dataclasses.replace(new, factors=(a,)))
+            for b, a in ((before, after),)
+        ]
+        if single[0] is None:
+            return (
+                f"the values of {before.dimension} are {_brief(after.to_json())}, in the store "
+                f"{_brief(before.to_json())}, and not all of those are among them"
+            )
+    return "the points differ"
+
+
+def _brief(data: Mapping[str, Any]) -> str:
+    if "sample" in data:
+        texts = ", ".join(data["sample"])
+        return f"{data['count']} {data['sampling']} samples of {texts} (seed {data['seed']})"
+    return ", ".join(
+        spec if isinstance(spec, str) else f"{len(spec)} numbers" for spec in data["values"]
+    )
+
+
+@cache
+def target_of_host(device: str = "cpu") -> dict[str, Any]:
+    """What the bits of a result depend on besides the request."""
+    versions = {name: metadata.version(name) for name in ("casadi", "numpy", "scipy")}
+    libc = "-".join(platform.libc_ver()) or platform.system()
+    card = "cpu"
+    if device != "cpu":
+        found = read_device(device, "sweep")
+        card = f"{getattr(found, 'name', device)}, {getattr(found, 'capability', '')}"
+    own = {"libc": libc, "lanes": native_lanes(), "device": card}
+    return {**target_facts(), **versions, **own}
+
+
+def check_target(stored: Mapping[str, Any], folder: str, mix: bool, device: str = "cpu") -> None:
+    """Refuse to add to a store what another target computes.
+
+    Raises
+    ------
+    SimulationError : with the difference.
+    """
+    own = target_of_host(device)
+    for name in own:
+        if not mix and stored.get(name) != own[name]:
+            raise SimulationError(
+                f"the store was computed with {name} '{stored.get(name)}', here it is "
+                f"'{own[name]}': results would agree to tolerance, not to the last bit",
+                folder,
+                "go on where it was begun, allow it with --mix-targets (mix_targets=True), or "
+                "choose another folder; --target fixes one instruction set for mixed clusters",
+            )

@@ -1,0 +1,472 @@
+"""The store of a sweep: a folder of chunks that survives its processes.
+
+    sweep.json              request, target and layers; replaced as a whole when the sweep grows
+    model.toml              the model
+    chunks/LLL/GGGGGG/BBBBBBBBB.Nf.nc     chunk B of layer L (1000 in a folder G), N failed points
+    claims.lock             byte ranges of it are locked by whoever works at a chunk
+    report.html             for people
+
+A chunk is one NetCDF file, written under a hidden name, flushed to the disk and renamed: it is
+there whole or not at all. NetCDF and not Zarr: a chunk of many measures is one file and one rename,
+where Zarr has a file for each measure and no moment at which all of them are there; its numbers
+carry checksums (Fletcher), so that a damaged disk is noticed.
+
+Claims are locks of the operating system on single bytes of one file. A process that dies loses
+them at that moment, whatever killed it, so there are no stale claims; they work across machines
+where the file system has locks (NFSv4, Lustre, GPFS). Where it has none, two processes may compute
+the same chunk; its bits are the same, and the second replaces the first. Never is one damaged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noslip.atomic import reported, write_atomically
+from noslip.errors import SimulationError, StorageError
+from noslip.reading import read_text
+from noslip.simulation.run_files import new_netcdf
+from noslip.sweeps.layers import (
+    Layer,
+    layer_from_json,
+    new_boxes,
+    old_boxes,
+    row_maps,
+    whole,
+)
+from noslip.sweeps.measures import PointResults, is_failed
+from noslip.sweeps.request import SweepRequest, compare, request_from_json, target_of_host
+
+REQUEST, MODEL, CHUNKS, LOCK = "sweep.json", "model.toml", "chunks", "claims.lock"
+FORMAT = 1
+MAX_REQUEST = 2**30
+#: Chunks in a folder.
+GROUP = 1000
+_NAME = re.compile(r"(\d{9})\.(\d+)f\.nc")
+#: What a folder may hold before it is a store.
+_OWN = {MODEL, CHUNKS, LOCK}
+#: Byte of the lock file for the request, and bytes of a layer.
+_WHOLE, _LAYER = 0, 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkData:
+    """What a chunk holds: measure → (n, …), endings, and reasons by place."""
+
+    values: dict[str, np.ndarray]
+    endings: np.ndarray
+    reasons: dict[int, str]
+
+
+class SweepStore:
+    """An open store.
+
+    Parameters
+    ----------
+    folder : of the store.
+    data : what its ``sweep.json`` holds.
+    """
+
+    def __init__(self, folder: Path, data: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.load(data)
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Take over what ``sweep.json`` holds."""
+        model = read_text(self.folder / MODEL, SimulationError, "restore it", max_bytes=2**24)
+        self.data = dict(data)
+        self.request = request_from_json(data["request"], model)
+        self.target: dict[str, Any] = data["target"]
+        design = self.request.design
+        self.layers = [layer_from_json(k, x, design) for k, x in enumerate(data["layers"])]
+
+    @property
+    def claims(self) -> Claims:
+        """Locks of this process on the store."""
+        return _claims_of(self.folder)
+
+    # chunks
+
+    def chunk_folder(self, layer: int, block: int) -> Path:
+        """Folder of a chunk."""
+        return self.folder / CHUNKS / f"{layer:03d}" / f"{block // GROUP:06d}"
+
+    def find(self, layer: int, block: int) -> Path | None:
+        """File of a chunk, None if it is not there."""
+        return self._listed(self.chunk_folder(layer, block)).get(block)
+
+    def _listed(self, folder: Path) -> dict[int, Path]:
+        found: dict[int, Path] = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                match = _NAME.fullmatch(entry.name)
+                if match:
+                    found[int(match[1])] = Path(entry.path)
+        return found
+
+    def finished(self, layer: int) -> dict[int, Path]:
+        """All chunks of a layer that are there, by number."""
+        found: dict[int, Path] = {}
+        home = self.folder / CHUNKS / f"{layer:03d}"
+        with contextlib.suppress(FileNotFoundError), os.scandir(home) as groups:
+            for group in sorted(groups, key=lambda entry: entry.name):
+                found |= self._listed(Path(group.path))
+        return found
+
+    def write(
+        self, layer: int, block: int, results: PointResults, facts: Mapping[str, Any]
+    ) -> Path:
+        """Write a chunk, all or nothing.
+
+        Raises
+        ------
+        StorageError : it cannot be written.
+        """
+        failed = int(is_failed(results.endings).sum())
+        target = self.chunk_folder(layer, block) / f"{block:09d}.{failed}f.nc"
+        write_atomically(target, lambda path: write_chunk(path, results, facts), durable=True)
+        return target
+
+    def write_bytes(self, layer: int, block: int, failed: int, data: bytes) -> Path:
+        """Write a chunk that another process has computed and sent."""
+        target = self.chunk_folder(layer, block) / f"{block:09d}.{failed}f.nc"
+        write_atomically(target, lambda path: path.write_bytes(data), durable=True)
+        return target
+
+    def read(self, path: Path, measures: Sequence[str] = ()) -> ChunkData:
+        """What a chunk holds: the named measures, endings and reasons.
+
+        Raises
+        ------
+        StorageError : it is damaged.
+        """
+        return read_chunk(path, measures)
+
+    # growth
+
+    def save(self) -> None:
+        """Write ``sweep.json`` anew."""
+        write_request(self.folder, self.data)
+
+    def add_layer(self, layer: Layer) -> Layer:
+        """Append a layer."""
+        self.data = {**self.data, "layers": [*self.data["layers"], layer.to_json()]}
+        self.layers.append(layer)
+        return layer
+
+    def extend(self, asked: SweepRequest, block: int) -> None:
+        """Add layers for what a request asks for beyond the store's own, in chunks of a size."""
+        maps = row_maps(self.request.design, asked.design)
+        assert maps is not None
+        comparison = compare(self.request, asked)
+        old, number = self.request.measures, len(self.layers)
+        if comparison.more_measures:
+            boxes = old_boxes(maps)
+            self.add_layer(
+                Layer(
+                    number,
+                    asked.design,
+                    boxes,
+                    comparison.more_measures,
+                    block,
+                    adds_points=False,
+                )
+            )
+            number += 1
+        if comparison.more_points:
+            boxes = new_boxes(maps, asked.design)
+            self.add_layer(
+                Layer(number, asked.design, boxes, (*old, *comparison.more_measures), block)
+            )
+        self.data |= {"request": asked.to_json(), **described(asked)}
+        self.save()
+        self.load(self.data)
+
+
+def read_store(folder: str | os.PathLike[str]) -> SweepStore:
+    """The store in a folder.
+
+    Raises
+    ------
+    SimulationError : there is none.
+    """
+    place = Path(folder)
+    if not (place / REQUEST).is_file():
+        raise SimulationError(
+            f"the folder has no {REQUEST}, so it is no sweep",
+            str(place),
+            "give a folder that `noslip sweep` or noslip.sweep made",
+        )
+    return SweepStore(place, _read_json(place))
+
+
+def _read_json(place: Path) -> dict[str, Any]:
+    fix = "restore it, or choose another folder"
+    text = read_text(place / REQUEST, SimulationError, fix, max_bytes=MAX_REQUEST)
+    try:
+        data: dict[str, Any] = json.loads(text)
+        if data["written_by"] != "noslip" or data["format"] != FORMAT:
+            raise ValueError("it is of another program or version")
+        data["request"], data["layers"], data["target"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SimulationError(
+            f"{REQUEST} is damaged or of another version: {error}", str(place), fix
+        ) from None
+    return data
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is something else than a store, or cannot be one.
+
+    Raises
+    ------
+    SimulationError : with what is there.
+    """
+    if (folder / REQUEST).is_file():
+        return
+    try:
+        with os.scandir(folder) as entries:
+            others = [e.name for e in entries if e.name not in _OWN and not e.name.startswith(".")]
+    except FileNotFoundError:
+        parent = Path(os.path.abspath(folder)).parent
+        while not parent.exists() and parent != parent.parent:
+            parent = parent.parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise SimulationError(
+                f"the folder cannot be made: you may not write to '{parent}'"
+                if parent.is_dir()
+                else f"the folder cannot be made: '{parent}' is a file",
+                str(folder),
+                "choose another with -o",
+            ) from None
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SimulationError(
+            f"it is no folder of a sweep: {reason}", str(folder), "choose another with -o"
+        ) from None
+    if others:
+        raise SimulationError(
+            f"the folder is something else: it holds '{sorted(others)[0]}' and no {REQUEST}",
+            str(folder),
+            "choose a new or empty folder with -o",
+        )
+
+
+def create(folder: Path, request: SweepRequest, block: int, device: str = "cpu") -> SweepStore:
+    """Make the store of a request. To be called with its lock."""
+    layer = Layer(0, request.design, whole(request.design), request.measures, block)
+    data = {
+        "written_by": "noslip",
+        "format": FORMAT,
+        "request": request.to_json(),
+        "target": target_of_host(device),
+        "layers": [layer.to_json()],
+        **described(request),
+    }
+    with reported(folder):
+        write_atomically(
+            folder / MODEL, lambda path: path.write_text(request.model, "utf-8"), durable=True
+        )
+    write_request(folder, data)
+    return SweepStore(folder, data)
+
+
+def described(request: SweepRequest) -> dict[str, Any]:
+    """What people and datasets need to know of a request, so that nobody compiles the model."""
+    work = request.make()
+    units = work.names()
+    return {
+        "model_name": work.model.name,
+        "units": {name: units.get(name, "") for name in request.design.names},
+        "variables": {m: dataclasses.asdict(v) for m, v in work.variables().items()},
+    }
+
+
+def write_request(folder: Path, data: Mapping[str, Any]) -> None:
+    """Write ``sweep.json``."""
+    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / REQUEST, lambda path: path.write_text(text, "utf-8"), durable=True)
+
+
+# chunks
+
+
+def write_chunk(path: Path, results: PointResults, facts: Mapping[str, Any]) -> None:
+    """Write a chunk: variables ``m0``, ``m1``, …, each with its measure, endings and reasons."""
+    reasons = {str(k): text for k, text in sorted(results.reasons.items())}
+    letters = np.frombuffer(json.dumps(reasons, ensure_ascii=False).encode(), dtype=np.uint8)
+    dimensions = {"point": len(results.endings), "letter": len(letters)}
+    for k, values in enumerate(results.values.values()):
+        if values.ndim > 1:
+            dimensions[f"along{k}"] = values.shape[1]
+    with new_netcdf(path) as file:
+        file.dimensions = dimensions
+
+        def add(name: str, names: tuple[str, ...], data: np.ndarray) -> Any:
+            return file.create_variable(name, names, data=data, chunks=data.shape, fletcher32=True)
+
+        for k, (measure, values) in enumerate(results.values.items()):
+            names = ("point", f"along{k}") if values.ndim > 1 else ("point",)
+            add(f"m{k}", names, np.ascontiguousarray(values, np.float64)).attrs["measure"] = measure
+        add("ending", ("point",), results.endings.astype(np.uint8))
+        add("reasons", ("letter",), letters)
+        for name, value in facts.items():
+            file.attrs[name] = value
+
+
+def read_chunk(path: Path, measures: Sequence[str] = ()) -> ChunkData:
+    """What a chunk file holds.
+
+    Raises
+    ------
+    StorageError : it is damaged.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            names = {
+                str(x.attrs["measure"]): name for name, x in file.items() if "measure" in x.attrs
+            }
+            values = {m: file[names[m]][...] for m in measures if m in names}
+            endings = file["ending"][...]
+            text = file["reasons"][...].tobytes().decode("utf-8")
+        return ChunkData(values, endings, {int(k): x for k, x in json.loads(text).items()})
+    except FileNotFoundError:
+        raise
+    except (OSError, KeyError, ValueError, RuntimeError) as error:
+        raise StorageError(
+            f"the chunk is damaged: {error}"[:200],
+            str(path),
+            "remove this file and give the same command again: its points are run anew",
+        ) from None
+
+
+# claims
+
+
+class Claims:
+    """Locks on bytes of one file, held by this process until it releases them or ends.
+
+    A process has one of these for a store: closing any handle of the file would release all locks
+    of the process, so the file is opened once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._process = os.getpid()
+        self._own: set[int] = set()
+        self._guard = threading.Condition()
+
+    def take(self, layer: int, block: int) -> bool:
+        """Claim a chunk; False if another process or thread has it."""
+        return self._take((layer + 1) * _LAYER + block)
+
+    def release(self, layer: int, block: int) -> None:
+        """Give a chunk back."""
+        self._release((layer + 1) * _LAYER + block)
+
+    @contextlib.contextmanager
+    def whole(self, timeout: float = 60.0) -> Iterator[None]:
+        """Context in which no other process changes the request of the store."""
+        import time
+
+        end = time.monotonic() + timeout
+        while not self._take(_WHOLE):
+            if time.monotonic() > end:
+                raise StorageError(
+                    "another process has been changing the store for a minute",
+                    LOCK,
+                    "wait for it, or end it",
+                )
+            time.sleep(0.01)
+        try:
+            yield
+        finally:
+            self._release(_WHOLE)
+
+    def _take(self, byte: int) -> bool:
+        with self._guard:
+            if byte in self._own or not _lock(self._handle, byte):
+                return False
+            self._own.add(byte)
+            return True
+
+    def _release(self, byte: int) -> None:
+        with self._guard:
+            if byte in self._own:
+                _unlock(self._handle, byte)
+                self._own.discard(byte)
+
+    def is_of(self, path: Path) -> bool:
+        """Whether it was opened in this process, not before a fork, and is this file."""
+        try:
+            same = os.path.samestat(os.fstat(self._handle), os.stat(path))
+        except OSError:
+            return False
+        return same and self._process == os.getpid()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int, byte: int) -> bool:
+        os.lseek(handle, byte, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(handle: int, byte: int) -> None:
+        os.lseek(handle, byte, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+    import errno
+    import fcntl
+
+    def _lock(handle: int, byte: int) -> bool:
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except OSError as error:
+            if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+                return True  # a file system without locks
+            return False
+        return True
+
+    def _unlock(handle: int, byte: int) -> None:
+        with contextlib.suppress(OSError):
+            fcntl.lockf(handle, fcntl.LOCK_UN, 1, byte)
+
+
+_CLAIMS: dict[str, Claims] = {}
+_CLAIMS_GUARD = threading.Lock()
+
+
+def _claims_of(folder: Path) -> Claims:
+    key = os.path.realpath(folder)
+    with _CLAIMS_GUARD:
+        found = _CLAIMS.get(key)
+        if found is None or not found.is_of(folder / LOCK):
+            with reported(folder / LOCK):
+                folder.mkdir(parents=True, exist_ok=True)
+                found = _CLAIMS[key] = Claims(folder / LOCK)
+        return found
+
+
+def claims_of(folder: Path) -> Claims:
+    """Locks of this process on a folder, which is made if it is not there."""
+    return _claims_of(folder)

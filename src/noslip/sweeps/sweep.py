@@ -1,0 +1,316 @@
+"""`sweep`: run a model at many points, and keep what is measured in a store that survives."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from noslip.engines.machine_code import TARGET_VARIABLE, check_instruction_set, host
+from noslip.errors import SimulationError, nearest
+from noslip.model.model import Model
+from noslip.sweeps.dataset import StoreReader, to_xarray
+from noslip.sweeps.execute import (
+    ProgressCallback,
+    SweepProgress,
+    WorkCache,
+    Workload,
+    measure_block,
+    run_threads,
+)
+from noslip.sweeps.layers import Layer, whole
+from noslip.sweeps.measures import PointResults
+from noslip.sweeps.request import (
+    SweepRequest,
+    check_target,
+    compare,
+    read_request,
+    target_of_host,
+)
+from noslip.sweeps.store import REQUEST, SweepStore, check_folder, claims_of, create, read_store
+
+if TYPE_CHECKING:
+    import xarray
+
+#: Where a sweep can run; an address of a Dask scheduler besides.
+PLACES = ("threads", "cuda", "dask")
+
+
+def sweep(
+    model: Model,
+    measures: Sequence[str],
+    *,
+    folder: str | os.PathLike[str],
+    vary: Mapping[str, str | ArrayLike] | None = None,
+    sample: Mapping[str, str] | None = None,
+    zipped: Sequence[Sequence[str]] = (),
+    where: Sequence[str] = (),
+    draws: int = 0,
+    sampling: str = "random",
+    seed: int = 0,
+    work: str | Callable[..., Any] = "run",
+    on: str = "threads",
+    threads: int | None = None,
+    chunk: int | None = None,
+    retry: Mapping[str, Any] | bool | None = None,
+    device: str = "cpu",
+    target: str = "",
+    mix_targets: bool = False,
+    shared: bool | None = None,
+    plugins: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+    cancel: Any = None,
+    **settings: Any,
+) -> xarray.Dataset:
+    """Run a model at many points, and keep what is measured.
+
+    Everything is checked before anything runs. What is finished is on the disk and is never lost or
+    computed again: the same call goes on where it was, one with more points or measures adds what
+    is new, and several processes that make the same call share the work.
+
+    Parameters
+    ----------
+    model : the mechanism.
+    measures : what is kept of each point, as ``"final:platform.x"``; docs/sweeps.md lists them.
+    folder : of the store; made, or gone on with.
+    vary : name → ``"LOW:HIGH:COUNT"``, ``"log:LOW:HIGH:COUNT"`` or numbers, each crossed with the
+        others. Names are those of parameters, start values, inputs and numbers of the scenario.
+    sample : name → distribution, as ``"gauss:5,0.2"``; all are drawn together.
+    zipped : groups of names in `vary` that change together.
+    where : conditions, as ``"m*speed < 20"``; points that do not meet them are left out.
+    draws, sampling, seed : how many; ``"random"``, ``"lhs"`` (Latin hypercube) or
+        ``"sobol"``; and what they follow from.
+    work : what is done at a point: ``"run"``, ``"track"``, ``"noisy"``, ``"linearize"``,
+        ``"steady"``, ``"evaluate"``, or a function of the point.
+    on : where: ``"threads"``, ``"cuda"`` (a GPU of this machine), ``"dask"`` (a local cluster), or
+        the address of a Dask scheduler.
+    threads : or processes of a local cluster; all cores if not given.
+    chunk : points of a chunk; such that one takes about a second if not given.
+    retry : try points that failed again, with these settings.
+    device : of the workers of a cluster: ``"cpu"`` or ``"cuda"``.
+    target : instruction set that all processes use, as ``"x86-64-v3"``; all this processor has if
+        not given.
+    mix_targets : add to a store that another target began.
+    shared : whether workers of a Dask cluster see the folder; looked for if not given.
+    plugins : modules that define parts, measures or works of your own, for all processes.
+    progress : called with a `SweepProgress` now and then.
+    cancel : a ``threading.Event``; setting it ends the sweep, and what is finished is kept.
+    settings : of the work, as ``duration=5.0``, ``tolerance=1e-9``, ``set={"m": 2.0}``,
+        ``stop=…``, ``events=…``, ``columns=…``.
+
+    Returns
+    -------
+    Dataset : as :func:`open_sweep` gives it.
+
+    Raises
+    ------
+    NoslipError : for what is wrong in the request, before anything runs.
+    SimulationError : the folder holds another sweep; the difference is named.
+    StorageError : the disk is full, or cannot be written; what is finished is kept.
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"sweep takes a Model, got {type(model).__name__}: write ns.load('agv')")
+    choose_target(target)
+    request = read_request(
+        model,
+        work,
+        vary=dict(vary or {}),
+        sample=dict(sample or {}),
+        zipped=zipped,
+        where=[where] if isinstance(where, str) else where,
+        draws=draws,
+        sampling=sampling,
+        seed=seed,
+        measures=measures,
+        settings=settings,
+        plugins=plugins,
+    )
+    store, _ = run_request(
+        request,
+        Path(folder),
+        on=on,
+        threads=threads,
+        chunk=chunk,
+        retry=retry,
+        device=device,
+        mix_targets=mix_targets,
+        shared=shared,
+        progress=progress,
+        cancel=cancel,
+    )
+    return to_xarray(StoreReader(store))
+
+
+def choose_target(word: str) -> None:
+    """Let all code of this process be made for an instruction set, and that of its children.
+
+    Raises
+    ------
+    SimulationError : code has been made for another one by now.
+    CompileError : there is no such instruction set, or this processor lacks it.
+    """
+    if not word:
+        return
+    check_instruction_set(word)
+    before = os.environ.get(TARGET_VARIABLE)
+    os.environ[TARGET_VARIABLE] = word
+    try:
+        _, cpu, _ = host()
+    except BaseException:
+        if before is None:
+            del os.environ[TARGET_VARIABLE]
+        raise
+    if word != "native" and cpu != word:
+        if before is None:
+            del os.environ[TARGET_VARIABLE]
+        raise SimulationError(
+            f"the target '{word}' is asked for, but code of this process is made for '{cpu}'",
+            "target",
+            f"begin a new process with {TARGET_VARIABLE}={word} in its environment",
+        )
+
+
+def run_request(
+    request: SweepRequest,
+    folder: Path,
+    *,
+    on: str = "threads",
+    threads: int | None = None,
+    chunk: int | None = None,
+    retry: Mapping[str, Any] | bool | None = None,
+    device: str = "cpu",
+    mix_targets: bool = False,
+    shared: bool | None = None,
+    progress: ProgressCallback | None = None,
+    cancel: Any = None,
+) -> tuple[SweepStore, SweepProgress]:
+    """Open or make the store of a checked request and run what is left of it.
+
+    Parameters are those of :func:`sweep`.
+    """
+    check_place(on, request)
+    count = _threads(threads)
+    if on.startswith("cuda"):
+        on, device, count = "threads", on, 1
+    if request.work_object is not None:
+        request.work_object.use_device(device)
+    target_of_host(device)  # refuses a device that is not there
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise SimulationError(
+            f"the points of a chunk are {chunk!r}", "sweep", "give a whole number from 1 on"
+        )
+    check_folder(folder)
+    store, known = _opened(request, folder, count, chunk, mix_targets, cancel, device)
+    if retry is not None and retry is not False:
+        _retry(store, request, {} if retry is True else dict(retry), chunk)
+    workload = Workload(store, progress, cancel)
+    works = WorkCache(store, request.work_object, device)
+    workload.report(now=True)
+    if on == "threads":
+        run_threads(workload, works, count, known)
+    else:
+        from noslip.sweeps.dask_cluster import run_dask
+
+        run_dask(workload, on, count, shared=shared, device=device, mix=mix_targets)
+    workload.report(now=True)
+    return read_store(folder), workload.state()
+
+
+def check_place(on: str, request: SweepRequest) -> None:
+    """Refuse a place that is not known or cannot do the work."""
+    if on.partition(":")[0] not in PLACES and "://" not in on:
+        raise SimulationError(
+            f"there is no place '{on}' to run a sweep",
+            f"on='{on}'",
+            f"{nearest(on, PLACES)}, or give the address of a Dask scheduler, tcp://host:8786",
+        )
+    name = str(request.settings.get("function", ""))
+    if on not in ("threads", "cuda") and name.startswith("<"):
+        raise SimulationError(
+            f"other processes cannot import the function {name}",
+            f"on='{on}'",
+            "define it in a module or a file: work='function', function='file.py:name'",
+        )
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        has_affinity = hasattr(os, "sched_getaffinity")
+        return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    if not isinstance(threads, int | np.integer) or threads < 1:
+        raise SimulationError(f"threads is {threads!r}", "sweep", "give a whole number from 1 on")
+    return int(threads)
+
+
+def _opened(
+    request: SweepRequest,
+    folder: Path,
+    threads: int,
+    chunk: int | None,
+    mix_targets: bool,
+    cancel: Any,
+    device: str,
+) -> tuple[SweepStore, PointResults | None]:
+    """The store of a request: as it is, extended, or new; and results of its first points."""
+    known, block = None, chunk
+    if not (folder / REQUEST).is_file() and block is None:
+        block, known = _measured(request, threads, cancel)
+    with claims_of(folder).whole():
+        if not (folder / REQUEST).is_file():
+            assert block is not None
+            return create(folder, request, block, device), known
+        store = read_store(folder)
+        comparison = compare(store.request, request)
+        if comparison.differences:
+            more = len(comparison.differences) - 1
+            raise SimulationError(
+                f"the folder holds another sweep: {comparison.differences[0]}"
+                + (f" (and {more} more differences)" if more else ""),
+                str(folder),
+                "choose another folder with -o, or ask for what the store holds, or more of it",
+            )
+        check_target(store.target, str(folder), mix_targets, device)
+        if comparison.more_points or comparison.more_measures:
+            store.extend(request, chunk or store.layers[0].block)
+        return store, None
+
+
+def _measured(request: SweepRequest, threads: int, cancel: Any) -> tuple[int, PointResults | None]:
+    layer = Layer(0, request.design, whole(request.design), request.measures, 1)
+    stop = cancel if cancel is not None else threading.Event()
+    return measure_block(request.make(), layer, threads, stop)
+
+
+def _retry(
+    store: SweepStore, request: SweepRequest, settings: dict[str, Any], chunk: int | None
+) -> None:
+    """Add a layer with the points that failed, unless these settings were tried before."""
+    if any(layer.listed is not None and layer.settings == settings for layer in store.layers):
+        return
+    request.make(settings, request.measures)  # refuses wrong settings
+    points = StoreReader(store).failed_points()
+    if not len(points):
+        return
+    block = chunk or max(1, min(store.layers[0].block, -(-len(points) // 4)))
+    with store.claims.whole():
+        design = store.request.design
+        layer = Layer(
+            len(store.layers),
+            design,
+            (),
+            store.request.measures,
+            block,
+            points,
+            settings,
+            adds_points=False,
+        )
+        store.add_layer(layer)
+        store.save()
+
+
+__all__ = ["PLACES", "SweepProgress", "run_request", "sweep", "target_of_host"]

@@ -1,0 +1,1284 @@
+"""Works: what is done at each point of a sweep.
+
+A work is made from plain data (a model, settings, measures), so that any process can make it again;
+`AbstractWork` lists what it answers. Members:
+
+    run         the model's scenario; in lanes, by `simulate_batch`, wherever that gives the same
+    track       a vehicle along a path; texts may hold varied names in braces, circle:radius={R}
+    noisy       each point is many runs with random disturbances, of which statistics are kept
+    linearize   eigenvalues about an equilibrium or a steady motion
+    steady      a steady motion
+    evaluate    accelerations, energies and reactions at a state
+    function    a Python function of the point
+
+Nothing that happens at one point raises: it is an ending with its reason.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from noslip.analysis.eigenvalue_sweep import split_changes
+from noslip.analysis.instant import evaluate
+from noslip.analysis.linearize import linearize
+from noslip.analysis.scenario import run_scenario, scenario_start, settable_names
+from noslip.analysis.steady import steady
+from noslip.engines.parameters import trace_condition
+from noslip.engines.system import System
+from noslip.engines.system import compile as compile_system
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.families import IF_YOUR_OWN, Member, find_member, load_plugin, words_of
+from noslip.formulations.catalog import known_formulations
+from noslip.formulations.derive import derive
+from noslip.model import expressions
+from noslip.model.model import Model
+from noslip.sensitivities.forward import simulate_sensitivities
+from noslip.simulation.batch import simulate_batch
+from noslip.simulation.batches.columns import known_columns
+from noslip.simulation.batches.result import Batch
+from noslip.simulation.expressions import output_units, reaction_values, units_by_name
+from noslip.simulation.path_errors import COLUMNS
+from noslip.simulation.request import with_regular_rows
+from noslip.simulation.switches import switch_texts
+from noslip.simulation.trajectory import Ending, Trajectory
+from noslip.sweeps.design import Array, read_distribution
+from noslip.sweeps.measures import (
+    DOUBTFUL,
+    ENDINGS,
+    ERROR,
+    FINISHED,
+    NOT_RUN,
+    AbstractMeasure,
+    PointResults,
+    ResultVariable,
+    read_measures,
+)
+
+#: Trajectories of one call of `simulate_batch`, and those where inputs have breaks in time, which
+#: a batch finds for so many sets of parameters.
+MOST_LANES, FEW_LANES = 16384, 256
+#: The same on a GPU.
+MOST_THREADS = 2**20
+_CODE = {
+    Ending[word.upper()]: k for k, word in enumerate(ENDINGS) if word.upper() in Ending.__members__
+}
+
+
+class AbstractWork(Member, family="work"):
+    """What is done at each point.
+
+    Attributes
+    ----------
+    model : the mechanism.
+    settings : by name; each member says which.
+    measures : texts.
+    """
+
+    model: Model
+    settings: dict[str, Any]
+    measures: Any
+
+    #: Setting → default; others are refused.
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, model: Model, settings: Mapping[str, Any], measures: Sequence[str]) -> None:
+        self.model = model
+        self.settings = {**self.defaults, **settings}
+        self.where = f"sweep of model '{model.name}'"
+        for name in settings:
+            if name not in self.defaults:
+                raise SimulationError(
+                    f"work '{self.word}' has no setting '{name}'",
+                    self.where,
+                    nearest(name, self.defaults),
+                )
+        self.prepare(tuple(measures))
+
+    @abc.abstractmethod
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Check settings and measures, and compile what is needed."""
+
+    @abc.abstractmethod
+    def names(self) -> dict[str, str]:
+        """What may be varied, with units."""
+
+    @abc.abstractmethod
+    def variables(self) -> dict[str, ResultVariable]:
+        """Measure → what it gives."""
+
+    @abc.abstractmethod
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Results of points; None if it was cancelled."""
+
+    def check_varied(self, names: Iterable[str]) -> None:
+        """Refuse names that cannot be varied."""
+        known = self.names()
+        for name in names:
+            if name not in known:
+                raise SimulationError(
+                    f"there is no parameter, start value or input '{name}'",
+                    self.where,
+                    nearest(name, list(known), more="`noslip check` lists them"),
+                )
+
+    def use_device(self, device: Any) -> None:
+        """Compute on a device, ``"cpu"`` or as :func:`simulate_batch` takes it, from now on.
+
+        Raises
+        ------
+        SimulationError : this work runs on the processor alone.
+        """
+        if not isinstance(device, str) or device != "cpu":
+            raise SimulationError(
+                f"work '{self.word}' runs on the processor alone",
+                self.where,
+                "run it on threads, or on a Dask cluster",
+            )
+
+    def empty(self, count: int) -> PointResults:
+        """Results of points that have not been run."""
+        values = {m: np.full((count, *v.shape), np.nan) for m, v in self.variables().items()}
+        return PointResults(values=values, endings=np.full(count, NOT_RUN, np.uint8), reasons={})
+
+    def one_by_one(
+        self,
+        values: Mapping[str, Array],
+        count: int,
+        cancel: Any,
+        work: Callable[[dict[str, float]], tuple[dict[str, Any], int, str]],
+    ) -> PointResults | None:
+        """Results of a function of one point: values by measure, ending, and reason."""
+        results = self.empty(count)
+        for k in range(count):
+            if cancel is not None and cancel.is_set():
+                return None
+            point = {name: float(array[k]) for name, array in values.items()}
+            try:
+                found, ending, reason = work(point)
+            except NoslipError as error:
+                found, ending, reason = {}, ERROR, f"{error.what} ({error.where})"
+            if cancel is not None and cancel.is_set():
+                return None
+            for measure, value in found.items():
+                results.values[measure][k] = value
+            results.endings[k] = ending
+            if reason:
+                results.reasons[k] = reason
+        return results
+
+    def number(self, name: str, *, positive: bool = False) -> float:
+        """A setting that is a number."""
+        value = self.settings[name]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or (positive and value <= 0):
+            raise SimulationError(
+                f"{name} is {value!r:.40}",
+                self.where,
+                f"give a {'positive ' if positive else ''}number",
+            )
+        return float(value)
+
+
+class _SystemWork(AbstractWork):
+    """A work on the compiled system of a model."""
+
+    def compile(self, method: str = "complement") -> System:
+        """The system, by a formulation."""
+        known = known_formulations()
+        if method not in known:
+            raise SimulationError(
+                f"there is no formulation '{method}'", self.where, nearest(method, known)
+            )
+        return compile_system(derive(self.model, known[method]))
+
+    def fixed(self, group: Mapping[str, Any]) -> dict[str, float | str]:
+        """Values of the setting `set`: numbers, and texts of inputs."""
+        return {str(name): value for name, value in group.items()}
+
+
+RUN: dict[str, Any] = {
+    "set": {},
+    "duration": None,
+    "tolerance": 1e-9,
+    "method": "dop853",
+    "step": 0.0,
+    "max_step": None,
+    "max_steps": 10_000_000,
+    "samples": None,
+    "stop": {},
+    "events": {},
+    "columns": {},
+    "guess": {},
+    "formulation": "complement",
+    "lanes": None,
+}
+
+
+class RunWork(_SystemWork):
+    """The scenario of a model."""
+
+    word = "run"
+    defaults = RUN
+    #: Where batches run.
+    device: Any = "cpu"
+
+    def use_device(self, device: Any) -> None:
+        """Run batches on a device."""
+        if (not isinstance(device, str) or device != "cpu") and not self.is_laned:
+            raise SimulationError(
+                "these runs are made one by one, which a GPU does not do: they follow a motion, "
+                "have inputs that switch with the state, gradients, or columns of single runs",
+                self.where,
+                "run it on threads, or measure something else",
+            )
+        self.device = device
+
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Read the scenario and the measures; decide whether the points run in lanes."""
+        settings, model = self.settings, self.model
+        self.system = self.compile(settings["formulation"])
+        scenario = model.scenario
+        if scenario is None and settings["duration"] is None:
+            raise SimulationError(
+                "the model has no scenario, so it is not known how long to run",
+                self.where,
+                "give a duration, or write a [scenario] into the model",
+            )
+        self.scenario = scenario
+        self.duration = (
+            self.number("duration", positive=True)
+            if scenario is None or settings["duration"] is not None
+            else scenario.duration
+        )
+        self.number("tolerance", positive=True)
+        self.groups = settable_names(self.system, scenario)
+        known = [name for names in self.groups.values() for name in names]
+        for name in settings["set"]:
+            if name not in known:
+                raise SimulationError(
+                    f"there is no parameter, start value or input '{name}'",
+                    self.where,
+                    nearest(name, known, more="`noslip check` lists them"),
+                )
+        self.outputs = {**(scenario.outputs if scenario else {}), **settings["columns"]}
+        self.stop = {**(scenario.stop if scenario else {}), **settings["stop"]}
+        units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
+        lane_columns = set(units) | set(self.outputs)
+        units |= output_units(self.system, self.outputs) | self.further_columns()
+        self.units = units
+        self.measures = read_measures(measures, units, [*settings["events"], *self.stop])
+        self.times = self._sample_times()
+        needs_lanes = {m.column for m in self.measures if m.subject == "column"}
+        self.is_laned = (
+            self.can_lane()
+            and needs_lanes <= lane_columns
+            and not any(m.word == "gradient" for m in self.measures)
+            and settings["lanes"] != 0
+        )
+
+    def further_columns(self) -> dict[str, str]:
+        """Columns of single runs that batches do not have."""
+        own = {"energy_error": "J"}
+        if self.scenario is not None and self.scenario.motion:
+            own |= {f"reference.{c.name}": c.unit for c in self.system.coordinates}
+        return own
+
+    def can_lane(self) -> bool:
+        """Whether lanes give what single runs give: no motion to follow, no switches of state."""
+        if self.scenario is not None and self.scenario.motion:
+            return False
+        inputs = self._inputs()
+        texts = {name: text for name, text in inputs.items() if isinstance(text, str)}
+        return not switch_texts(self.system, texts, self._definitions())
+
+    def _inputs(self) -> dict[str, float | str]:
+        own: dict[str, Any] = dict(self.scenario.inputs) if self.scenario else {}
+        changed = {n: x for n, x in self.settings["set"].items() if n in self.groups["inputs"]}
+        return own | changed
+
+    def _definitions(self) -> dict[str, str]:
+        task = self.scenario.parameters if self.scenario else ()
+        given = {p.name: repr(float(self.settings["set"].get(p.name, p.value))) for p in task}
+        return given | (self.scenario.definitions if self.scenario else {})
+
+    def _sample_times(self) -> Array:
+        samples = self.settings["samples"]
+        if samples is None:
+            samples = self.scenario.samples if self.scenario is not None else 201
+        if isinstance(samples, int | np.integer) and not isinstance(samples, bool):
+            if not 2 <= samples <= 10_000_000:
+                raise SimulationError(
+                    f"the number of samples is {samples}", self.where, "give 2 or more"
+                )
+            times = np.linspace(0.0, self.duration, int(samples))
+        else:
+            try:
+                times = np.asarray(samples, dtype=float)
+            except (TypeError, ValueError):
+                times = np.zeros((0, 0))
+            if times.ndim != 1 or times.size < 1 or not np.all(np.diff(times) > 0):
+                raise SimulationError(
+                    f"the samples are {samples!r:.60}",
+                    self.where,
+                    "give a whole number, or increasing times in s",
+                )
+        extra = [t for measure in self.measures for t in measure.extra_times()]
+        for t in extra:
+            if t > self.duration:
+                raise SimulationError(
+                    f"a measure is taken at {t:g} s, after the end at {self.duration:g} s",
+                    self.where,
+                    "give an earlier time, or a longer duration",
+                )
+        return np.unique(np.concatenate([times, extra]))
+
+    def names(self) -> dict[str, str]:
+        """Parameters, numbers of the task, start values and inputs."""
+        units = units_by_name(self.system) | {q.name: q.unit for q in self.system.inputs}
+        units |= {p.name: p.unit for p in self.model.parameters}
+        units |= {p.name: p.unit for p in (self.scenario.parameters if self.scenario else ())}
+        return {name: units.get(name, "") for names in self.groups.values() for name in names}
+
+    def check_varied(self, names: Iterable[str]) -> None:
+        """Refuse names that are not known, are set besides, or follow from a motion."""
+        names = list(names)
+        super().check_varied(names)
+        for name in names:
+            if name in self.settings["set"]:
+                raise SimulationError(
+                    f"'{name}' is both varied and set", self.where, "leave the value out"
+                )
+        has_motion = self.scenario is not None and self.scenario.motion
+        for name in names:
+            if has_motion and name in self.groups["inputs"]:
+                raise SimulationError(
+                    f"input '{name}' is varied, but the inputs of this scenario follow from its "
+                    "motion",
+                    self.where,
+                    "vary parameters, start values or numbers of the scenario",
+                )
+
+    def variables(self) -> dict[str, ResultVariable]:
+        """What each measure gives."""
+        return {m.text: self._variable(m) for m in self.measures}
+
+    def _variable(self, measure: AbstractMeasure) -> ResultVariable:
+        unit = self.units.get(measure.column, "")
+        if measure.word == "gradient":
+            by = self.names().get(measure.argument)
+            if by is None:
+                raise SimulationError(
+                    f"there is nothing called '{measure.argument}' to differentiate by",
+                    f"measure '{measure.text}'",
+                    nearest(measure.argument, self.names()),
+                )
+            unit = f"({unit})/({by})"
+        return measure.variable(unit, self.times)
+
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Results in lanes, or of single runs."""
+        if self.is_laned:
+            return self._in_lanes(values, count, cancel)
+        return self.one_by_one(values, count, cancel, lambda point: self._single(point, cancel))
+
+    # single runs
+
+    def _options(self) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "method": settings["method"],
+            "rtol": settings["tolerance"],
+            "atol": settings["tolerance"],
+            "step": settings["step"],
+            "max_step": math.inf if settings["max_step"] is None else settings["max_step"],
+            "max_steps": settings["max_steps"],
+        }
+
+    def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
+        """The whole motion at a point, for pictures and for measures of single runs."""
+        changes: dict[str, float | str] = {**self.settings["set"], **point}
+        return run_scenario(
+            self.system,
+            changes=changes,
+            guess=self.settings["guess"] or None,
+            duration=self.duration,
+            stop=self.settings["stop"],
+            events=self.settings["events"] or None,
+            outputs=self.settings["columns"] or None,
+            samples=self.times,
+            reactions=any(m.column.startswith("reaction.") for m in self.measures),
+            cancel=cancel,
+            on_failure="return",
+            **self._options(),
+        )
+
+    def _single(self, point: dict[str, float], cancel: Any) -> tuple[dict[str, Any], int, str]:
+        gradients = [m for m in self.measures if m.word == "gradient"]
+        derivatives = self._derivatives(point, gradients, cancel) if gradients else {}
+        run = self.run_point(point, cancel)
+        view = _SingleView(run, self.times, derivatives)
+        found = {m.text: m.of(view)[0] for m in self.measures}
+        return found, *ending_of(run)
+
+    def _derivatives(
+        self, point: dict[str, float], gradients: list[AbstractMeasure], cancel: Any
+    ) -> dict[tuple[str, str], float]:
+        """Final derivatives by column and name; start values count as given numbers."""
+        if self.scenario is not None and self.scenario.motion:
+            raise SimulationError(
+                "gradients of a scenario that follows a motion are not computed",
+                self.where,
+                "measure something else, or give the inputs themselves",
+            )
+        parameters, start, inputs, task = self._split_point({**self.settings["set"], **point})
+        plain = {q.name for q in (*self.system.coordinates, *self.system.speeds)}
+        columns = sorted({m.column for m in gradients})
+        names = {c: c if c in plain else f"measure_{k}" for k, c in enumerate(columns)}
+        found = simulate_sensitivities(
+            self.system,
+            with_respect_to=list(dict.fromkeys(m.argument for m in gradients)),
+            duration=self.duration,
+            start=start,
+            inputs=inputs,
+            parameters=parameters,
+            definitions={**self._definitions(), **task},
+            outputs={names[c]: self.outputs.get(c, c) for c in columns if c not in plain},
+            samples=2,
+            cancel=cancel,
+            **self._options(),
+        )
+        return {
+            (m.column, m.argument): float(found[names[m.column], m.argument][-1]) for m in gradients
+        }
+
+    def _split_point(
+        self, changes: Mapping[str, Any]
+    ) -> tuple[dict[str, float], dict[str, float], dict[str, Any], dict[str, float]]:
+        groups = self.groups
+        parameters = {n: float(x) for n, x in changes.items() if n in groups["parameters"]}
+        task = {n: float(x) for n, x in changes.items() if n in groups["task"]}
+        start = self._start(parameters | task)
+        start |= {n: float(x) for n, x in changes.items() if n in groups["start"]}
+        inputs: dict[str, Any] = dict(self._inputs())
+        inputs |= {n: x for n, x in changes.items() if n in groups["inputs"]}
+        return parameters, start, inputs, task
+
+    def start_values(self) -> dict[str, float]:
+        """Start values of the scenario at nominal parameters."""
+        return self._start({})
+
+    def _start(self, changed: Mapping[str, float]) -> dict[str, float]:
+        if self.scenario is None:
+            return {}
+        return scenario_start(self.scenario, self.model.parameter_values() | dict(changed))
+
+    # lanes
+
+    def _in_lanes(
+        self, values: Mapping[str, Array], count: int, cancel: Any
+    ) -> PointResults | None:
+        results = self.empty(count)
+        rows, is_right = self._parameter_rows(values, count)
+        for k in np.flatnonzero(~is_right).tolist():
+            one = {n: float(values[n][k]) for n in values if n in self.groups["parameters"]}
+            try:
+                self.system.parameters(self._fixed_parameters() | one)
+                is_right[k] = True
+            except NoslipError as error:
+                results.endings[k] = ERROR
+                results.reasons[k] = f"{error.what} ({error.where})"
+        most = MOST_LANES if isinstance(self.device, str) and self.device == "cpu" else MOST_THREADS
+        most = FEW_LANES if self._has_texts else most
+        for group in self._groups_of_rows(rows, np.flatnonzero(is_right), results):
+            for first in range(0, len(group), most):
+                if not self._some(values, group[first : first + most], results, cancel):
+                    return None
+        return results
+
+    @property
+    def _has_texts(self) -> bool:
+        return any(isinstance(x, str) for x in self._inputs().values())
+
+    def _fixed_parameters(self) -> dict[str, float]:
+        given = self.settings["set"]
+        return {n: float(x) for n, x in given.items() if n in self.groups["parameters"]}
+
+    def _parameter_rows(self, values: Mapping[str, Array], count: int) -> tuple[Array, np.ndarray]:
+        """Parameters of each point, and whether a sufficient condition says that they are right."""
+        names = self.groups["parameters"]
+        varied = [n for n in values if n in names]
+        nominal = {**self.model.parameter_values(), **self._fixed_parameters()}
+        rows = np.tile([nominal[n] for n in names], (count, 1)).reshape(count, len(names))
+        for name in varied:
+            rows[:, names.index(name)] = values[name]
+        if not varied:
+            self.system.parameters(self._fixed_parameters())
+            return rows, np.ones(count, dtype=bool)
+        condition = self.system.cached("condition of sweeps", lambda: trace_condition(self.model))
+        return rows, condition.hold(rows)
+
+    def _groups_of_rows(
+        self, rows: Array, which: np.ndarray, results: PointResults
+    ) -> list[np.ndarray]:
+        """Points in groups with the same independent rows: one group, mostly."""
+        system = self.system
+        if not system.kinematics.redundant or not len(which):
+            return [which]
+        names = self.groups["parameters"]
+        groups: dict[int, list[int]] = {}
+        for k in which.tolist():
+            try:
+                found = with_regular_rows(
+                    system, rows[k], dict(zip(names, rows[k].tolist(), strict=True))
+                )
+                groups.setdefault(id(found), []).append(k)
+            except NoslipError as error:
+                results.endings[k] = ERROR
+                results.reasons[k] = f"{error.what} ({error.where})"
+        return [np.array(group) for group in groups.values()]
+
+    def _some(
+        self, values: Mapping[str, Array], which: np.ndarray, results: PointResults, cancel: Any
+    ) -> bool:
+        """Run some points at once; one that cannot start is told from the others by halving."""
+        if not len(which):
+            return True
+        try:
+            batch = self._batch({n: a[which] for n, a in values.items()}, len(which), cancel)
+        except NoslipError as error:
+            if len(which) == 1:
+                results.endings[which[0]] = ERROR
+                results.reasons[int(which[0])] = f"{error.what} ({error.where})"
+                return True
+            half = len(which) // 2
+            return all(
+                self._some(values, part, results, cancel) for part in (which[:half], which[half:])
+            )
+        if Ending.CANCELLED in batch.endings or (cancel is not None and cancel.is_set()):
+            return False
+        view = _BatchView(batch)
+        for measure in self.measures:
+            results.values[measure.text][which] = measure.of(view)
+        results.endings[which] = [_CODE[ending] for ending in batch.endings]
+        for k in np.flatnonzero(~batch.success).tolist():
+            results.reasons[int(which[k])] = batch.message(k)
+        return True
+
+    def _batch(self, values: Mapping[str, Array], count: int, cancel: Any) -> Batch:
+        groups, given = self.groups, self.settings["set"]
+
+        def of(group: str) -> dict[str, Any]:
+            fixed = {n: x for n, x in given.items() if n in groups[group]}
+            return fixed | {n: a for n, a in values.items() if n in groups[group]}
+
+        task = {n: a for n, a in values.items() if n in groups["task"]}
+        definitions: dict[str, Any] = {
+            n: text for n, text in self._definitions().items() if n not in task
+        }
+        columns = [m.column for m in self.measures if m.subject == "column"]
+        events = {**self.settings["events"]}
+        needs = any(m.needs_samples for m in self.measures)
+        options = self._options()
+        return simulate_batch(
+            self.system,
+            duration=self.duration,
+            starts=self._starts(values, count) | of("start"),
+            guess=self.settings["guess"] or None,
+            parameters=of("parameters"),
+            inputs=dict(self._inputs()) | of("inputs"),
+            definitions={**task, **definitions} or None,
+            outputs=self.outputs or None,
+            count=count,
+            columns=list(dict.fromkeys(columns)),
+            keep=("final", "samples") if needs else ("final",),
+            samples=self.times,
+            events=events or None,
+            stop=self.stop or None,
+            threads=1,
+            lanes=self.settings["lanes"],
+            device=self.device,
+            cancel=cancel,
+            **options,
+        )
+
+    def _starts(self, values: Mapping[str, Array], count: int) -> dict[str, Any]:
+        """Start values of the scenario; point by point where they depend on what is varied."""
+        if self.scenario is None:
+            return {}
+        given = self.settings["set"]
+        groups = (*self.groups["parameters"], *self.groups["task"])
+        fixed = {n: float(x) for n, x in given.items() if n in groups}
+        varied = [n for n in values if n in groups]
+        nominal = self._start(fixed)
+        used = self._names_of_start()
+        if not used & set(varied):
+            return dict(nominal)
+        table = [
+            self._start(fixed | {n: float(values[n][k]) for n in varied}) for k in range(count)
+        ]
+        return {name: np.array([row[name] for row in table]) for name in nominal}
+
+    def _names_of_start(self) -> set[str]:
+        """Names that start values depend on, through definitions too."""
+        assert self.scenario is not None
+        texts = [x for x in self.scenario.start.values() if isinstance(x, str)]
+        found: set[str] = set()
+        for text in texts:
+            found |= expressions.names_of(text)
+        for name, text in reversed(list(self.scenario.definitions.items())):
+            if name in found:
+                found |= expressions.names_of(text)
+        return found
+
+
+def ending_of(run: Trajectory) -> tuple[int, str]:
+    """Ending of a single run, and the reason if it failed."""
+    if run.ending in (Ending.FINISHED, Ending.EVENT):
+        if run.doubts:
+            return DOUBTFUL, "; ".join(run.doubts)
+        return _CODE[run.ending], ""
+    return _CODE.get(run.ending, ERROR), run.message
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleView:
+    """One trajectory as measures see it."""
+
+    run: Trajectory
+    times: Array
+    derivatives: Mapping[tuple[str, str], float]
+
+    def samples(self, column: str) -> Array:
+        found = np.full((1, len(self.times)), np.nan)
+        places = np.searchsorted(self.times, self.run.t)
+        inside = places < len(self.times)
+        near = np.minimum(places, len(self.times) - 1)
+        inside &= self.times[near] == self.run.t
+        found[0, near[inside]] = self.run[column][inside]
+        return found
+
+    def final(self, column: str) -> Array:
+        values = self.run[column]
+        return values[-1:] if len(values) else np.full(1, np.nan)
+
+    def event_times(self, name: str) -> Array:
+        found = np.full((1, 16), np.nan)
+        times = self.run.event_times.get(name, np.zeros(0))[:16]
+        found[0, : len(times)] = times
+        if self.run.ended_by == name:
+            found[0, 0] = self.run.t[-1]
+        return found
+
+    def event_counts(self, name: str) -> Array:
+        count = len(self.run.event_times.get(name, ())) + (self.run.ended_by == name)
+        return np.array([float(count)])
+
+    def gradient(self, column: str, name: str) -> Array:
+        return np.array([self.derivatives[column, name]])
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchView:
+    """A batch as measures see it."""
+
+    batch: Batch
+
+    @property
+    def times(self) -> Array:
+        return self.batch.sample_times
+
+    def samples(self, column: str) -> Array:
+        return self.batch.samples[column]
+
+    def final(self, column: str) -> Array:
+        return self.batch.final[column]
+
+    def event_times(self, name: str) -> Array:
+        batch = self.batch
+        if name in batch.event_times:
+            return batch.event_times[name]
+        found = np.full((batch.count, 16), np.nan)
+        found[:, 0] = np.where(batch.ended_by == name, batch.t, np.nan)
+        return found
+
+    def event_counts(self, name: str) -> Array:
+        batch = self.batch
+        if name in batch.event_counts:
+            return batch.event_counts[name].astype(float)
+        return (batch.ended_by == name).astype(float)
+
+    def gradient(self, column: str, name: str) -> Array:
+        raise NotImplementedError
+
+
+class TrackWork(_SystemWork):
+    """A vehicle along a path; texts of the settings may hold varied names in braces."""
+
+    word = "track"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "set": {},
+        "path": None,
+        "timing": None,
+        "point": "0,0,0",
+        "direction": "1,0,0",
+        "reverse": False,
+        "steering": "",
+        "wheelbase": "0",
+        "largest_steering": math.pi / 2,
+        "hinge": "",
+        "hitch": "0",
+        "trailer": "0",
+        "controller": "none",
+        "limits": {},
+        "period": 0.0,
+        "reference": {},
+        "duration": None,
+        "samples": 601,
+        "tolerance": 1e-9,
+    }
+    _TEXTS = ("path", "timing", "point", "direction", "wheelbase", "hitch", "trailer", "controller")
+
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Compile the system, and read all texts once."""
+        from noslip.control.text import parse_controller, parse_path, parse_timing
+
+        self._readers: dict[str, Callable[..., Any]] = {
+            "path": parse_path,
+            "timing": parse_timing,
+            "controller": parse_controller,
+        }
+        settings = self.settings
+        for name in ("path", "timing"):
+            if not settings[name]:
+                raise SimulationError(
+                    f"there is no {name} to follow", self.where, "give a path and a timing"
+                )
+        self.system = self.compile()
+        self.task = sorted(
+            {
+                name
+                for text in self._TEXTS
+                for name in re.findall(r"{([^{}]*)}", str(settings[text]))
+            }
+        )
+        units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
+        units |= {name: "m" for name in COLUMNS} | {"path.arc_length": "m", "energy_error": "J"}
+        units |= {f"reference.{c.name}": c.unit for c in self.system.coordinates}
+        self.units = units
+        self.measures = read_measures(measures, units, [])
+        samples = settings["samples"]
+        if not isinstance(samples, int) or not 2 <= samples <= 1_000_000:
+            raise SimulationError(
+                f"the number of samples is {samples!r}", self.where, "give a whole number from 2 on"
+            )
+
+    def names(self) -> dict[str, str]:
+        """Parameters, start values, and names in braces."""
+        groups = settable_names(self.system, None)
+        units = units_by_name(self.system) | {p.name: p.unit for p in self.model.parameters}
+        known = (*groups["parameters"], *groups["start"])
+        return {name: units.get(name, "") for name in known} | dict.fromkeys(self.task, "")
+
+    def variables(self) -> dict[str, ResultVariable]:
+        """What each measure gives; histories are over the share of the run that is done."""
+        shares = np.linspace(0.0, 1.0, self.settings["samples"])
+        found = {}
+        for m in self.measures:
+            if m.word in ("gradient", "at"):
+                raise SimulationError(
+                    f"work 'track' has no measure '{m.word}'",
+                    f"measure '{m.text}'",
+                    "its duration differs from point to point: measure final, min, max or history",
+                )
+            variable = m.variable(self.units[m.column], shares)
+            if variable.dimension:
+                variable = ResultVariable(variable.unit, "share", variable.coordinate, "1")
+            found[m.text] = variable
+        return found
+
+    def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
+        """The whole motion at a point."""
+        from noslip.control.track import track
+
+        s = self.settings
+        texts = {
+            name: re.sub(r"{([^{}]*)}", lambda found: repr(point[found[1]]), str(s[name]))
+            for name in self._TEXTS
+        }
+        groups = settable_names(self.system, None)
+        given = {**s["set"], **{n: x for n, x in point.items() if n not in self.task}}
+        point3, ahead = (
+            tuple(p.strip() for p in texts[n].split(",")) for n in ("point", "direction")
+        )
+        known: dict[str, Any] = {"point": point3, "direction": ahead}
+        known |= (
+            {"steering": s["steering"], "wheelbase": texts["wheelbase"]} if s["steering"] else {}
+        )
+        if s["hinge"]:
+            known |= {"hinge": s["hinge"], "hitch": texts["hitch"], "trailer": texts["trailer"]}
+        return track(
+            self.system,
+            self._readers["path"](texts["path"]),
+            timing=self._readers["timing"](texts["timing"]),
+            controller=self._readers["controller"](texts["controller"], known),
+            point=point3,  # type: ignore[arg-type]
+            direction=ahead,  # type: ignore[arg-type]
+            reverse=s["reverse"],
+            steering=s["steering"],
+            wheelbase=texts["wheelbase"],
+            largest_steering=s["largest_steering"],
+            hinge=s["hinge"],
+            hitch=texts["hitch"],
+            trailer=texts["trailer"],
+            limits=s["limits"],
+            period=s["period"],
+            reference=s["reference"],
+            start={n: float(x) for n, x in given.items() if n in groups["start"]},
+            parameters={n: float(x) for n, x in given.items() if n in groups["parameters"]},
+            duration=s["duration"],
+            samples=s["samples"],
+            rtol=s["tolerance"],
+            atol=s["tolerance"],
+            reactions=any(m.column.startswith("reaction.") for m in self.measures),
+            cancel=cancel,
+            on_failure="return",
+        )
+
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Runs one by one."""
+
+        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
+            run = self.run_point(point, cancel)
+            end = run.t[-1] if len(run.t) else 0.0
+            times = (
+                run.t
+                if len(run.t) == self.settings["samples"]
+                else np.linspace(0.0, max(end, 1e-300), self.settings["samples"])
+            )
+            view = _SingleView(run, times, {})
+            found = {m.text: m.of(view)[0] for m in self.measures}
+            ending, reason = ending_of(run)
+            if not reason and run.path_errors is not None and run.path_errors.lost:
+                ending, reason = DOUBTFUL, "the vehicle left its path"
+            return found, ending, reason
+
+        return self.one_by_one(values, count, cancel, work)
+
+
+#: Statistics of noisy runs: word → function of (n, r) values.
+STATISTICS: dict[str, Callable[[Array], Array]] = {
+    "mean": lambda x: np.array([np.mean(row[np.isfinite(row)]) for row in x]),
+    "std": lambda x: np.array([np.std(row[np.isfinite(row)]) for row in x]),
+    "least": lambda x: np.fmin.reduce(x, axis=1),
+    "most": lambda x: np.fmax.reduce(x, axis=1),
+    "median": lambda x: np.array([np.median(row[np.isfinite(row)]) for row in x]),
+    "q05": lambda x: np.array([np.quantile(row[np.isfinite(row)], 0.05) for row in x]),
+    "q95": lambda x: np.array([np.quantile(row[np.isfinite(row)], 0.95) for row in x]),
+}
+
+
+class NoisyWork(AbstractWork):
+    """Many runs at each point, with random disturbances; statistics of their measures are kept.
+
+    Measures are ``STATISTIC:MEASURE``, as ``std:final:disk.x``. The disturbances add to values that
+    are set or varied, and are the same at every point (common random numbers).
+    """
+
+    word = "noisy"
+    defaults: ClassVar[Mapping[str, Any]] = {**RUN, "noise": {}, "runs": 100, "noise_seed": 0}
+
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Make the work of one run, and draw the disturbances."""
+        settings = dict(self.settings)
+        noise, runs, seed = (settings.pop(name) for name in ("noise", "runs", "noise_seed"))
+        if not isinstance(runs, int) or not 2 <= runs <= 1_000_000:
+            raise SimulationError(
+                f"the number of runs is {runs!r}", self.where, "give a whole number from 2 on"
+            )
+        if not noise:
+            raise SimulationError(
+                "nothing is disturbed", self.where, "name it: noise={'disk.tilt': 'gauss:0,0.01'}"
+            )
+        self.statistics: list[tuple[str, str]] = []
+        for text in measures:
+            word, _, inner = text.partition(":")
+            if word not in STATISTICS or not inner:
+                raise SimulationError(
+                    f"there is no statistic '{word}'",
+                    f"measure '{text}'",
+                    f"write STATISTIC:MEASURE, as in std:final:{next(iter(noise))}; "
+                    + nearest(word, STATISTICS),
+                )
+            self.statistics.append((word, inner))
+        given = settings["set"]
+        self.run = RunWork(self.model, settings, list(dict.fromkeys(m for _, m in self.statistics)))
+        self.run.check_varied([n for n in noise if n not in given])
+        constants = self.model.parameter_values()
+        generator = np.random.Generator(np.random.Philox(key=[int(seed), 2**32]))
+        self.noise = {
+            name: read_distribution(name, text, constants).quantile(generator.random(runs))
+            for name, text in noise.items()
+        }
+        self.runs = runs
+        base = {**constants, **self.run.start_values()}
+        self.base = {name: float(given.get(name, base.get(name, 0.0))) for name in noise}
+        self.run.settings["set"] = {n: x for n, x in given.items() if n not in noise}
+
+    def use_device(self, device: Any) -> None:
+        """As of a run."""
+        self.run.use_device(device)
+
+    def names(self) -> dict[str, str]:
+        """As of a run."""
+        return self.run.names()
+
+    def check_varied(self, names: Iterable[str]) -> None:
+        """As of a run."""
+        self.run.check_varied(names)
+
+    def variables(self) -> dict[str, ResultVariable]:
+        """Those of the runs, by statistic."""
+        own = self.run.variables()
+        for _, inner in self.statistics:
+            if own[inner].dimension:
+                raise SimulationError(
+                    "statistics are taken of numbers",
+                    f"measure '{inner}'",
+                    "measure a number of each run, not its history",
+                )
+        return {f"{word}:{inner}": own[inner] for word, inner in self.statistics}
+
+    def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
+        """The motion at a point without disturbances."""
+        return self.run.run_point({**self.base, **point}, cancel)
+
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """All runs of some points at once, then their statistics."""
+        results = self.empty(count)
+        step = max(1, MOST_LANES // self.runs)
+        for first in range(0, count, step):
+            some = slice(first, min(first + step, count))
+            num = some.stop - some.start
+            wide = {n: np.repeat(a[some], self.runs) for n, a in values.items()}
+            for name, drawn in self.noise.items():
+                wide[name] = wide.get(name, self.base[name]) + np.tile(drawn, num)
+            found = self.run.compute(wide, num * self.runs, cancel)
+            if found is None:
+                return None
+            codes = found.endings.reshape(num, self.runs)
+            for (word, inner), measure in zip(self.statistics, self.variables(), strict=True):
+                table = found.values[inner].reshape(num, self.runs)
+                alive = np.isfinite(table).any(axis=1)
+                kept = np.full(num, np.nan)
+                kept[alive] = STATISTICS[word](table[alive]) if alive.any() else []
+                results.values[measure][some] = kept
+            failed = codes >= ERROR
+            results.endings[some] = np.where(failed.all(axis=1), ERROR, FINISHED)
+            for k in np.flatnonzero(failed.any(axis=1)).tolist():
+                which = int(np.argmax(failed[k]))
+                reason = found.reasons.get(k * self.runs + which, "")
+                results.reasons[first + k] = (
+                    f"{int(failed[k].sum())} of {self.runs} runs failed, the first: {reason}"
+                )
+        return results
+
+
+class _InstantWork(_SystemWork):
+    """A work at an instant: no time passes."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "set": {},
+        "find": [],
+        "search": False,
+        "guess": {},
+        "columns": {},
+        "time": 0.0,
+    }
+
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Compile the system and look the measures up."""
+        self.system = System(equations=derive(self.model))
+        self._units = self.result_units()
+        self.measures = measures
+        for text in measures:
+            if text not in self._units and text not in self.special():
+                raise SimulationError(
+                    f"there is no measure '{text}'",
+                    f"measures of work '{self.word}'",
+                    nearest(text, [*self.special(), *self._units]),
+                )
+        split_changes(self.system, self.settings["set"])
+
+    def special(self) -> dict[str, ResultVariable]:
+        """Measures that are no single named value."""
+        return {}
+
+    def result_units(self) -> dict[str, str]:
+        """Named values that the work finds, with units."""
+        return units_by_name(self.system) | {q.name: q.unit for q in self.system.inputs}
+
+    def names(self) -> dict[str, str]:
+        """Parameters, values of the state, and inputs."""
+        units = units_by_name(self.system) | {q.name: q.unit for q in self.system.inputs}
+        units |= {p.name: p.unit for p in self.model.parameters}
+        groups = settable_names(self.system, None)
+        return {name: units.get(name, "") for names in groups.values() for name in names}
+
+    def variables(self) -> dict[str, ResultVariable]:
+        """What each measure gives."""
+        special = self.special()
+        return {m: special.get(m) or ResultVariable(self._units[m]) for m in self.measures}
+
+    @abc.abstractmethod
+    def at(self, point: dict[str, float]) -> dict[str, Any]:
+        """All that can be measured at a point, by name."""
+
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Points one by one."""
+
+        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
+            found = self.at({**self.settings["set"], **point})
+            missing = [m for m in self.measures if m not in found]
+            reason = f"'{missing[0]}' has no value here: it is ignored" if missing else ""
+            kept = {m: found[m] for m in self.measures if m in found}
+            return kept, ERROR if missing else FINISHED, reason
+
+        return self.one_by_one(values, count, cancel, work)
+
+
+class EvaluateWork(_InstantWork):
+    """Accelerations, energies and reactions at a state."""
+
+    word = "evaluate"
+
+    def result_units(self) -> dict[str, str]:
+        """Coordinates, speeds, ``acceleration.…``, ``reaction.…``, energies and outputs."""
+        system = self.system
+        units = {q.name: q.unit for q in (*system.coordinates, *system.speeds)}
+        units |= {f"acceleration.{q.name}": f"{q.unit}^2" for q in system.speeds}
+        reactions = reaction_values(system).items()
+        units |= {name: unit for name, (unit, _) in reactions if name.startswith("reaction.")}
+        units |= {"kinetic_energy": "J", "potential_energy": "J"}
+        return units | output_units(system, self.settings["columns"])
+
+    def at(self, point: dict[str, float]) -> dict[str, Any]:
+        """The instant as a table."""
+        state, inputs, parameters = split_changes(self.system, point)
+        found = evaluate(
+            self.system,
+            state,
+            inputs=inputs,
+            parameters=parameters,
+            guess=self.settings["guess"] or None,
+            outputs=self.settings["columns"] or None,
+            time=self.settings["time"],
+        )
+        table: dict[str, Any] = {**found.coordinates, **found.speeds, **found.outputs}
+        table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
+        table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
+        table |= {"kinetic_energy": found.kinetic_energy}
+        return table | {"potential_energy": found.potential_energy}
+
+
+class SteadyWork(_InstantWork):
+    """A steady motion that has the values of the point."""
+
+    word = "steady"
+
+    def special(self) -> dict[str, ResultVariable]:
+        """Number of parameters of its family."""
+        return {"family": ResultVariable("1")}
+
+    def at(self, point: dict[str, float]) -> dict[str, Any]:
+        """Values, rates and inputs of the motion."""
+        state, inputs, parameters = split_changes(self.system, point)
+        found = steady(
+            self.system,
+            state,
+            guess=self.settings["guess"] or None,
+            find=self.settings["find"],
+            inputs=inputs,
+            parameters=parameters,
+            time=self.settings["time"],
+        )
+        return {**found.rates, **found.values, **found.inputs, "family": float(found.family)}
+
+
+class LinearizeWork(_InstantWork):
+    """Eigenvalues of small motions about an equilibrium or a steady motion.
+
+    Measures: ``eigenvalues`` (their real and imaginary parts, those that grow fastest first),
+    ``growth`` (the largest real part), ``stable`` (1 or 0), and named values of the motion.
+    """
+
+    word = "linearize"
+
+    def special(self) -> dict[str, ResultVariable]:
+        """Eigenvalues, growth and stability."""
+        return {
+            "eigenvalues": ResultVariable(
+                "1/s",
+                "eigenvalue_part",
+                tuple(map(float, range(2 * self._count))),
+                "1",
+                "real and imaginary part of each eigenvalue in turn",
+            ),
+            "growth": ResultVariable("1/s", description="largest real part"),
+            "stable": ResultVariable("1", description="1 if no small motion grows"),
+        }
+
+    @property
+    def _count(self) -> int:
+        return len(self.system.coordinates) + len(self.system.speeds)
+
+    def at(self, point: dict[str, float]) -> dict[str, Any]:
+        """The linearization as a table."""
+        state, inputs, parameters = split_changes(self.system, point)
+        about: Any = state
+        if self.settings["search"]:
+            motion = steady(
+                self.system,
+                state,
+                guess=self.settings["guess"] or None,
+                find=self.settings["find"],
+                inputs=inputs,
+                parameters=parameters,
+                time=self.settings["time"],
+            )
+            about, inputs = motion.start, motion.inputs
+        found = linearize(self.system, about, inputs=inputs, parameters=parameters)
+        parts = np.full(2 * self._count, np.nan)
+        parts[: 2 * len(found.eigenvalues)] = np.stack(
+            [found.eigenvalues.real, found.eigenvalues.imag], axis=1
+        ).ravel()
+        growth = float(np.max(found.eigenvalues.real, initial=-np.inf))
+        special = {"eigenvalues": parts, "growth": growth, "stable": float(found.is_stable)}
+        return {**found.values, **special}
+
+
+class FunctionWork(AbstractWork):
+    """A Python function of the point: ``function(point)`` or ``function(system, point)``.
+
+    It is named as ``module:function`` or ``file.py:function`` and gives a number for each measure,
+    by name, or the number itself if there is one. Measures may say their unit: ``"cost [J]"``.
+    """
+
+    word = "function"
+    defaults: ClassVar[Mapping[str, Any]] = {"function": None, "set": {}}
+
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Find the function."""
+        given = self.settings["function"]
+        self.function = given if callable(given) else find_function(str(given or ""), self.where)
+        arguments = [
+            p
+            for p in inspect.signature(self.function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        ]
+        if len(arguments) not in (1, 2):
+            raise SimulationError(
+                f"the function takes {len(arguments)} arguments",
+                self.where,
+                "write function(point) or function(system, point)",
+            )
+        self.system = compile_system(derive(self.model)) if len(arguments) == 2 else None
+        self._names: dict[str, str] = {}
+        self._measures = {}
+        for text in measures:
+            name, _, unit = text.removesuffix("]").partition("[")
+            self._measures[text] = (name.strip(), unit.strip())
+
+    def names(self) -> dict[str, str]:
+        """Any name; those of the model have units."""
+        return {p.name: p.unit for p in self.model.parameters}
+
+    def check_varied(self, names: Iterable[str]) -> None:
+        """Any name may be varied."""
+
+    def variables(self) -> dict[str, ResultVariable]:
+        """Numbers."""
+        return {text: ResultVariable(unit) for text, (_, unit) in self._measures.items()}
+
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Calls one by one; whatever the function raises is the reason of a failure."""
+
+        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
+            point = {**self.settings["set"], **point}
+            arguments = (point,) if self.system is None else (self.system, point)
+            try:
+                found = self.function(*arguments)
+                table = found if isinstance(found, Mapping) else None
+                if table is None:
+                    (text,) = self._measures
+                    return {text: float(found)}, FINISHED, ""
+                kept = {t: float(table[name]) for t, (name, _) in self._measures.items()}
+                return kept, FINISHED, ""
+            except NoslipError:
+                raise
+            except Exception as error:
+                return {}, ERROR, f"{type(error).__name__}: {error}"[:500]
+
+        return self.one_by_one(values, count, cancel, work)
+
+
+def find_function(text: str, where: str) -> Callable[..., Any]:
+    """The function that ``module:function`` or ``file.py:function`` names. Its module is run.
+
+    Raises
+    ------
+    SimulationError : there is none.
+    """
+    module, _, name = text.rpartition(":")
+    if not module or not name.isidentifier():
+        raise SimulationError(
+            f"'{text}' names no function",
+            where,
+            "write module:function or file.py:function",
+        )
+    home = load_plugin(module) if module.endswith(".py") else importlib.import_module(module)
+    function = getattr(home, name, None)
+    if not callable(function):
+        raise SimulationError(
+            f"there is no function '{name}' in '{module}'",
+            where,
+            nearest(name, [n for n, x in vars(home).items() if callable(x)]),
+        )
+    return function
+
+
+def function_text(function: Callable[..., Any]) -> str:
+    """``module:function`` of a function that other processes can import; "" if they cannot."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    if not module or module == "__main__" or not name.isidentifier():
+        return ""
+    found = getattr(importlib.import_module(module), name, None)
+    return f"{module}:{name}" if found is function else ""
+
+
+def make_work(
+    word: str, model: Model, settings: Mapping[str, Any], measures: Sequence[str]
+) -> AbstractWork:
+    """The work of a word.
+
+    Raises
+    ------
+    SimulationError : there is none, or its settings or measures are wrong.
+    """
+    member = find_member(AbstractWork, word)
+    if member is None:
+        raise SimulationError(
+            f"there is no work '{word}'",
+            f"sweep of model '{model.name}'",
+            f"{nearest(word, words_of(AbstractWork))}; {IF_YOUR_OWN}",
+        )
+    made: AbstractWork = member(model, settings, measures)
+    return made

@@ -1,0 +1,78 @@
+"""`noslip sweep`: the command is the function, with a report and words for what is wrong."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import noslip as ns
+from noslip.cli import main
+
+COMMAND = ["sweep", "knife-edge", "--duration", "0.5", "--measure", "final:skate.x"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        return CliRunner().invoke(main, [*COMMAND, "-o", "s", *words])
+
+    return call
+
+
+def test_the_command_leaves_a_store_and_a_report(run):
+    words = ["--vary", "m=1:2:3", "--vary", "slope=0.1,0.2", "--where", "m<1.9", "--json"]
+    ended = run(*words, "--measure", "max:skate.vx")
+    assert ended.exit_code == 0, ended.output
+    told = json.loads(ended.output)
+    assert told["complete"] and told["points"] == 6 and told["failed"] == 0
+    dataset = ns.open_sweep("s")
+    assert dataset["ending"].values[2].tolist() == ["excluded"] * 2
+    other = ns.sweep(
+        ns.load("knife-edge"),
+        ["final:skate.x", "max:skate.vx"],
+        vary={"m": "1:2:3", "slope": [0.1, 0.2]},
+        where=["m<1.9"],
+        duration=0.5,
+        folder="t",
+    )
+    assert np.array_equal(dataset["final:skate.x"], other["final:skate.x"], equal_nan=True)
+    page = Path("s/report.html").read_text("utf-8")
+    for word in ("Heat map", "Parallel coordinates", "Distribution", "Best, worst and typical"):
+        assert word in page
+    assert "http://" not in page.replace("http://www.w3.org", "").split("srcdoc")[0]
+    again = run(*words, "--measure", "max:skate.vx", "--no-report")
+    assert again.exit_code == 0 and json.loads(again.output)["rate"] == 0
+
+
+def test_a_file_holds_a_request(run, tmp_path):
+    (tmp_path / "study.toml").write_text(
+        'model = "knife-edge"\nmeasures = ["final:skate.y"]\ndraws = 64\nsampling = "lhs"\n'
+        '[sample]\nslope = "gauss:0.2,0.01"\n[settings]\nduration = 0.5\n'
+    )
+    ended = CliRunner().invoke(main, ["sweep", "--file", "study.toml", "-o", "f"])
+    assert ended.exit_code == 0, ended.output
+    assert ns.open_sweep("f")["final:skate.y"].shape == (64,)
+    assert "Sobol indices" in Path("f/report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--vary", "m=2:1:3"], "is inverted"),
+        (["--vary", "m"], "write NAME=VALUE"),
+        (["--vary", "m=1,2", "--measure", "final:skate.z"], "there is no column 'skate.z'"),
+        (["--vary", "m=1,2", "--on", "cuda"], "no driver for NVIDIA cards"),
+        (["--vary", "m=1,2", "--on", "tcp://127.0.0.1:9"], "there is no Dask scheduler"),
+        (["--vary", "m=1,2", "--target", "z80"], "there is no instruction set 'z80'"),
+        (["--vary", "m=1,2", "--option", "durations=3"], "did you mean 'duration'"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_traceback(run, monkeypatch, words, said):
+    monkeypatch.setattr("noslip.sweeps.dask_cluster.CONNECT", 0.5)
+    ended = run(*words)
+    assert ended.exit_code in (1, 2) and said in ended.output + ended.stderr
+    assert "Traceback" not in ended.output
