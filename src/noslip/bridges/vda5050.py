@@ -53,7 +53,7 @@ class Vda5050(AbstractRobotFormat):
 
     word = "vda5050"
     name = "VDA 5050"
-    suffixes = (".factsheet.json", ".json")
+    suffixes = (".factsheet.json",)
 
     def describe(self, path: Path) -> RobotDescription:
         """The vehicle of a factsheet, on its wheels."""

@@ -37,7 +37,7 @@ FACTSHEET = {
 }  # fmt: skip
 
 
-def imported(tmp_path, factsheet, name="v.json"):
+def imported(tmp_path, factsheet, name="v.factsheet.json"):
     (tmp_path / name).write_text(json.dumps(factsheet))
     return ns.import_robot(tmp_path / name)
 
@@ -111,9 +111,9 @@ def test_faults_are_told(tmp_path, case):
 
 
 def test_what_is_no_json_is_told(tmp_path):
-    (tmp_path / "x.json").write_text("{")
+    (tmp_path / "x.factsheet.json").write_text("{")
     with pytest.raises(ModelError, match="the text is not JSON"):
-        ns.load(tmp_path / "x.json")
-    (tmp_path / "x.json").write_text("[" * 100_000)
+        ns.load(tmp_path / "x.factsheet.json")
+    (tmp_path / "x.factsheet.json").write_text("[" * 100_000)
     with pytest.raises(ModelError, match="the text is not JSON"):
-        ns.load(tmp_path / "x.json")
+        ns.load(tmp_path / "x.factsheet.json")

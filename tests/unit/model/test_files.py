@@ -46,7 +46,8 @@ TOML = [
 ]
 
 
-FIX = "give the name of a .toml, .urdf, .mjcf, .xml, .factsheet.json or .json file"
+#: Formats of robots follow in the order in which they were asked for.
+FIX = "give the name of a .toml, ."
 
 
 @pytest.mark.parametrize("line, what, where", TOML)
@@ -91,14 +92,14 @@ def test_a_folder_is_not_a_file(tmp_path):
     fault = disk_fault(tmp_path)
     assert fault.what == f"'{tmp_path}' is a folder"
     assert fault.where == str(tmp_path)
-    assert fault.fix == FIX
+    assert fault.fix.startswith(FIX) and ".urdf" in fault.fix
 
 
 def test_a_pipe_is_not_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     fault = disk_fault(tmp_path / "pipe")
     assert fault.what.endswith("is not a plain file")
-    assert fault.fix == FIX
+    assert fault.fix.startswith(FIX) and ".urdf" in fault.fix
 
 
 @pytest.mark.parametrize("name", ["a\0b.toml", "a" * 400 + ".toml"])
@@ -134,7 +135,7 @@ def test_a_huge_file_is_not_read(tmp_path):
     (tmp_path / "x.toml").write_bytes(b"#" * (files.MAX_SIZE + 1))
     fault = disk_fault(tmp_path / "x.toml")
     assert fault.what.endswith("has 1000001 bytes, at most 1000000 are read")
-    assert fault.fix.startswith(f"{FIX}; results")
+    assert fault.fix.startswith(FIX) and "; results and meshes" in fault.fix
 
 
 def test_a_byte_order_mark_and_windows_lines_do_not_matter(tmp_path):
