@@ -14,14 +14,16 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # what make check runs, but for tests marked slow
-FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py) \
+FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py test_traced_operators.py) \
 	tests/test_layers.py tests/test_public_api.py tests/test_errors.py
 LOG := benchmarks/results/test-all.txt
+# files to whichever worker is free, the longest first (tests/conftest.py)
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 # the first Python that is new enough
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
-.PHONY: run check test test-all fuzz install lint bench bench-peers chromium clean
+.PHONY: run check test test-all unit-tests all-tests fuzz install lint bench bench-peers chromium clean
 .DEFAULT_GOAL := run
 
 install: $(VENV)/installed
@@ -41,11 +43,18 @@ lint: install
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-check: lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" $(FAST)
+# lint beside tests
+check: install
+	@$(MAKE) --no-print-directory --jobs 2 lint unit-tests
 
-test: lint chromium
-	$(BIN)/pytest -n 2 --dist worksteal
+test: install chromium
+	@$(MAKE) --no-print-directory --jobs 2 lint all-tests
+
+unit-tests: install
+	$(PYTEST) -m "not slow" $(FAST)
+
+all-tests: install
+	$(PYTEST)
 
 # trees are left out, with the reason, where the environments of the other tools cannot be made
 test-all: SHELL := bash

@@ -65,6 +65,52 @@ def newton_euler_of(name: str) -> NewtonEuler:
     return NewtonEuler(model_of(name))
 
 
+#: Files that take more than five seconds of CPU, the longest first. A worker takes one file after
+#: another (``--dist loadfile``): those at the end are short, and no worker waits for another.
+LONGEST = (
+    "test_studio.py",
+    "test_docs.py",
+    "test_degenerate_models.py",
+    "test_random_mechanisms.py",
+    "test_motor_limits_resisted.py",
+    "test_report.py",
+    "test_sensitivities_forward.py",
+    "test_sensitivities_gradient.py",
+    "test_examples.py",
+    "test_own_members.py",
+    "test_report_page.py",
+    "test_track_cli.py",
+    "test_cli.py",
+    "test_derivations.py",
+    "test_gallery.py",
+    "test_random_trees.py",
+    "test_newcomers.py",
+    "test_documents.py",
+    "test_motion_keeps_energy_and_constraints.py",
+    "test_elimination.py",
+    "test_audit_cli.py",
+    "test_joint_templates.py",
+    "test_loop_targets.py",
+    "test_small_mechanisms.py",
+    "test_studio_ride.py",
+    "test_kills.py",
+    "test_least_time_limits.py",
+    "test_knots.py",
+    "test_animation.py",
+    "test_frames.py",
+    "test_rows_and_joint_wrenches.py",
+    "test_verify_catches_errors.py",
+    "test_fuzz_readers.py",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files."""
+    rank = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
 def pytest_collection_finish() -> None:
     """Take what was collected, thousands of tests, out of the garbage collector's walks."""
     gc.collect()

@@ -46,7 +46,7 @@ start = { "sleigh.vx" = 0.3, "sleigh.rate" = 1.5 }
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
     return lambda *words: runner.invoke(main, list(words), catch_exceptions=False)

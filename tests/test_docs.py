@@ -104,13 +104,17 @@ def test_python_blocks_run(path, folder, derive_once):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_commands_run(path, folder, derive_once):
+def test_commands_run(path, folder, derive_once, pytestconfig):
+    """Figures and reports are left out, but for those of two pages; `make test-all` has all."""
     provide_models(path, folder)
+    is_whole = path.name in ("README.md", "report.md") or pytestconfig.getoption("--long")
     for line, text in blocks(path, "sh"):
         for offset, command in enumerate(text.splitlines()):
             if not command.startswith("noslip "):
                 continue
             words = shlex.split(command, comments=True)[1:]
+            if words[0] in ("run", "track") and not is_whole and "--no-plots" not in words:
+                words.append("--no-plots")
             result = CliRunner().invoke(main, words, catch_exceptions=False)
             assert result.exit_code == 0, f"line {line + offset}: {command}\n{result.output}"
 

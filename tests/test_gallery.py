@@ -62,7 +62,7 @@ def test_every_model_is_there():
 
 
 @pytest.mark.parametrize("name", ns.MODELS)
-def test_a_model_says_what_it_is_and_how_to_run_it(name, tmp_path, monkeypatch):
+def test_a_model_says_what_it_is_and_how_to_run_it(name, tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     cell = cells()[name]
     model = ns.load(name)

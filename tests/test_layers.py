@@ -125,17 +125,17 @@ def test_every_package_has_a_rank():
     assert packages == set(RANKS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_go_one_way(path):
-    here = package_of(path)
-    for line, there in imports(path):
-        place = f"{path.relative_to(SOURCE)}:{line}: {here} imports {there or 'noslip'}"
-        if (here, there) in ALLOWED or here == there:
-            continue
-        assert there in RANKS, place
-        assert here in RANKS, f"{place}, but __init__.py imports nothing of the package"
-        assert RANKS[there] < RANKS[here], f"{place}, which comes after it"
-        assert there in ONLY.get(here, RANKS), f"{place}, which it must not know"
+def test_imports_go_one_way():
+    for path in FILES:
+        here = package_of(path)
+        for line, there in imports(path):
+            place = f"{path.relative_to(SOURCE)}:{line}: {here} imports {there or 'noslip'}"
+            if (here, there) in ALLOWED or here == there:
+                continue
+            assert there in RANKS, place
+            assert here in RANKS, f"{place}, but __init__.py imports nothing of the package"
+            assert RANKS[there] < RANKS[here], f"{place}, which comes after it"
+            assert there in ONLY.get(here, RANKS), f"{place}, which it must not know"
 
 
 def module_of(path):
@@ -225,32 +225,32 @@ def is_private(name):
     return name.startswith("_") and not name.startswith("__")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_private_names_are_used_in_their_own_module(path):
-    nodes, defined = nodes_of(path), set()
-    for node in nodes:
-        match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                defined.add(name)
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                defined.add(name)
-            case ast.Call(func=ast.Attribute(attr="update"), keywords=keywords):
-                defined |= {keyword.arg for keyword in keywords}
-            case ast.Constant(value=str(name)):  # slots
-                defined.add(name)
-    for node in nodes:
-        match node:
-            case ast.ImportFrom(module=module, names=names) if (module or "").startswith("noslip"):
-                used = {alias.name for alias in names}
-            case ast.Attribute(attr=name):
-                used = {name} - defined
-            case ast.Call(keywords=keywords):
-                used = {keyword.arg or "" for keyword in keywords} - defined
-            case _:
-                continue
-        private = {name for name in used if is_private(name)} - set(PRIVATE)
-        place = f"{path}:{getattr(node, 'lineno', 0)}"
-        assert not private, f"{place} uses {', '.join(private)} of another module"
+def test_private_names_are_used_in_their_own_module():
+    for path in FILES:
+        nodes, defined = nodes_of(path), set()
+        for node in nodes:
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    defined.add(name)
+                case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    defined.add(name)
+                case ast.Call(func=ast.Attribute(attr="update"), keywords=keywords):
+                    defined |= {keyword.arg for keyword in keywords}
+                case ast.Constant(value=str(name)):  # slots
+                    defined.add(name)
+        for node in nodes:
+            match node:
+                case ast.ImportFrom(module=str(home), names=names) if home.startswith("noslip"):
+                    used = {alias.name for alias in names}
+                case ast.Attribute(attr=name):
+                    used = {name} - defined
+                case ast.Call(keywords=keywords):
+                    used = {keyword.arg or "" for keyword in keywords} - defined
+                case _:
+                    continue
+            private = {name for name in used if is_private(name)} - set(PRIVATE)
+            place = f"{path}:{getattr(node, 'lineno', 0)}"
+            assert not private, f"{place} uses {', '.join(private)} of another module"
 
 
 def test_public_classes_have_different_names():

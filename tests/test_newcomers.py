@@ -52,7 +52,7 @@ JOINT = "[joints.{0}]\ntype = 'planar'\nparent = '{1}'\nchild = '{0}'\n"
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(main, words)
 

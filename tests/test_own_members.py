@@ -27,11 +27,11 @@ from noslip.families import (
 from noslip.formulations.catalog import known_formulations
 from noslip.kinematics.symbols import Reader
 from noslip.model.bodies import AbstractShape
-from noslip.model.contacts import AbstractSurface
 from noslip.model.files import load_model, model_to_toml, parse_model
 from noslip.model.forces import AbstractForce
 from noslip.model.joints import AbstractJointType
 from noslip.model.numbers import NumberReader
+from noslip.model.surfaces import AbstractSurface
 
 PLUGIN = Path(__file__).parent / "models" / "own_members.py"
 READ = Reader({})
@@ -232,7 +232,7 @@ def test_it_is_drawn_by_its_own_triangles_and_its_support_function(model, own):
     volume = np.sum(a * np.cross(b, c)) / 6
     assert volume == pytest.approx(32 * 0.05**2 * np.sin(np.pi / 16) / 2 * 0.15 / 3, rel=1e-12)
     ellipsoid = own.Ellipsoid(size=(0.4, 0.35, 0.3))
-    (shape,) = ellipsoid.shapes(np.zeros(3), NumberReader({}))
+    shape, _ = ellipsoid.shapes(np.zeros(3), NumberReader({}))
     points, _ = shape.triangles(NumberReader({}))
     assert np.sum((points / [0.4, 0.35, 0.3]) ** 2, axis=1) == pytest.approx(1.0, rel=1e-12)
 

@@ -30,6 +30,7 @@ from .model.bodies import (
     Cylinder as Cylinder,
     Sphere as Sphere,
     Ring as Ring,
+    Turned as Turned,
 )
 from .model.joints import (
     AbstractJointType as AbstractJointType,
@@ -51,11 +52,28 @@ from .model.composite_joints import (
 from .model.contacts import (
     Rolling as Rolling,
     KnifeEdge as KnifeEdge,
+    Plane as Plane,
+)
+from .model.surfaces import (
     AbstractSurface as AbstractSurface,
     Disk as Disk,
     Ball as Ball,
     Torus as Torus,
-    Plane as Plane,
+    Ellipsoid as Ellipsoid,
+    CylinderSurface as CylinderSurface,
+    ConeSurface as ConeSurface,
+    RevolvedSurface as RevolvedSurface,
+    ParametricSurface as ParametricSurface,
+)
+from .model.grounds import (
+    AbstractGround as AbstractGround,
+    FlatGround as FlatGround,
+    CylinderGround as CylinderGround,
+    SphereGround as SphereGround,
+    RevolvedGround as RevolvedGround,
+    HeightGround as HeightGround,
+    GridGround as GridGround,
+    ParametricGround as ParametricGround,
 )
 from .model.roller_wheels import (
     RollerRolling as RollerRolling,
@@ -88,6 +106,10 @@ from .model.forces import (
     Spring as Spring,
     Tire as Tire,
     Wrench as Wrench,
+)
+from .model.tires import (
+    MagicTire as MagicTire,
+    BrushTire as BrushTire,
 )
 from .model.scenario import (
     Scenario as Scenario,
@@ -280,6 +302,10 @@ from .analysis.audit import (
 from .analysis.linearize import (
     Linearization as Linearization,
     linearize as linearize,
+)
+from .analysis.linearize_batch import (
+    LinearizationBatch as LinearizationBatch,
+    linearize_batch as linearize_batch,
 )
 from .analysis.canonical import (
     CanonicalForm as CanonicalForm,

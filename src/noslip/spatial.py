@@ -2,10 +2,15 @@
 
 Every function also takes plain numbers. Structural zeros and ones stay zeros and ones, so that a
 planar mechanism described in three dimensions costs no more than a planar one.
+
+The four operators of `casadi.SX` are made faster here. CasADi's bindings try to read each operand
+as a number and as a numeric matrix before they find that it is traced, which takes 14 µs; where
+both are traced, or one is a number, `SX.binary` does the same in 2 µs.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -18,9 +23,40 @@ Traced = Any
 EYE3 = ca.SX.eye(3)
 
 
+def _direct(word: str, operation: int) -> None:
+    """Let an operator of SX, and the one with its operands exchanged, find its function at once."""
+    usual, exchanged = getattr(ca.SX, f"__{word}__"), getattr(ca.SX, f"__r{word}__")
+    SX, binary = ca.SX, ca.SX.binary
+
+    @functools.wraps(usual)
+    def operator(a: ca.SX, b: Any) -> Any:
+        kind = b.__class__
+        if kind is SX:
+            return binary(operation, a, b)
+        return binary(operation, a, SX(b)) if kind in (float, int) else usual(a, b)
+
+    @functools.wraps(exchanged)
+    def reflected(b: ca.SX, a: Any) -> Any:
+        return binary(operation, SX(a), b) if a.__class__ in (float, int) else exchanged(b, a)
+
+    setattr(SX, f"__{word}__", operator)
+    setattr(SX, f"__r{word}__", reflected)
+
+
+for _word, _operation in (
+    ("add", ca.OP_ADD), ("sub", ca.OP_SUB), ("mul", ca.OP_MUL), ("truediv", ca.OP_DIV)
+):  # fmt: skip
+    _direct(_word, _operation)
+
+
+def traced(value: Traced) -> ca.SX:
+    """The value as SX; not a copy where it is one."""
+    return value if value.__class__ is ca.SX else ca.SX(value)
+
+
 def vector(entries: Sequence[Any]) -> ca.SX:
     """Column vector of the entries."""
-    return ca.vertcat(*[ca.SX(e) for e in entries])
+    return ca.vertcat(*[traced(e) for e in entries])
 
 
 def stack(entries: Sequence[ca.SX]) -> ca.SX:
@@ -35,7 +71,7 @@ def block_diagonal(blocks: Sequence[ca.SX]) -> ca.SX:
 
 def cross(a: Traced, b: Traced) -> ca.SX:
     """a × b."""
-    return ca.cross(ca.SX(a), ca.SX(b))
+    return ca.cross(traced(a), traced(b))
 
 
 def skew(a: Traced) -> ca.SX:
@@ -60,7 +96,7 @@ def turn_vector(R: Traced) -> ca.SX:
 
 def unit(a: Traced) -> ca.SX:
     """a / |a|. A numeric axis along x, y or z stays exactly that."""
-    a = ca.SX(a)
+    a = traced(a)
     return a / ca.sqrt(ca.dot(a, a))
 
 
@@ -69,7 +105,7 @@ def rotation_about(axis: Traced, angle: Traced) -> ca.SX:
 
     R = e eᵀ + cos(angle) (1 − e eᵀ) + sin(angle) e×, the form that keeps structural zeros.
     """
-    e = ca.SX(axis)
+    e = traced(axis)
     along = ca.mtimes(e, e.T)
     cosine, sine = _cosine_and_sine(angle)
     return along + cosine * (EYE3 - along) + sine * skew(e)
@@ -77,7 +113,7 @@ def rotation_about(axis: Traced, angle: Traced) -> ca.SX:
 
 def _cosine_and_sine(angle: Traced) -> tuple[Traced, Traced]:
     """cos and sin; of a number that is a right angle to rounding exactly 0, 1 or −1."""
-    angle = ca.SX(angle)
+    angle = traced(angle)
     if angle.is_constant() and math.isfinite(float(angle)):
         turns = float(angle) / (math.pi / 2)
         quarters = round(turns)

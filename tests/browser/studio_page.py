@@ -140,6 +140,18 @@ class Studio:
         self.page.get_by_label(label, exact=True).first.click()
         self.page.get_by_role("option", name=option, exact=True).click()
 
+    def show_model(self, name):
+        """A model as it is at first, paused, with its curves."""
+        self.tab("Plots")
+        if self.page.get_by_label("model", exact=True).first.input_value() == name:
+            for button in self.page.get_by_role("button", name="Reset").all():
+                button.click()
+        else:
+            self.pick("model", name)
+        play = self.page.get_by_role("button", name=re.compile("^(Play|Pause)$"))
+        if play.inner_text() == "Pause":
+            play.click()
+
     def tab(self, name):
         self.page.get_by_text(name, exact=True).first.click()
 

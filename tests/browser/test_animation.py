@@ -1,10 +1,12 @@
 """The animation in a real browser, from a file and without a network."""
 
+import contextlib
 import io
 
 import numpy as np
 import pytest
 from PIL import Image
+from watch import Watch
 
 import noslip as ns
 from noslip.show.scene.camera import camera
@@ -48,25 +50,43 @@ def film(tmp_path_factory):
     return path, scene(run.model), frames(system, run, rate=10.0)
 
 
-@pytest.fixture
-def player(film, new_page):
-    """The page, with its network cut and the motion loaded."""
-    page = new_page(viewport=SIZE, offline=True)
+@pytest.fixture(scope="module")
+def loaded(film, new_context):
+    """The page, with its network cut and the motion loaded, and what watches it."""
+    context = new_context(viewport=SIZE, offline=True)
+    page = context.new_page()
+    watch = Watch(page)
     page.set_default_timeout(PATIENCE)
     page.goto(film[0].as_uri())
     page.wait_for_function(f"() => window.__viserMutable && ({NODE})('/noslip/ball')", **OFTEN)
     # the viewer warns that there is no graphics card here, over the picture
     page.locator("button.mantine-Notification-closeButton").evaluate("button => button.click()")
     page.wait_for_selector(".mantine-Notification-root", state="detached")
-    return page
+    yield page, watch
+    context.close()
+
+
+@pytest.fixture
+def player(loaded):
+    """The page, which plays; it must have behaved."""
+    page, watch = loaded
+    yield page
+    watch.check()
 
 
 def clock(page):
     return float(page.locator("[role=slider]").get_attribute("aria-valuenow"))
 
 
-def pause(page):
-    page.locator("button.mantine-ActionIcon-root").first.evaluate("button => button.click()")
+@contextlib.contextmanager
+def paused(page):
+    """Context in which the motion stands still."""
+    button = page.locator("button.mantine-ActionIcon-root").first
+    button.evaluate("button => button.click()")
+    try:
+        yield
+    finally:
+        button.evaluate("button => button.click()")
 
 
 def seek(page, film, index):
@@ -126,7 +146,16 @@ def test_poses_are_those_of_the_frames_and_pictures_show_them(player, film):
 
     Pieces of its path that lie ahead are hidden, and hidden again after going back.
     """
-    pause(player)
+    with paused(player):
+        pictures, shown = look_at(player, film)
+    for a, b in ((0, 1), (1, 2), (2, 0)):
+        assert np.mean(np.abs(pictures[a] - pictures[b]).max(axis=2) > 60) > 0.005
+    assert shown[0] < shown[2] < shown[1]
+    assert len(np.unique(pictures[0].reshape(-1, 3), axis=0)) > 50
+
+
+def look_at(player, film):
+    """Pictures of some frames, in which the ball is where it should be, and pieces shown."""
     _, look, motion = film
     pictures, shown = [], []
     for index in (5, 35, 20):
@@ -143,7 +172,4 @@ def test_poses_are_those_of_the_frames_and_pictures_show_them(player, film):
         expected = lens.pixels(lens.seen(motion.positions[index, 0]))
         middle = [(columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2]
         assert np.abs(np.array(middle) - expected).max() < 0.02 * width
-    for a, b in ((0, 1), (1, 2), (2, 0)):
-        assert np.mean(np.abs(pictures[a] - pictures[b]).max(axis=2) > 60) > 0.005
-    assert shown[0] < shown[2] < shown[1]
-    assert len(np.unique(pictures[0].reshape(-1, 3), axis=0)) > 50
+    return pictures, shown

@@ -4,10 +4,10 @@ import http.server
 import os
 import socket
 import threading
-from functools import partial
-from pathlib import Path
+from functools import cache
 from urllib.parse import urlsplit
 
+import msgspec
 import numpy as np
 import pytest
 import xarray
@@ -34,7 +34,7 @@ def address(file):
 
 @pytest.fixture(scope="module")
 def watched(new_context, address):
-    """One studio for the tests below, in their order: its page is loaded in ten seconds."""
+    """One studio for the tests below: loading its page takes eight seconds of CPU."""
     context = new_context(viewport={"width": 1000, "height": 620})
     page = context.new_page()
     watch = Watch(page)
@@ -43,10 +43,13 @@ def watched(new_context, address):
 
 
 @pytest.fixture
-def studio(watched):
-    """The studio that they share, paused; its page must have behaved."""
-    yield watched[0]
-    watched[1].check()
+def studio(watched, file):
+    """The studio that they share, as it is at its start, but paused; its page must have behaved."""
+    shared, watch = watched
+    shared.show_model(file.name)
+    shared.wait_for_curve("skate.x", blade())
+    yield shared
+    watch.check()
 
 
 def save(path, text):
@@ -55,12 +58,17 @@ def save(path, text):
     os.utime(path, ns=(before + 10**9, before + 10**9))
 
 
+@cache
+def knife_edge():
+    return ns.compile(ns.derive(ns.load("knife-edge")))
+
+
 def blade(**changes):
     """The run by the functions alone."""
-    model = ns.load("knife-edge")
+    model = knife_edge().model
     start = {n: changes.pop(n) for n in list(changes) if "." in n}
     return ns.simulate(
-        ns.compile(ns.derive(model)),
+        knife_edge(),
         duration=model.scenario.duration,
         start={**model.scenario.start, **start},
         parameters=changes,
@@ -166,9 +174,6 @@ def download_everything(studio, tmp_path):
 
 def test_sliders_and_another_model_show_what_a_simulation_gives(studio):
     page = studio.page
-    studio.tab("Plots")
-    page.get_by_role("button", name="Reset").nth(1).click()
-    studio.wait_for_curve("skate.x", blade())
     studio.type("m [kg]", 2.5)
     studio.type("slope [rad]", 0.4)
     studio.wait_for_curve("skate.x", blade(m=2.5, slope=0.4))
@@ -285,38 +290,74 @@ def lean(studio):
     return float(np.arcsin(studio.pose("rear_frame")[2, 1]))
 
 
-def test_a_page_of_another_site_gets_nothing(new_page, address):
+#: Opens a socket to a studio; says how it ended, or that it is open.
+CONNECT = """([address, protocol]) => new Promise(resolve => {
+    const socket = window.studio = new WebSocket(address, protocol);
+    socket.onopen = () => resolve("open");
+    socket.onmessage = () => { window.heard = (window.heard ?? 0) + 1; };
+    socket.onerror = () => resolve("refused");
+})"""
+
+
+def open_refusal(page, address):
+    """The one page of the studio's own origin that is there without its token: a sentence."""
+    answer = page.goto(f"http://{urlsplit(address).netloc}/")
+    assert answer.status == 403
+
+
+def connect(page, address):
+    """Open a socket from a page, as the studio's own page does; how that ends."""
     import viser
 
-    page = new_page(viewport={"width": 400, "height": 300})  # its scene is drawn all the time
+    reached = address.replace("http", "ws").rstrip("/")
+    return page.evaluate(CONNECT, [reached, f"viser-v{viser.__version__}"])
 
-    folder = Path(viser.__file__).parent / "client" / "build"
-    handler = partial(_Quiet, directory=str(folder))
-    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+def test_a_page_of_another_site_gets_nothing(new_context, address):
+    """No watch: the browser prints that it was refused."""
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Blank)
     threading.Thread(target=other.serve_forever, daemon=True).start()
+    context = new_context()
     try:
-        reached = address.replace("http", "ws")
-        page.goto(f"http://127.0.0.1:{other.server_port}/?websocket={reached}")
-        page.wait_for_timeout(4000)  # in which it could have got something
-        assert page.get_by_text("model", exact=True).count() == 0
-        assert page.evaluate("window.__viserTestpoints?.uplots ?? null") is None
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        assert connect(page, address) == "refused"
+        read = "url => fetch(url).then(answer => answer.text(), () => 'refused')"
+        assert page.evaluate(read, address) == "refused"
+        # one of the studio itself is let in
+        open_refusal(page, address)
+        assert connect(page, address) == "open"
     finally:
+        context.close()
         other.shutdown()
         other.server_close()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _Blank(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
     def log_message(self, *_):
         pass
 
 
 def test_ctrl_c_ends_it_while_a_browser_is_open(new_context):
+    """A page with its session: the server has sent it the panels."""
     running = Server("vertical-disk")
     # no watch: a page whose server ends says so on its console
-    context = new_context(viewport={"width": 1000, "height": 500})
+    context = new_context()
     try:
-        studio = Studio(context.new_page(), running.address, is_paused=False)
-        studio.wait_for_text("Playback")
+        page = context.new_page()
+        open_refusal(page, running.address)
+        assert connect(page, running.address) == "open"
+        page.evaluate("data => window.studio.send(new Uint8Array(data))", list(CAMERA))
+        for _ in range(PATIENCE // 100):
+            if (page.evaluate("window.heard") or 0) > 5:
+                break
+            page.wait_for_timeout(100)
+        else:
+            pytest.fail("nothing is heard of the server")
         assert running.process.poll() is None
         code, out, err = running.interrupt()
     finally:
@@ -329,6 +370,16 @@ def test_ctrl_c_ends_it_while_a_browser_is_open(new_context):
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", running.port))
+
+
+#: What a page tells first: where it looks from.
+CAMERA = msgspec.msgpack.encode(
+    {
+        "type": "ViewerCameraMessage", "wxyz": [1.0, 0.0, 0.0, 0.0], "position": [3.0, 3.0, 3.0],
+        "fov": 0.8, "near": 0.01, "far": 1000.0, "image_height": 600, "image_width": 800,
+        "look_at": [0.0, 0.0, 0.0], "up_direction": [0.0, 0.0, 1.0],
+    }
+)  # fmt: skip
 
 
 def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):

@@ -46,7 +46,7 @@ def test_every_reader_refuses_every_bad_file(reader, file, tmp_path, good_run):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, good_run):
+def place(tmp_path, monkeypatch, good_run, derive_once):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -17,7 +17,7 @@ from noslip.kinematics.kinematics import trace
 ROUNDING = 1e-9
 
 #: A failing tree is shown as it was drawn: shrinking one takes minutes.
-few = settings(max_examples=10, phases=(Phase.explicit, Phase.generate))
+few = settings(max_examples=12, phases=(Phase.explicit, Phase.generate))
 
 
 def states(equations):
@@ -32,10 +32,8 @@ def moves(model):
     return any(joint.type.speeds for joint in model.joints)
 
 
-def check_mass_matrix(model):
-    equations = ns.derive(model)
+def check_mass_matrix(equations, oracle):
     hessian, _ = ca.hessian(equations.kinetic_energy, equations.kinematics.eta)
-    oracle = NewtonEuler(model)
     f = numeric(equations, equations.reduced_mass, hessian, equations.kinetic_energy)
     for state in states(equations):
         mass, expected, K = at(f, state)
@@ -44,9 +42,7 @@ def check_mass_matrix(model):
         assert K.item() == pytest.approx(oracle.at(state).kinetic_energy, rel=ROUNDING)
 
 
-def check_power_balance(model):
-    equations = ns.derive(model)
-    oracle = NewtonEuler(model)
+def check_power_balance(equations, oracle):
     f = numeric(equations, energy_rate(equations), *powers(equations))
     for state in states(equations):
         rate, *rest = (e.item() for e in at(f, state))
@@ -54,9 +50,7 @@ def check_power_balance(model):
         assert rate == pytest.approx(sum(rest), abs=error)
 
 
-def check_newton_euler(model):
-    equations = ns.derive(model)
-    oracle = NewtonEuler(model)
+def check_newton_euler(equations, oracle):
     solved = equations.accelerations
     (reactions,) = ca.substitute([equations.generalized_reactions], [equations.etadot], [solved])
     f = numeric(equations, equations.speed_rates, reactions)
@@ -69,9 +63,7 @@ def check_newton_euler(model):
         assert forces.ravel() == pytest.approx(motion.reactions, abs=ROUNDING * size(inertia))
 
 
-def check_inverse_dynamics(model):
-    equations = ns.derive(model)
-    oracle = NewtonEuler(model)
+def check_inverse_dynamics(equations, oracle):
     f = numeric(equations, equations.speed_rates, equations.kinematics.S)
     for state in states(equations):
         vdot, S = at(f, state)
@@ -81,11 +73,10 @@ def check_inverse_dynamics(model):
         assert np.max(np.abs(left), initial=0) <= ROUNDING * size(np.abs(S.T) @ np.abs(inertia))
 
 
-def check_frames(model):
-    equations = ns.derive(model)
+def check_frames(equations, oracle):
     names = tuple(s.name for s in equations.kinematics.independent_speeds)
     place = ns.Placement(position=(1.0, -2.0, 0.5), angles=(0.3, 0.8, -1.1))
-    moved = trace(in_displaced_world(model, place), independent=names)
+    moved = trace(in_displaced_world(equations.model, place), independent=names)
     displaced = equations.formulation.fill(moved)
     here, there = (numeric(eq, eq.accelerations, eq.reduced_mass) for eq in (equations, displaced))
     for state in states(equations):
@@ -105,14 +96,19 @@ CHECKS = (
 )
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_law_on_random_trees(check):
-    few(given(trees().filter(moves))(check))()
+def check_all(model):
+    """All laws on one tree, derived once."""
+    equations, oracle = ns.derive(model), NewtonEuler(model)
+    for check in CHECKS:
+        check(equations, oracle)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_law_on_random_trees_in_contact(check):
-    few(given(trees_in_contact())(check))()
+def test_laws_on_random_trees():
+    few(given(trees().filter(moves))(check_all))()
+
+
+def test_laws_on_random_trees_in_contact():
+    few(given(trees_in_contact())(check_all))()
 
 
 def test_every_joint_type_appears_in_the_random_trees():

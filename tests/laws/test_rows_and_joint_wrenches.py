@@ -265,12 +265,11 @@ def rotation(system, state, body):
 
 def test_a_row_that_would_do_other_work_where_it_says_is_refused(tmp_path):
     """A direction turned by 90°, a moment instead of a force, and a row of positions that fits."""
-    b = builder("rod")
-    b.body("rod", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
-    b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
 
     def of(**act):
-        b._parts["rows"] = []
+        b = builder("rod")
+        b.body("rod", mass=1.3, inertia=FULL_INERTIA, center_of_mass=(0.1, -0.05, 0.02))
+        b.joint("pin", ns.Revolute(axis=Y), parent="world", child="rod")
         act = ns.RowForce(body="rod", **act)
         expression = "point(rod, 0.4, 0, 0).z - 0.1*t"
         b.row(ns.PositionRow(name="rail", expression=expression, acts=(act,)))

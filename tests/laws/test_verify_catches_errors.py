@@ -110,7 +110,7 @@ def test_a_wrong_contact_point_in_the_shared_kinematics_is_caught(monkeypatch, n
 
     monkeypatch.setattr(ns.Rolling, "contact", shifted)
     certificate = ns.verify(ns.load(name))
-    assert "contact points touch their planes" in failed(certificate)
+    assert "contact points touch their ground" in failed(certificate)
 
 
 def test_a_contact_that_forgets_the_turning_of_the_wheel_is_caught(monkeypatch):

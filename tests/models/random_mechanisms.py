@@ -79,7 +79,7 @@ class Draft:
         """A number as it is, or as a parameter."""
         if self.chance(0.6):
             return value
-        name = f"p{len(self.builder._parts.get('parameters', []))}"
+        name = f"p{len(self.builder._elements.get('parameters', []))}"
         return self.builder.parameter(name, value, unit)
 
     # --- parts --------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Draft:
             return
         k = self.joints.index(joint)
         driven = dataclasses.replace(joint, motion=motion)
-        self.joints[k] = self.builder._parts["joints"][k] = driven
+        self.joints[k] = self.builder._elements["joints"][k] = driven
 
     def push(self, most: int = 4) -> None:
         """Springs, dampers, friction, motors and wrenches."""
@@ -446,8 +446,8 @@ def _close(d: Draft, type: object, parent: str, child: str) -> None:
     model = ns.Model(
         name="open",
         gravity=(0.0, 0.0, 0.0),
-        parameters=tuple(d.builder._parts.get("parameters", [])),
-        bodies=tuple(d.builder._parts["bodies"]),
+        parameters=tuple(d.builder._elements.get("parameters", [])),
+        bodies=tuple(d.builder._elements["bodies"]),
         joints=tuple(dataclasses.replace(j, motion=None) for j in d.joints),
     )
     oracle = Maximal(model)
@@ -523,8 +523,8 @@ def plane_loop(rng: Rng) -> ns.Model:
     model = ns.Model(
         name="open",
         gravity=(0.0, 0.0, 0.0),
-        parameters=tuple(d.builder._parts.get("parameters", [])),
-        bodies=tuple(d.builder._parts["bodies"]),
+        parameters=tuple(d.builder._elements.get("parameters", [])),
+        bodies=tuple(d.builder._elements["bodies"]),
         joints=tuple(d.joints),
     )
     oracle = Maximal(model)
@@ -809,7 +809,7 @@ def no_freedom(rng: Rng) -> ns.Model:
             d.joint(d.type("revolute prismatic"), "world", body)
             name = d.joints[-1].type.coordinates[0].name
             d.joints[-1] = dataclasses.replace(d.joints[-1], motion={name: d.wave()})
-            d.builder._parts["joints"][-1] = d.joints[-1]
+            d.builder._elements["joints"][-1] = d.joints[-1]
         case "row":
             joint = d.joint(d.type("revolute prismatic"), "world", body)
             coordinate = f"{joint}.{d.joints[-1].type.coordinates[0].name}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
 
-from noslip import Equations
+from noslip import Equations, Kinematics
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ def at(function: ca.Function, state: State, *, tree_speeds: bool = False) -> lis
     return [np.array(e) for e in function.call([ca.DM(a) for a in arguments])]
 
 
+@lru_cache(maxsize=128)
+def _configurations(kin: Kinematics, count: int) -> list[tuple[float, np.ndarray]]:
+    return kin.probe.configurations(count)
+
+
 def admissible_states(
     equations: Equations, rng: np.random.Generator, count: int = 4
 ) -> list[State]:
@@ -47,7 +53,7 @@ def admissible_states(
     kin = equations.kinematics
     speeds = numeric(equations, kin.v)
     states = []
-    for t, q in kin.probe.configurations(count):
+    for t, q in _configurations(kin, count):
         eta = rng.normal(size=kin.num_independent_speeds)
         inputs = [
             rng.normal(size=s.shape[0]) for s in (kin.symbols.u, kin.symbols.w, kin.symbols.wdot)

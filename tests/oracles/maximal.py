@@ -160,7 +160,9 @@ class Maximal:
         """A length of the model: the median of what is named in it."""
         found = [np.linalg.norm(f[k]) for f in self._frames.values() for k in (1, 3)]
         found += [np.linalg.norm(c) for c in self.com]
-        found += [self.number(c.wheel.radius) for c in self.model.contacts if _rolls(c)]
+        found += [
+            self.number(getattr(c.wheel, "radius", 0.1)) for c in self.model.contacts if _rolls(c)
+        ]
         found = [x for x in found if x > 1e-6]
         return float(np.median(found)) if found else 1.0
 
@@ -379,6 +381,11 @@ class Maximal:
         """The contact point, and the wheel's heading."""
         body, wheel = self.index[contact.body], contact.wheel if wheel is None else wheel
         center = self._point(x, body, self.vector(contact.center))
+        if isinstance(wheel, ns.Ellipsoid):
+            # where the gradient of Σ (p/a)² is along −n: p = −a² n/√(Σ a² n²) in body axes
+            size, own = self.vector(wheel.size), x.R[body].T @ n
+            length = np.sqrt(np.sum((size * own) ** 2))
+            return center - x.R[body] @ (size**2 * own) / length, axes[:, 0]
         radius = self.number(wheel.radius)
         if isinstance(wheel, ns.Ball):
             return center - radius * n, axes[:, 0]

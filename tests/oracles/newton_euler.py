@@ -72,6 +72,10 @@ class NewtonEuler:
         self.tree = _passes(model)
         self.names_q = [f"{j.name}.{c.name}" for j in self.tree for c in j.type.coordinates]
         self.names_v = [f"{j.name}.{s.name}" for j in self.tree for s in j.type.speeds]
+        # places of contacts on curved ground, without inertia
+        places = [f"{c.name}.{q.name}" for c in model.contacts for q in c.parameters()]
+        self.names_q += places
+        self.names_v += [f"{name}_rate" for name in places]
         self.t, self.q = ca.SX.sym("t"), ca.SX.sym("q", len(self.names_q))
         self.v = ca.SX.sym("v", len(self.names_v))
         self.u = ca.SX.sym("u", len(model.inputs))
@@ -128,7 +132,7 @@ class NewtonEuler:
             R = R_P @ R_PF @ R_FM @ R_BM.T
             frames[joint.child] = (R, p_P + R_P @ (p_PF + R_PF @ p_FM) - R @ p_BM)
         self.frames = {name: frame for name, frame in frames.items() if name != "world"}
-        return ca.diagcat(*blocks)
+        return ca.diagcat(*blocks, ca.SX.eye(len(self.names_q) - at))
 
     def _pose(self, R: ca.SX, p: ca.SX) -> Pose:
         """Jacobians by differentiating the pose along each speed: ω× = Ṙ Rᵀ."""
@@ -250,9 +254,15 @@ class NewtonEuler:
 
     def _contact_row(self, contact: ns.Rolling | ns.KnifeEdge) -> ca.SX:
         body, ground = self.poses[contact.body], self.poses[contact.plane.body]
-        R_plane, _ = self.placement(contact.plane.frame)
+        R_plane, p_plane = self.placement(contact.plane.frame)
         R_plane = ground.R @ R_plane
         n = R_plane[:, 2]
+        closest = ca.SX(0, 1)
+        if isinstance(contact, ns.Rolling) and not isinstance(contact.ground, ns.FlatGround):
+            n, foot = self._curved(contact, body, R_plane, ground.point(p_plane))
+            if foot is not None:
+                point, _ = self._lowest_point(contact, body, n)
+                closest = ca.jtimes(ca.cross(point - foot, n), self.q, self.N @ self.v)
         if isinstance(contact, ns.KnifeEdge):
             point = body.point(self.column(contact.point))
             across = ca.cross(n, body.R @ self.column(contact.direction))
@@ -266,14 +276,44 @@ class NewtonEuler:
             directions = [held, n] if contact.normal else [held]
         else:
             point, axis = self._lowest_point(contact, body, n)
-            along = R_plane[:, 0]
+            along = ca.cross(R_plane[:, 1], n) / ca.norm_2(ca.cross(R_plane[:, 1], n))
             if axis is not None:
                 along = ca.cross(axis, n) / ca.norm_2(ca.cross(axis, n))
             wanted = (contact.longitudinal, contact.lateral, contact.normal)
             directions = (along, ca.cross(n, along), n)
             directions = [d for d, is_wanted in zip(directions, wanted, strict=True) if is_wanted]
         slip = (body.point_jacobian(point) - ground.point_jacobian(point)) @ self.v
-        return ca.horzcat(*directions).T @ slip
+        return ca.vertcat(ca.horzcat(*directions).T @ slip, closest)
+
+    def _curved(
+        self, contact: ns.Rolling, body: Pose, R: ca.SX, origin: ca.SX
+    ) -> tuple[ca.SX, ca.SX | None]:
+        """The normal of curved ground, and the point at the contact's own places if it has some.
+
+        Closest points p and P have (p − P) × n = 0, three rows of which two are independent.
+        """
+        form = contact.ground
+        if isinstance(form, ns.SphereGround):
+            center = body.point(self.column(contact.center)) - origin
+            side = -1 if form.inside else 1
+            if not isinstance(contact.wheel, ns.Ball):
+                axis = body.R @ self.column(contact.wheel.axis)
+                across = ca.cross(axis, ca.cross(center, axis))
+                radius = self.value(contact.wheel.radius)
+                center = center - side * radius * across / ca.norm_2(across)
+            return side * center / ca.norm_2(center), None
+        x, y = (self.known[f"{contact.name}.{k}"] for k in "xy")
+        u = ca.vertcat(x, y)
+        if isinstance(form, ns.RevolvedGround):
+            r = ca.sqrt(x**2 + y**2)
+            scope = {**self.known, "r": r}
+            text = form.z.replace("^", "**")
+            z = eval(text, {"__builtins__": {}}, {**_FUNCTIONS, **scope})
+        else:
+            z = form.elevation(x, y, None)
+        slope = ca.gradient(z, u)
+        n = ca.vertcat(-slope, 1)
+        return R @ (n / ca.norm_2(n)), origin + R @ ca.vertcat(x, y, z)
 
     def _lowest_point(
         self, contact: ns.Rolling, body: Pose, n: ca.SX, wheel: ns.AbstractSurface | None = None
@@ -282,6 +322,10 @@ class NewtonEuler:
         wheel = contact.wheel if wheel is None else wheel
         if isinstance(wheel, ns.Ball):
             return center - self.value(wheel.radius) * n, None
+        if isinstance(wheel, ns.Ellipsoid):
+            size = self.column(wheel.size)
+            own = body.R.T @ n
+            return center - body.R @ (size**2 * own) / ca.norm_2(size * own), None
         axis = body.R @ self.column(wheel.axis)
         axis = axis / ca.norm_2(axis)
         # of all directions in the wheel's plane, the one that goes down most

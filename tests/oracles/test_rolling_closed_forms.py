@@ -145,3 +145,28 @@ def test_disk_that_falls_flat_raises_by_default(system_of):
     assert "singular configuration: wheel 'rim' lies flat" in caught.value.what
     assert caught.value.where.startswith("model 'rolling-disk', t = 0.55")
     assert "on_failure='return'" in caught.value.fix
+
+
+@pytest.mark.parametrize("axis", [(0.0, 1.0, 0.0), (0.6, 0.64, 0.48)], ids=["along", "askew"])
+@pytest.mark.parametrize("slope", [0.0, 0.5], ids=["level", "slope"])
+def test_a_ball_that_spins_fast_is_where_it_should_be(axis, slope):
+    """A hundred times the spin and the way, at most ten times the error, at the usual tolerance.
+
+    On a level floor errors are rounding: ten tolerances are asked for there.
+    """
+    r = 0.1
+    b = ns.ModelBuilder("ball", gravity=(slope, -0.6 * slope, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.4 * r**2,) * 3)
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    b.contact(ns.Rolling(name="floor", body="ball", wheel=ns.Ball(radius=r)))
+    system = ns.compile(ns.derive(b.build()))
+    errors = []
+    for spin in (3.0, 300.0):
+        w = spin * np.array(axis)
+        start = {"ball.z": r} | {f"ball.w{k}": x for k, x in zip("xyz", w, strict=True)}
+        run = ns.simulate(system, start=start, duration=10.0, samples=2)
+        x = 10.0 * np.cross(w, [0, 0, r])[:2] + 50.0 * np.array([slope, -0.6 * slope]) * 5 / 7
+        errors.append(np.hypot(run["ball.x"][-1] - x[0], run["ball.y"][-1] - x[1]))
+        assert run.nfev < 1.3e4 * max(1.0, spin / 90.0)  # 12 a radian, and 3000
+    assert errors[1] <= 10.0 * max(errors[0], 1e-9)
+    assert slope or errors[1] < 2e-10  # rounding of 300 m in each of 3300 steps

@@ -1,5 +1,7 @@
 """Runs go through singular positions on the branch they came on, as one equation says."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -145,8 +147,48 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("max_step", [0.01, 0.1, 0.3])
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_passed_ends_the_run_with_the_reason(case):
+def test_what_cannot_be_passed_ends_the_run_with_the_reason(case, max_step):
     text, row, start, reason = REFUSED[case]
     with pytest.raises(ns.SimulationError, match=reason):
-        ns.simulate(plane(text, row), duration=3.0, start=start, max_step=0.01)
+        ns.simulate(plane(text, row), duration=3.0, start=start, max_step=max_step)
+
+
+@pytest.mark.parametrize("near", [0.4, -0.7])
+def test_a_guess_picks_the_branch_of_sensitivities(parallelogram, near):
+    """Derivatives by the start angle, against runs beside it on the same branch."""
+    held = {"duration": 0.15, "guess": {"rocker.angle": near}, "rtol": 1e-12, "atol": 1e-12}
+    start = {"crank.angle": 0.4, "crank.rate": 12.0}
+    found = ns.simulate_sensitivities(
+        parallelogram, start=start, samples=2, with_respect_to=["crank.angle"], **held
+    )
+    h = 1e-4
+    ends = [
+        ns.simulate(parallelogram, start={**start, "crank.angle": 0.4 + e}, samples=2, **held)
+        for e in (h, -h)
+    ]
+    slope = (ends[0]["rocker.angle"][-1] - ends[1]["rocker.angle"][-1]) / (2 * h)
+    assert found["rocker.angle", "crank.angle"][-1] == pytest.approx(slope, rel=1e-6)
+    gradient = ns.gradient(
+        parallelogram,
+        start=start,
+        terminal="rocker.angle",
+        with_respect_to=["crank.angle"],
+        **held,
+    )
+    assert gradient["crank.angle"] == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [1e-9, 1e-12])
+def test_batches_and_derivatives_say_that_they_end_there(parallelogram, tolerance):
+    given = {"guess": {"rocker.angle": 0.4}, "rtol": tolerance, "atol": tolerance, "duration": 1.0}
+    start = {"crank.angle": 0.4, "crank.rate": 12.0}
+    batch = ns.simulate_batch(parallelogram, starts=start, count=2, **given)
+    said = r"the rows lose rank there; {} end at such a place, simulate goes through"
+    assert re.search(said.format("batches"), batch.message(1))
+    words = {"with_respect_to": ["crank.rate"], "start": start, **given}
+    with pytest.raises(ns.SimulationError, match=said.format("derivatives of runs")):
+        ns.simulate_sensitivities(parallelogram, **words)
+    with pytest.raises(ns.SimulationError, match=said.format("derivatives of runs")):
+        ns.gradient(parallelogram, terminal="crank.angle", **words)

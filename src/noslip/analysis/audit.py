@@ -391,13 +391,13 @@ def _demand_lines(audit: Audit) -> list[str]:
     wheels = audit.loaded
     if not wheels:
         return []
-    (demand, k), wheel = max(((largest(w.demand), w) for w in wheels), key=lambda x: x[0][0])
-    text = f"{_demand(demand)} at most ({wheel.name}, t = {audit.t[k]:.4g} s)"
+    text = _headline(audit)
     if any(w.is_shared for w in wheels):
+        (demand, k), wheel = max(((largest(w.demand), w) for w in wheels), key=lambda x: x[0][0])
         widest = max(largest(w.demand_range[:, 1])[0] for w in wheels)
         text += (
-            f" in the least-norm split; {_demand(largest(audit.required)[0])} in the best one, "
-            f"up to {_demand(widest)} in others"
+            f" as friction lets the wheels share; {_demand(demand)} in the least-norm split "
+            f"({wheel.name}, t = {audit.t[k]:.4g} s), up to {_demand(widest)} in others"
         )
     (load, k), wheel = max(((largest(-w.normal), w) for w in wheels), key=lambda x: x[0][0])
     load = 0.0 if abs(load) <= audit.rounding[k] else load
@@ -405,6 +405,21 @@ def _demand_lines(audit: Audit) -> list[str]:
     if any(np.any(np.isnan(w.normal)) for w in wheels):
         text, least = (f"{part}, where loads are known" for part in (text, least))
     return [_line("friction demand", text), _line("normal load", least)]
+
+
+def _headline(audit: Audit) -> str:
+    """The friction coefficient that suffices, which wheel asks for it and when.
+
+    A wheel that begins to slip leaves the rest to the others, so that ground holds the motion as
+    long as some split holds: the best one counts.
+    """
+    needed, k = largest(audit.required)
+    at = {w.name: float(w.demand[k]) for w in audit.loaded if not math.isnan(w.demand[k])}
+    wheel = max(at, key=lambda name: at[name], default="")
+    where = f"({wheel}, t = {audit.t[k]:.4g} s)" if wheel else ""
+    if math.isinf(needed):
+        return f"no friction is enough {where}: a force without a load"
+    return f"{_demand(needed)} at most {where}"
 
 
 def _blade_lines(audit: Audit) -> list[str]:
@@ -513,6 +528,7 @@ def audit_data(audit: Audit, samples: bool) -> dict[str, object]:
     data: dict[str, object] = {
         "friction": audit.friction,
         "verdict": audit.verdict,
+        "headline": _headline(audit) if audit.loaded else None,
         "required_friction": _number(required),
         "required_friction_time": _number(float(audit.t[k])) if len(audit.t) else None,
         "wheels": {wheel.name: _wheel_data(wheel, audit.t) for wheel in audit.wheels},

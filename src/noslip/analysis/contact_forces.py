@@ -17,9 +17,11 @@ points,
     (2)  Σ N_i = F·n,    Σ (p_i − p_J) × n N_i = M − (M·n) n
 
 Three contacts that are not in line determine the loads N_i; more leave a family; fewer cannot hold
-every moment. The wheels' in-plane forces act at the ground and the joint is above it: their moment
-is already part of M, as are weight and inertia. An in-plane force of the joint is that of a motor
-or a prescribed motion; it acts at p_J and is nothing that the ground must supply.
+every moment. Of the family, f₀ has the loads of a rigid base on springs, N = K Eᵀ μ with E the
+matrix of (2) and K the wheels' stiffnesses; without these K = 1, the split of least norm. The
+wheels' in-plane forces act at the ground and the joint is above it: their moment is already part of
+M, as are weight and inertia. An in-plane force of the joint is that of a motor or a prescribed
+motion; it acts at p_J and is nothing that the ground must supply.
 
 **Splits that count.** Of the family (1) only splits count in which no wheel is pulled down or works
 against the others: loads are not negative, and no other force has the sign opposite to its
@@ -42,6 +44,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact
 from noslip.model.joints import Joint
+from noslip.model.numbers import number
 from noslip.simulation.trajectory import Trajectory
 
 
@@ -108,6 +111,7 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
             force=joint.force[ok],
             moment=joint.moment[ok],
             length=kin.length,
+            stiffness=_stiffness(system, [contacts[k] for k in under], at[3]),
         )
         loads, unheld = base.loads()
         least[:, under, 2] += loads
@@ -167,6 +171,17 @@ def _is_between(kin: Kinematics, joint: Joint, contact: AbstractContact) -> bool
     return k >= 0
 
 
+def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -> Array:
+    """(m,) stiffness of wheels against load, over their mean; ones if one of them has none."""
+    names = [p.name for p in system.model.parameters]
+    values = dict(zip(names, np.ravel(params)[: len(names)].tolist(), strict=True))
+    given = [c.load_stiffness() for c in contacts]
+    found = [number(k, values) for k in given if k is not None]
+    if len(found) < len(contacts):
+        return np.ones(len(contacts))
+    return np.array(found) / np.mean(found)
+
+
 def _stands_under(kin: Kinematics, joint: Joint, contact: AbstractContact, params: Array) -> bool:
     """Whether a contact is a wheel under a planar joint, on a plane parallel to the joint's."""
     if not contact.is_wheel or not joint.type.is_planar:
@@ -219,6 +234,7 @@ class WheelSupport:
     frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
     point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
     length : of the model, to compare moments with forces, m.
+    stiffness : (m,) K in proportion; ones where wheels have none.
     """
 
     joint: str
@@ -228,6 +244,7 @@ class WheelSupport:
     force: Array
     moment: Array
     length: float
+    stiffness: Array
 
     @property
     def _middle(self) -> Array:
@@ -253,8 +270,10 @@ class WheelSupport:
         return self._held(normal.transpose(0, 2, 1), moment.transpose(0, 2, 1))
 
     def _inverse(self) -> Array:
-        """(n, m, 3) least-norm solution of (2)."""
-        return np.asarray(np.linalg.pinv(self._equilibrium(), rcond=IN_LINE), dtype=np.float64)
+        """(n, m, 3) solution of (2) on springs: W (E W)⁺ with W² = K."""
+        W = np.sqrt(self.stiffness)
+        weighted = np.linalg.pinv(self._equilibrium() * W, rcond=IN_LINE)
+        return np.asarray(W[:, None] * weighted, dtype=np.float64)
 
     def loads(self) -> tuple[Array, Array]:
         """(n, m) loads of least norm, NaN where a moment is not held; that moment, (n,) N·m."""

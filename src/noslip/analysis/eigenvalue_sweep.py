@@ -8,11 +8,20 @@ from itertools import pairwise
 
 import numpy as np
 
+from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
+from noslip.model.expressions import (
+    CONSTANTS,
+    ExpressionError,
+    names_in,
+    nominal,
+    parse,
+)
 from noslip.numeric import is_truth
+from noslip.simulation.input_laws import AbstractInputLaw
 from noslip.simulation.starts.completion import Start, start_names
 
 
@@ -98,8 +107,10 @@ def sweep_eigenvalues(
     values: Sequence[float] | Array,
     *,
     about: Mapping[str, float] | None = None,
-    inputs: Mapping[str, float] | None = None,
+    inputs: StateInputs | None = None,
     parameters: Mapping[str, float] | None = None,
+    tied: Mapping[str, str] | None = None,
+    guess: Mapping[str, float] | None = None,
     search: bool = False,
     find: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
@@ -113,7 +124,10 @@ def sweep_eigenvalues(
     name : what is changed: a speed, a coordinate or an angle of the steady motion, an input, or a
         parameter.
     values : increasing.
-    about, inputs, parameters, time : as in :func:`linearize`.
+    about, inputs, parameters, guess, time : as in :func:`linearize`; a search takes inputs that
+        are numbers.
+    tied : further names that change along → expressions of `name` and parameters, such as
+        ``{"front_mass": "2*rear_mass"}`` in a sweep of ``rear_mass``.
     search : find a steady motion that has the values of `about` and of `name`, each from the one
         before, with :func:`steady`; by default they must be all that a steady motion needs.
     find : inputs to be found, as in :func:`steady`.
@@ -130,28 +144,42 @@ def sweep_eigenvalues(
             "equations first"
         )
     points = _checked(system, name, values)
-    if any(name in (given or {}) for given in (about, inputs, parameters)):
+    law = inputs if isinstance(inputs, AbstractInputLaw) else None
+    forces_given = {} if isinstance(inputs, AbstractInputLaw) else dict(inputs or {})
+    for changed in (name, *(tied or {})):
+        if any(changed in (given or {}) for given in (about, forces_given, parameters)):
+            raise SimulationError(
+                f"'{changed}' is both swept and given a value",
+                f"sweep of model '{system.model.name}'",
+                "leave out the value",
+            )
+    ties = _ties(system, name, tied or {}, parameters or {})
+    if search and (law is not None or depends_on_state(forces_given)):
         raise SimulationError(
-            f"'{name}' is both swept and given a value",
+            "a steady motion is searched for with inputs that depend on the state",
             f"sweep of model '{system.model.name}'",
-            "leave out the value",
+            "give the inputs that keep it as numbers, or leave search out",
         )
     before: Start | None = None
 
     def at(value: float) -> Linearization:
         nonlocal before
-        place, forces, numbers = split_changes(system, {name: value})
+        changes = {name: value} | {other: tie(value) for other, tie in ties.items()}
+        place, forces, numbers = split_changes(system, changes)
         where = {**(about or {}), **place}
         values_of = {**(parameters or {}), **numbers}
-        given = {**(inputs or {}), **forces}
+        given = {**forces_given, **forces}
         if not search:
-            return linearize(system, where, inputs=given, parameters=values_of, time=time)
+            acting: StateInputs = given if law is None else law
+            return linearize(
+                system, where, inputs=acting, parameters=values_of, guess=guess, time=time
+            )
         motion = steady(
             system,
             where,
-            guess=before,
+            guess=before if before is not None else guess,
             find=find,
-            inputs=given,
+            inputs=given,  # type: ignore[arg-type]
             parameters=values_of,
             time=time,
         )
@@ -211,6 +239,42 @@ def _checked(system: System, name: str, values: Sequence[float] | Array) -> Arra
             "give at least two values, each larger than the one before",
         )
     return points
+
+
+def _ties(
+    system: System, name: str, tied: Mapping[str, str], parameters: Mapping[str, float]
+) -> dict[str, Callable[[float], float]]:
+    """What each further name is, as a function of the swept value."""
+    where = f"sweep of model '{system.model.name}'"
+    split_changes(system, dict.fromkeys(tied, 0.0))  # unknown names are refused first
+    known = system.model.parameter_values() | dict(parameters)
+    found: dict[str, Callable[[float], float]] = {}
+    for other, text in tied.items():
+        if other == name:
+            raise SimulationError(
+                f"'{name}' is tied to itself", where, "tie other names to what is swept"
+            )
+        try:
+            tree = parse(text)
+        except (ExpressionError, TypeError) as error:
+            raise SimulationError(
+                f"'{other}' is tied to {text!r:.60}, which cannot be read: {error}",
+                where,
+                f"write an expression of '{name}' and parameters",
+            ) from error
+        allowed = {name, *known} - set(tied)
+        for used in sorted(names_in(tree) - allowed - set(CONSTANTS)):
+            raise SimulationError(
+                f"'{other}' is tied to {text!r}, which uses '{used}'",
+                where,
+                f"use '{name}' and parameters that are not tied; {nearest(used, sorted(allowed))}",
+            )
+
+        def tie(value: float, text: str = text) -> float:
+            return nominal(text, {**known, name: value})
+
+        found[other] = tie
+    return found
 
 
 def split_changes(

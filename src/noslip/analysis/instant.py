@@ -18,7 +18,13 @@ from noslip.numeric import is_truth
 from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
 from noslip.simulation.input_plan import plan_inputs
 from noslip.simulation.request import check_named, with_regular_rows
-from noslip.simulation.starts.completion import Start, complete_start, start_names
+from noslip.simulation.start import branch_notes, on_own_branch
+from noslip.simulation.starts.completion import (
+    OtherBranchError,
+    Start,
+    complete_start,
+    start_names,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -130,6 +136,24 @@ def evaluate(
     check_outputs(system, outputs or {})
     params = system.parameters(parameters)
     system = with_regular_rows(system, params, parameters)
+    try:
+        return _evaluate(system, state, inputs, params, guess, outputs, time)
+    except OtherBranchError as other:
+        here = on_own_branch(system, other, params)
+        found = _evaluate(here, state, inputs, params, guess, outputs, time)
+        return dataclasses.replace(found, notes=branch_notes(system, here) + found.notes)
+
+
+def _evaluate(
+    system: System,
+    state: Mapping[str, float],
+    inputs: Mapping[str, float | str] | None,
+    params: Array,
+    guess: Mapping[str, float] | None,
+    outputs: Mapping[str, str] | None,
+    time: float,
+) -> Instant:
+    """Evaluate in the equations of a system."""
     given = dict(inputs or {})
     texts = {name: text for name, text in given.items() if isinstance(text, str)}
     u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})

@@ -13,12 +13,17 @@ independent ones and T = [1; −G_d⁻¹ G_i]. Then x = [z; δζ] follows
 
     (4)  ẋ = A x + B δu
 
+Inputs that are given as functions of the state close the loop: δu follows (1) of `feedback.py`, and
+A, D and K hold what they do. Then δu is what acts besides them, and states of a law follow those of
+the mechanism.
+
 A motion through exp(λ t) has det(A − λ) = 0. A family of steady motions (another speed, another
 lean) gives eigenvalues of zero, one for each of its parameters.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, pi
@@ -26,17 +31,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noslip.analysis.feedback import Feedback, StateInputs, depends_on_state, feedback
 from noslip.analysis.instant import check_time, input_vector
 from noslip.analysis.local_coordinates import LocalState, local_state_at, rate_unit
 from noslip.analysis.steady import Relevance, relevance
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.model.quantities import Quantity
-from noslip.simulation.request import with_regular_rows
+from noslip.simulation.request import check_named, with_regular_rows
 from noslip.simulation.starts.completion import Start, check_completed, complete_start
 
 #: Rates above this (m, rad and s) are a motion that is not steady.
 STEADY = 1e-8
+#: Slopes of inputs below this, beside the largest, are rounding.
+UNUSED = 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +54,7 @@ class Linearization:
     Parameters
     ----------
     coordinates, speeds : of x: independent coordinates z, then speeds ζ.
+    law_states : of x, last: those of a feedback law.
     inputs : of u: force inputs, speed inputs and their rates.
     dependent : coordinates that follow from z by the holonomic rows.
     ignored : coordinates that nothing depends on.
@@ -76,11 +85,12 @@ class Linearization:
     residual: float
     eigenvalues: np.ndarray = field(repr=False)
     eigenvectors: np.ndarray = field(repr=False)
+    law_states: tuple[Quantity, ...] = ()
 
     @property
     def states(self) -> tuple[Quantity, ...]:
         """The entries of x, with units."""
-        return self.coordinates + self.speeds
+        return self.coordinates + self.speeds + self.law_states
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -146,8 +156,9 @@ def linearize(
     system: System,
     about: Mapping[str, float] | Start | None = None,
     *,
-    inputs: Mapping[str, float] | None = None,
+    inputs: StateInputs | None = None,
     parameters: Mapping[str, float] | None = None,
+    guess: Mapping[str, float] | None = None,
     time: float = 0.0,
 ) -> Linearization:
     """Linearize a system about an equilibrium or a steady motion.
@@ -158,8 +169,12 @@ def linearize(
     about : coordinates, speeds, named angles and their rates of the steady motion; the rest is
         completed consistently from the joints' rest positions. Or a completed start, such as that
         of :func:`noslip.steady`. At rest by default.
-    inputs : values of force and speed inputs that keep it, zero by default.
+    inputs : force and speed inputs that keep it, zero by default: numbers, expressions of
+        coordinates and speeds, CasADi functions, or a law that gives all of them. What depends on
+        the state acts as feedback: the linearization is that of the closed loop.
     parameters : values that differ from the nominal ones.
+    guess : coordinates and named angles about which the rest of `about` is looked for; it picks one
+        of several assemblies.
     time : s, at which moving constraints are taken; a completed start has its own.
 
     Raises
@@ -177,25 +192,120 @@ def linearize(
             "or the start of a steady motion, motion.start"
         )
     check_time(system, time, about)
+    check_named(parameters=parameters, guess=guess)
     params = system.parameters(parameters)
-    u = input_vector(system, inputs or {})
     system = with_regular_rows(system, params, parameters)
+    loop = feedback(system, inputs, params) if inputs and depends_on_state(inputs) else None
+    u = np.zeros(len(system.inputs))
+    if loop is None and isinstance(inputs, Mapping):
+        u = input_vector(system, inputs)  # type: ignore[arg-type]
     if isinstance(about, Start):
         check_completed(system, about, params)
-    start = about if isinstance(about, Start) else _complete(system, about or {}, u, params, time)
+        start = about
+    else:
+        start = _complete(system, about or {}, guess, u, loop, params, time)
+    if loop is not None:
+        u = loop.inputs_at(start.time, start.q, start.eta)
     point = local_state_at(system, start, u, params)
-    return linearize_point(point, relevance(point))
+    if loop is None or inputs is None:
+        return linearize_point(point, relevance(point))
+    here = loop if point.system is system else feedback(point.system, inputs, params)
+    return _close_loop(point, here)
 
 
 def _complete(
-    system: System, about: Mapping[str, float], u: Array, params: Array, time: float
+    system: System,
+    about: Mapping[str, float],
+    guess: Mapping[str, float] | None,
+    u: Array,
+    loop: Feedback | None,
+    params: Array,
+    time: float,
 ) -> Start:
-    num = len(system.model.inputs)
-    w = u[num : num + len(system.model.speed_inputs)]
-    return complete_start(system, about, time=time, speed_inputs=lambda q: w, parameters=params)
+    num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
+    rest = np.zeros(len(system.independent_speeds))
+
+    def speed_inputs(q: Array) -> Array:
+        found = u if loop is None else loop.inputs_at(time, q, rest)
+        return found[num_u : num_u + num_w]
+
+    return complete_start(
+        system, about, guess=guess, time=time, speed_inputs=speed_inputs, parameters=params
+    )
 
 
-def linearize_point(point: LocalState, relevant: Relevance) -> Linearization:
+def _close_loop(point: LocalState, loop: Feedback) -> Linearization:
+    """The linearization with inputs that follow the state."""
+    placing = np.array(point.chart.placing(point.c))
+    q, eta = point.chart.to_coordinates(point.c), point.values()[4]
+    rates = loop.rates_at(point.time, q, eta)
+    for state, rate in zip(loop.states, rates, strict=True):
+        if not abs(rate) <= STEADY:
+            raise SimulationError(
+                f"the motion is not steady: the law changes its own '{state.name}' by {rate:.3g} "
+                f"{rate_unit(state.unit)}",
+                f"linearization of model '{point.system.model.name}'",
+                "give a law that is at rest on the motion",
+            )
+    f_q, f_eta, f_z = (np.array(x) for x in loop.slopes(point.time, q, eta, loop.start))
+    count = len(point.inputs)
+    _, _, _, _, eta_c = point.derivatives()[0]
+    _, _, _, _, eta_zeta = point.derivatives()[1]
+    _, _, _, _, eta_u = point.derivatives()[2]
+    # (1) of feedback.py
+    by_c, by_zeta = f_q @ placing + f_eta @ eta_c, f_eta @ eta_zeta
+    right = np.hstack([by_c, by_zeta, f_z])[:count]
+    own = np.linalg.solve(np.eye(count) - f_eta[:count] @ eta_u, np.hstack([right, np.eye(count)]))
+    ends = np.cumsum([by_c.shape[1], by_zeta.shape[1], f_z.shape[1]])
+    u_c, u_zeta, u_z, u_d = np.split(own, ends, axis=1)
+    # ż, which sees δη through δu too
+    h_u = f_eta[count:] @ eta_u
+    law = LawSlopes(
+        states=loop.states,
+        inputs=(u_c, u_zeta, u_z, u_d),
+        rates=(
+            by_c[count:] + h_u @ u_c,
+            by_zeta[count:] + h_u @ u_zeta,
+            f_z[count:] + h_u @ u_z,
+            h_u @ u_d,
+        ),
+    )
+    return linearize_point(point, relevance(point, _used(point, loop)), law)
+
+
+def _used(point: LocalState, loop: Feedback) -> tuple[int, ...]:
+    """Places in c of the coordinates that a law depends on, at generic states."""
+    chart, kin = point.chart, point.system.kinematics
+    rng = np.random.default_rng(8)
+    used = np.zeros(len(chart.coordinates), dtype=bool)
+    probe = dataclasses.replace(kin.probe, params=point.parameters)
+    for _, q in [(0.0, chart.to_coordinates(point.c)), *probe.configurations(3)]:
+        beside = dataclasses.replace(
+            point,
+            c=chart.from_coordinates(q),
+            zeta=point.zeta + rng.normal(size=len(point.zeta)),
+            inputs=point.inputs + rng.normal(size=len(point.inputs)),
+        )
+        eta, eta_c = beside.values()[4], beside.derivatives()[0][4]
+        f_q, f_eta, _ = (np.array(x) for x in loop.slopes(point.time, q, eta, loop.start))
+        parts = [f_q @ np.array(chart.placing(beside.c)), f_eta @ eta_c]
+        if np.all(np.isfinite(parts)):
+            size = np.max(np.abs(parts), initial=0.0)
+            used |= np.any(np.abs(parts[0] + parts[1]) > UNUSED * size, axis=0)
+    return tuple(np.flatnonzero(used).tolist())
+
+
+class LawSlopes(NamedTuple):
+    """Derivatives of inputs and of ż of a law with respect to c, ζ, z and what acts besides."""
+
+    states: tuple[Quantity, ...]
+    inputs: tuple[Array, Array, Array, Array]
+    rates: tuple[Array, Array, Array, Array]
+
+
+def linearize_point(
+    point: LocalState, relevant: Relevance, law: LawSlopes | None = None
+) -> Linearization:
     """(1) to (4) at a steady state, in the coordinates that matter."""
     chart, matter = point.chart, relevant.coordinates
     residual = _check_steady(point, matter)
@@ -205,6 +315,8 @@ def linearize_point(point: LocalState, relevant: Relevance) -> Linearization:
     T[free, range(len(free))] = 1.0
     T[tied] = coordinate_map
     near = small_motions(point, free, T)
+    if law is not None:
+        near = _with_law(near, law, T)
     values, vectors = np.linalg.eig(near.A) if near.A.size else (np.zeros(0, complex), near.A)
     order = np.lexsort((-values.imag, -values.real))
     return Linearization(
@@ -225,6 +337,28 @@ def linearize_point(point: LocalState, relevant: Relevance) -> Linearization:
         residual=residual,
         eigenvalues=values[order],
         eigenvectors=vectors[:, order],
+        law_states=law.states if law is not None else (),
+    )
+
+
+def _with_law(near: SmallMotions, law: LawSlopes, T: Array) -> SmallMotions:
+    """(1) and (4) with δu of a law put in, and its states last."""
+    u_c, u_zeta, u_z, u_d = law.inputs
+    h_c, h_zeta, h_z, h_d = law.rates
+    on_states = np.hstack([u_c @ T, u_zeta])
+    A = np.block(
+        [
+            [near.A + near.B @ on_states, near.B @ u_z],
+            [np.hstack([h_c @ T, h_zeta]), h_z],
+        ]
+    )
+    return SmallMotions(
+        mass=near.mass,
+        damping=near.damping - near.forcing @ u_zeta,
+        stiffness=near.stiffness - near.forcing @ u_c @ T,
+        forcing=near.forcing @ u_d,
+        A=A,
+        B=np.vstack([near.B @ u_d, h_d]),
     )
 
 

@@ -38,6 +38,7 @@ from noslip.spatial import (
     angles_from_quaternion,
     angular_velocity,
     cross,
+    intrinsic_angles,
     quaternion_from_angles,
     quaternion_rate_map,
     rotation_about,
@@ -70,6 +71,7 @@ class LocalCoordinates:
     values : (t, c, ζ, ζ̇, inputs, parameters) → r, ċ, g, v, η, ∂r/∂ζ̇.
     derivatives : the same arguments → ∂(r, ċ, g, v, η)/∂c, ∂(r, ċ, g, v, η)/∂ζ and
         ∂(r, ċ, g, v, η)/∂inputs, each as one matrix of stacked rows.
+    placing : c → ∂q/∂c.
     sizes : numbers of rows of r, ċ, g, v and η.
     depends_on_time : whether r or ċ changes with time itself.
     """
@@ -79,6 +81,7 @@ class LocalCoordinates:
     speeds: tuple[Quantity, ...]
     values: ca.Function = field(repr=False)
     derivatives: ca.Function = field(repr=False)
+    placing: ca.Function = field(repr=False)
     sizes: tuple[int, ...]
     depends_on_time: bool
     _turns: tuple[_Orientation, ...] = field(repr=False)
@@ -91,6 +94,17 @@ class LocalCoordinates:
             c[k] = q[at]
         for turn in self._turns:
             c[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
+        return c
+
+    def from_many_coordinates(self, q: Array) -> Array:
+        """(n, nc) c of coordinates (n, nq)."""
+        c = np.zeros((len(q), len(self.coordinates)))
+        for at, k in self._plain:
+            c[:, k] = q[:, at]
+        for turn in self._turns:
+            parts = [q[:, turn.quaternion + k] for k in range(4)]
+            angles = intrinsic_angles(parts, turn.sequence, np.arctan2, np.hypot)
+            c[:, turn.coordinate : turn.coordinate + 3] = np.stack(angles, axis=1)
         return c
 
     def to_coordinates(self, c: Array) -> Array:
@@ -157,6 +171,11 @@ def _layout(
             )
         )
         coordinates += [Quantity(name=name, unit="rad") for name in names]
+    for _, places, _ in kin.tree.places:
+        plain += [
+            (k, len(coordinates) + k - places.start) for k in range(places.start, places.stop)
+        ]
+        coordinates += kin.coordinates[places]
     return tuple(turns), tuple(plain), tuple(coordinates)
 
 
@@ -247,6 +266,7 @@ def _trace(
             arguments,
             [ca.densify(ca.jacobian(stacked, e)) for e in (c, zeta, eq.inputs)],
         ),
+        placing=ca.Function("placing", [c], [ca.densify(ca.jacobian(q, c))]),
         sizes=tuple(int(e.shape[0]) for e in parts),
         depends_on_time=bool(ca.depends_on(ca.vertcat(r, cdot), s.t)),
         _turns=turns,

@@ -184,7 +184,7 @@ def _configuration(
 ) -> tuple[Array, Array]:
     """Coordinates on the motion at the start, and the independent speeds there."""
     check_time(system, time)
-    guess = np.array([r for node in system.kinematics.tree.nodes for r in node.joint.type.rest])
+    guess = system.kinematics.rest.copy()
     on_motion, _ = law.start(system, guess, values, time)
     wrong = [name for name, place in on_motion.items() if not np.isfinite(place)]
     if wrong:

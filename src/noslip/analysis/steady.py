@@ -239,8 +239,7 @@ def _configuration(
     try:
         return complete_start(system, places, time=time, parameters=params).q
     except SimulationError:
-        nodes = system.kinematics.tree.nodes
-        q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)
+        q = system.kinematics.rest.copy()
         _place(system, q, places)
         return q
 
@@ -355,22 +354,33 @@ class Relevance:
 
 
 #: The last answer for each system, since a sweep repeats the same request.
-_last: WeakKeyDictionary[System, tuple[LocalCoordinates, bytes, Relevance]] = WeakKeyDictionary()
+_last: WeakKeyDictionary[
+    System, tuple[LocalCoordinates, tuple[bytes, tuple[int, ...]], Relevance]
+] = WeakKeyDictionary()
 
 
-def relevance(point: LocalState) -> Relevance:
-    """Find the coordinates and rows that matter to the motion, at generic states."""
+def relevance(point: LocalState, used: tuple[int, ...] = ()) -> Relevance:
+    """Find the coordinates and rows that matter to the motion, at generic states.
+
+    Parameters
+    ----------
+    point : a state.
+    used : places in c of coordinates that matter to inputs.
+    """
     system, chart, params = point.system, point.chart, point.parameters
-    known = _last.get(system)
-    if known is None or known[0] is not chart or known[1] != params.tobytes():
-        known = (chart, params.tobytes(), _find_relevance(system, chart, params))
+    known, key = _last.get(system), (params.tobytes(), used)
+    if known is None or known[0] is not chart or known[1] != key:
+        known = (chart, key, _find_relevance(system, chart, params, used))
         _last[system] = known
     return known[2]
 
 
-def _find_relevance(system: System, chart: LocalCoordinates, params: Array) -> Relevance:
+def _find_relevance(
+    system: System, chart: LocalCoordinates, params: Array, used: tuple[int, ...]
+) -> Relevance:
     r_c, cdot_c, g_c = _generic_derivatives(system, chart, params)
     matters = np.any(r_c, axis=0)
+    matters[list(used)] = True
     while True:
         more = matters | np.any(cdot_c[matters], axis=0)
         tied = np.any(g_c & more[None, :], axis=1)
@@ -456,12 +466,12 @@ class SteadySolution:
 
     def F(self, mass: Array | None = None) -> Array:
         """(1) to (4), accelerations by this mass matrix or by another that is held fixed."""
-        rates = -np.linalg.solve(self.mass if mass is None else mass, self.r)
+        rates = -_solved(self.mass if mass is None else mass, self.r)
         return np.concatenate([rates, self.rest])
 
     def J(self) -> Array:
         """∂F/∂y at a fixed mass matrix; at a solution that of F itself."""
-        return np.vstack([-np.linalg.solve(self.mass, self.r_y), self.rest_y])
+        return np.vstack([-_solved(self.mass, self.r_y), self.rest_y])
 
     @property
     def is_found(self) -> bool:
@@ -506,6 +516,14 @@ def least_speeds(point: LocalState, wanted: Sequence[WantedValue]) -> LocalState
     return dataclasses.replace(point, zeta=zeta)
 
 
+def _solved(mass: Array, right: Array) -> Array:
+    """M⁻¹ of a right-hand side; NaN where a search has come to a singular configuration."""
+    try:
+        return np.asarray(np.linalg.solve(mass, right), dtype=float)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+
+
 def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
     """Search from a point, and from random points around it if that fails; the best is returned."""
     rng = np.random.default_rng(11)
@@ -518,7 +536,8 @@ def search(point: LocalState, problem: SteadyProblem) -> SteadySolution:
         step = np.zeros(len(point.c) + len(point.zeta) + len(problem.searched))
         step[free] = aside * rng.normal(size=len(free))
         tried = _descend(_moved(point, step, problem), problem)
-        if not np.linalg.norm(best.F()) <= np.linalg.norm(tried.F()):
+        size = np.linalg.norm(tried.F())
+        if np.isfinite(size) and not np.linalg.norm(best.F()) <= size:
             best = tried
     return best
 

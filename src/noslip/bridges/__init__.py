@@ -4,6 +4,7 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
+    vda5050.py        factsheets of VDA 5050
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
     xml_text.py       safe reading of XML
@@ -15,4 +16,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "run_tables", "ros")
+BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros")

@@ -24,7 +24,7 @@ import numpy as np
 
 from noslip.errors import Fault, ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import Ball, Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.expressions import CONSTANTS, FUNCTIONS
 from noslip.model.forces import JointDamper, JointFriction, JointSpring, Motor
 from noslip.model.joints import (
@@ -39,6 +39,7 @@ from noslip.model.joints import (
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.numbers import Array, rotation_about
 from noslip.model.rows import PositionRow
+from noslip.model.surfaces import Ball, Disk
 from noslip.words import counted
 
 #: Speed at which dry friction of a joint has reached 76 % of its level, rad/s or m/s.
@@ -158,20 +159,6 @@ class LinkLoop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RobotDescription:
-    """Links and joints of a robot, as a file of another format has them."""
-
-    name: str
-    file: str
-    links: tuple[Link, ...]
-    joints: tuple[LinkJoint, ...]
-    loops: tuple[LinkLoop, ...] = ()
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    driven: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Undercarriage:
     """What a robot rolls on, and what drives it.
 
@@ -198,6 +185,25 @@ class Undercarriage:
     base: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotDescription:
+    """Links and joints of a robot, as a file of another format has them.
+
+    `driven` are the joints it names as actuated, if it does; `undercarriage` is what it says itself
+    about what rolls.
+    """
+
+    name: str
+    file: str
+    links: tuple[Link, ...]
+    joints: tuple[LinkJoint, ...]
+    loops: tuple[LinkLoop, ...] = ()
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    driven: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    undercarriage: Undercarriage | None = None
+
+
 class ImportedModel(NamedTuple):
     """A model and notes on what it does not carry of the file it comes from."""
 
@@ -206,13 +212,14 @@ class ImportedModel(NamedTuple):
 
 
 def build_model(robot: RobotDescription, under: Undercarriage | None = None) -> ImportedModel:
-    """The model of a robot that stands on an undercarriage.
+    """The model of a robot that stands on an undercarriage, by default its own.
 
     Raises
     ------
     ModelError : with all faults of the description and the undercarriage.
     """
-    return _Building(robot, under if under is not None else Undercarriage()).build()
+    own = robot.undercarriage or Undercarriage()
+    return _Building(robot, under if under is not None else own).build()
 
 
 class _Wheel(NamedTuple):

@@ -47,9 +47,9 @@ def import_robot(
 
     Parameters
     ----------
-    path : of a URDF file.
+    path : of a URDF, MJCF or VDA 5050 file.
     undercarriage : what it rolls on, and what drives it; by default what the file
-        ``NAME.rolling.toml`` beside it says, or else it is fixed to the world.
+        ``NAME.rolling.toml`` beside it says, or the file itself, or else it is fixed to the world.
 
     Raises
     ------

@@ -104,6 +104,7 @@ def steady(
 @click.command()
 @click.argument("model")
 @set_option
+@guess_option
 @click.option(
     "--steady",
     "search",
@@ -124,6 +125,13 @@ def steady(
     help="Eigenvalues over a range of a speed, coordinate, angle, input or parameter.",
 )
 @click.option(
+    "--tie",
+    "ties",
+    multiple=True,
+    metavar="NAME=EXPRESSION",
+    help="Something else that changes with what is swept, an expression of it. Repeatable.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
@@ -134,9 +142,11 @@ def steady(
 def linearize(
     model: str,
     changes: tuple[str, ...],
+    guesses: tuple[str, ...],
     search: bool,
     find: tuple[str, ...],
     sweeps: tuple[str, ...],
+    ties: tuple[str, ...],
     output: Path | None,
     time: float,
     as_json: bool,
@@ -144,7 +154,8 @@ def linearize(
     """Linearize a model about an equilibrium or a steady motion.
 
     What is set are coordinates, speeds, angles, inputs and parameters of the motion; the rest is
-    completed consistently. Shows states, eigenvalues and what they mean.
+    completed consistently. An input that is an expression of coordinates and speeds is feedback.
+    Shows states, eigenvalues and what they mean.
     """
     from noslip.show.json_text import json_text
 
@@ -154,20 +165,20 @@ def linearize(
         raise click.UsageError("-o names the figure of a sweep: add --sweep NAME=LOW:HIGH")
     if find and not search:
         raise click.UsageError("--find needs --steady")
+    if ties and not sweeps:
+        raise click.UsageError("--tie names what changes with a sweep: add --sweep NAME=LOW:HIGH")
     loaded = ns.load(model)
-    values = read_constants(loaded, changes)
+    guess = read_constants(loaded, guesses, "--guess")
     if not sweeps:
         system = ns.System(equations=ns.derive(loaded))
-        result = _linearize(system, values, search, find, time)
+        result = _linearize(system, changes, guess, search, find, time)
         click.echo(json_text(result.to_json()) if as_json else result.text())
         return
     name, points = _range(sweeps[0])
     target = _figure(loaded.name, name, output, as_json)
     with Progress() as progress:
-        from noslip.analysis.eigenvalue_sweep import split_changes
-
         system = ns.System(equations=ns.derive(loaded))
-        about, inputs, parameters = split_changes(system, values)
+        about, inputs, parameters = named_values(system, changes)
         swept = ns.sweep_eigenvalues(
             system,
             name,
@@ -175,6 +186,8 @@ def linearize(
             about=about,
             inputs=inputs,
             parameters=parameters,
+            tied=dict(_tie(text) for text in ties),
+            guess=guess,
             search=search,
             find=find,
             progress=progress,
@@ -188,15 +201,33 @@ def linearize(
 
 
 def _linearize(
-    system: ns.System, values: dict[str, float], search: bool, find: tuple[str, ...], time: float
+    system: ns.System,
+    changes: tuple[str, ...],
+    guess: dict[str, float],
+    search: bool,
+    find: tuple[str, ...],
+    time: float,
 ) -> ns.Linearization:
-    from noslip.analysis.eigenvalue_sweep import split_changes
-
-    about, inputs, parameters = split_changes(system, values)
+    about, inputs, parameters = named_values(system, changes)
     if not search:
-        return ns.linearize(system, about, inputs=inputs, parameters=parameters, time=time)
-    motion = ns.steady(system, about, find=find, inputs=inputs, parameters=parameters, time=time)
+        return ns.linearize(
+            system, about, inputs=inputs, parameters=parameters, guess=guess, time=time
+        )
+    numbers = {name: x for name, x in inputs.items() if not isinstance(x, str)}
+    if len(numbers) < len(inputs):
+        raise click.UsageError("--steady takes inputs that are numbers; leave it out for feedback")
+    motion = ns.steady(
+        system, about, guess=guess, find=find, inputs=numbers, parameters=parameters, time=time
+    )
     return ns.linearize(system, motion.start, inputs=motion.inputs, parameters=parameters)
+
+
+def _tie(text: str) -> tuple[str, str]:
+    """NAME and EXPRESSION."""
+    name, equals, expression = (part.strip() for part in text.partition("="))
+    if not (name and equals and expression):
+        raise click.UsageError(f"--tie {text!r}: write NAME=EXPRESSION, such as m2=2*m1")
+    return name, expression
 
 
 def _range(text: str) -> tuple[str, list[float]]:

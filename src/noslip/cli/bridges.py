@@ -76,9 +76,9 @@ def import_robot(
     slides: tuple[str, ...], driven: tuple[str, ...], locked: tuple[str, ...],
     base: str | None, undercarriage: str | None, force: bool,
 ) -> None:  # fmt: skip
-    """Make a model file of a robot description (URDF).
+    """Make a model file of a robot: URDF, MJCF or a VDA 5050 factsheet.
 
-    The description says nothing about rolling: name the links that roll.
+    URDF and MJCF say nothing about rolling: name the links that roll.
     """
     from noslip.bridges.description import Undercarriage
     from noslip.bridges.undercarriage import beside, read_undercarriage
@@ -101,7 +101,7 @@ def import_robot(
         },
         base=base or under.base,
     )
-    model, notes = ns.import_robot(source, under)
+    model, notes = ns.import_robot(source, under if under != Undercarriage() else None)
     ns.save_model(model, target, overwrite=force)
     click.echo(repr(model).partition("\n")[0])
     for note in notes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_void_p
 from typing import Any
@@ -173,6 +173,7 @@ class CudaMemory(DeviceMemory):
 
     def __init__(self, device: CudaDevice, nbytes: int) -> None:
         self.device, self.nbytes = device, nbytes
+        self.is_cuda, self.device_index = True, device.index
         address = c_void_p()
         doing = f"allocation of {max(nbytes, 8) / 2**20:.1f} MiB"
         device.run("cuMemAlloc_v2", doing, byref(address), c_size_t(max(nbytes, 8)))
@@ -202,6 +203,22 @@ class CudaMemory(DeviceMemory):
         if address and not sys.is_finalizing():
             with self.device.current():
                 _driver().cuMemFree_v2(c_void_p(address))
+
+
+def download(interface: Mapping[str, Any]) -> Array:
+    """The numbers of a ``__cuda_array_interface__``, copied to the processor."""
+    kind, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    steps = interface.get("strides") or np.empty(shape, kind).strides
+    if not all(shape):
+        return np.empty(shape, kind)
+    lowest = sum(min(0, s) * (n - 1) for s, n in zip(steps, shape, strict=True))
+    highest = sum(max(0, s) * (n - 1) for s, n in zip(steps, shape, strict=True)) + kind.itemsize
+    raw = np.empty(highest - lowest, np.uint8)
+    device = cuda_device()
+    device.run("cuCtxSynchronize", "copy from the card")
+    places = c_void_p(raw.ctypes.data), c_void_p(interface["data"][0] + lowest)
+    device.run("cuMemcpyDtoH_v2", "copy from the card", *places, c_size_t(raw.nbytes))
+    return np.ndarray(shape, kind, raw.data, -lowest, steps).copy()
 
 
 class CudaKernel(DeviceKernel):

@@ -28,10 +28,13 @@ class DeviceMemory(abc.ABC):
     ----------
     address : where it begins.
     nbytes : its size.
+    is_cuda, device_index : whether it is on a card, and on which.
     """
 
     address: int
     nbytes: int
+    is_cuda: bool = False
+    device_index: int = 0
 
     @abc.abstractmethod
     def upload(self, array: Array) -> None:

@@ -42,6 +42,20 @@ def power(equations: Equations) -> ca.SX:
     return ca.dot(kin.v, ca.densify(f)) if kin.num_speeds else ca.SX(0)
 
 
+def input_powers(equations: Equations) -> ca.SX:
+    """Power of each input, W: u (Bᵀv) of a force, λ w of a speed that is given.
+
+    What holds a given speed is the multiplier λ of its row v − w = 0.
+    """
+    eq, kin = equations, equations.kinematics
+    u, w = kin.symbols.u, kin.symbols.w
+    forces = u * ca.mtimes(eq.forces.B.T, kin.v) if u.shape[0] else ca.SX(0, 1)
+    rows = [row.name for row in kin.rows]
+    held = [rows.index(i.name) for i in kin.model.speed_inputs]
+    speeds = eq.multipliers[held] * w if held else ca.SX(0, 1)
+    return ca.vertcat(forces, speeds)
+
+
 def motion(equations: Equations) -> ca.SX:
     """[v; v̇]."""
     return ca.vertcat(equations.kinematics.v, equations.speed_rates)

@@ -13,6 +13,7 @@ for those that are folded into the code as constants.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -214,6 +215,11 @@ class System:
         return self.compile_expression("multipliers", self.equations.multipliers)
 
     @cached_property
+    def input_powers(self) -> NativeFunction:
+        """Power of each force input and of each speed input, W."""
+        return self.compile_expression("input_powers", outputs.input_powers(self.equations))
+
+    @cached_property
     def contact_axes(self) -> NativeFunction:
         """For each contact: its point, longitudinal, lateral and normal directions (world)."""
         return self.compile_expression("contact_axes", outputs.contact_axes(self.kinematics))
@@ -289,6 +295,25 @@ class System:
                 _relatives=self._relatives,
             )
         return self._relatives[key]
+
+    def on_branch(self, t: float, q: Array, values: Array) -> System:
+        """The same mechanism on the branch of its configurations that holds one; cached.
+
+        Parameters
+        ----------
+        t, q, values : time, s, coordinates and parameters of that configuration.
+
+        Raises
+        ------
+        ModelError : if the model's own independent speeds do not determine the motion there.
+        """
+        probe = dataclasses.replace(self.kinematics.probe, params=values)
+
+        def make() -> System:
+            traced = trace(self.model, values=values, near=(t, q))
+            return System(equations=self.equations.formulation.fill(traced), folded=self.folded)
+
+        return self.cached(("branch", probe.rank_at(q, t), values.tobytes()), make)
 
     def regular_at(self, t: Array, q: Array, params: Array) -> list[System | None]:
         """The same mechanism in the speeds and rows that determine its motion best; cached.

@@ -44,7 +44,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Pair, frame_pose, twists
 from noslip.model.bodies import WORLD
-from noslip.model.contacts import LATERAL, LONGITUDINAL
+from noslip.model.contacts import LATERAL, LONGITUDINAL, SPIN
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
 from noslip.model.joints import Joint
 from noslip.spatial import EYE3, skew
@@ -115,7 +115,9 @@ def _couplings(kin: Kinematics) -> tuple[list[ca.SX], list[str]]:
     for trace in kin.contacts:
         contact = trace.contact
         point = kin.at_speeds(trace.point)
-        across, wanted = EYE3, contact.directions()
+        across, wanted = EYE3, [name for name in contact.directions() if name != SPIN]
+        if not wanted:
+            continue
         if not {LONGITUDINAL, LATERAL} <= set(wanted):
             # it may slip in the plane: only the rows that are on. (A height that is off is kept by
             # another part, so the papers' three rows hold for a wheel that does not slip.)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from noslip.errors import ModelError
 from noslip.kinematics.contacts import trace_contact
 from noslip.kinematics.kinematics import Kinematics
+from noslip.kinematics.rows import loop_pose
 from noslip.kinematics.tree import Pair, generalized_forces, twists
 from noslip.model.contacts import AbstractContact
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Sliding
+from noslip.model.joints import Joint
 from noslip.model.quantities import ZERO, Reads, Vector3
 from noslip.spatial import Traced, cross, vector
 
@@ -32,12 +35,15 @@ class AppliedForces:
     potential_energy : of gravity and springs, J.
     wrenches : moment and force on each body about its origin, in its computing axes, of all that
         acts on bodies (not in joints), inputs included.
+    in_loops : of joints that close a loop: moment and force on the child at the joint's point, in
+        world axes, of what acts in them; they are among `wrenches`.
     """
 
     shares: dict[str, ca.SX]
     B: ca.SX
     potential_energy: ca.SX
     wrenches: tuple[Pair, ...]
+    in_loops: dict[str, Pair]
 
     @property
     def Q(self) -> ca.SX:
@@ -79,6 +85,9 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         B=kin.at_speeds(B),
         potential_energy=loads.energy,
         wrenches=_sums(kin, list(loads.wrenches.values())),
+        in_loops={
+            name: (kin.at_speeds(n), kin.at_speeds(f)) for name, (n, f) in loads.in_loops.items()
+        },
     )
 
 
@@ -100,12 +109,49 @@ class _TracedLoads:
         self._motion = twists(kin.tree, kin.symbols.v)
         self._speeds = {s.name: k for k, s in enumerate(kin.speeds)}
         self._coordinates = {c.name: k for k, c in enumerate(kin.coordinates)}
+        self._loops = {
+            name: (joint, k)
+            for joint in kin.tree.loops
+            for names in (joint.coordinate_names(), joint.speed_names())
+            for k, name in enumerate(names)
+        }
+        self.in_loops: dict[str, Pair] = {}
 
     def coordinate(self, name: str) -> ca.SX:
-        return self._kin.symbols.q[self._coordinates[name]]
+        if name in self._coordinates:
+            return self._kin.symbols.q[self._coordinates[name]]
+        joint, k = self._loops[name]
+        return self._measured(joint)[k]
+
+    def _measured(self, joint: Joint) -> ca.SX:
+        """Coordinates of a joint that closes a loop."""
+        pose = loop_pose(joint, self._kin.tree, self._kin.reader)
+        found = joint.type.measured(pose.R_FM, pose.p_FM, self.read)
+        if found is None:
+            raise ModelError(
+                f"joint '{joint.name}' closes a loop, and its type '{joint.type.word}' does not "
+                "tell its coordinates there",
+                f"joints.{joint.name}",
+                "let a joint that carries a body have the spring, or write `measured` of the type",
+            )
+        return found
 
     def speed(self, name: str) -> ca.SX:
-        return self._kin.symbols.v[self._speeds[name]]
+        if name in self._speeds:
+            return self._kin.symbols.v[self._speeds[name]]
+        joint, k = self._loops[name]
+        # of M against F, at M, in M axes
+        pose = loop_pose(joint, self._kin.tree, self._kin.reader)
+        turns = [self.turning(body) for body in (joint.child, joint.parent)]
+        moves = [self._velocity_at(body, pose.p_WM) for body in (joint.child, joint.parent)]
+        twist = [ca.mtimes(pose.R_WM.T, a - b) for a, b in (turns, moves)]
+        H = joint.type.motion(self.read)
+        return ca.solve(ca.mtimes(H.T, H), ca.mtimes(H.T, ca.vertcat(*twist)))[k]
+
+    def _velocity_at(self, body: str, place: ca.SX) -> ca.SX:
+        """Velocity of the point of a body that is at a place in the world."""
+        p, v = self.point(body, ZERO)
+        return v + cross(self.turning(body), place - p)
 
     def point(self, body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
         k = self._kin.tree.index(body)
@@ -152,9 +198,31 @@ class _TracedLoads:
             self.push(share, body, ZERO, force, turning)
 
     def along_speed(self, share: str, name: str, force: Traced) -> None:
-        self.joint[share][self._speeds[name]] += force
+        if name in self._speeds:
+            self.joint[share][self._speeds[name]] += force
+            return
+        # a wrench W with HᵀW = force along this speed, on the child and back on the parent
+        joint, k = self._loops[name]
+        pose = loop_pose(joint, self._kin.tree, self._kin.reader)
+        H = joint.type.motion(self.read)
+        unit = ca.SX.zeros(H.shape[1])
+        unit[k] = force
+        wrench = ca.mtimes(H, ca.solve(ca.mtimes(H.T, H), unit))
+        n, f = ca.mtimes(pose.R_WM, wrench[:3]), ca.mtimes(pose.R_WM, wrench[3:])
+        for body, sign in ((joint.child, 1.0), (joint.parent, -1.0)):
+            origin, _ = self.point(body, ZERO)
+            self.push(share, body, ZERO, sign * f, sign * (n + cross(pose.p_WM - origin, f)))
+        before = self.in_loops.get(joint.name, (_ZERO3, _ZERO3))
+        self.in_loops[joint.name] = (before[0] + n, before[1] + f)
 
     def along_coordinate(self, share: str, name: str, force: Traced) -> None:
+        if name not in self._coordinates:
+            joint, k = self._loops[name]
+            N = joint.type.kinematic_map(self._measured(joint))
+            for j, speed in enumerate(joint.speed_names()):
+                if not N[k, j].is_zero():
+                    self.along_speed(share, speed, force * N[k, j])
+            return
         # Q = Nᵀ f: the x of a planar joint is moved by both of its linear speeds
         at = self._coordinates[name]
         for k in range(self._kin.num_speeds):

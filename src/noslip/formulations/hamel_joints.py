@@ -43,7 +43,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
 from noslip.kinematics.wheel_rows import is_unit
-from noslip.model.contacts import Touch
+from noslip.model.surfaces import Touch
 from noslip.spatial import cross
 
 

@@ -32,7 +32,7 @@ points of action.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 
@@ -42,6 +42,7 @@ from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.row_forces import TracedPlaces
 from noslip.kinematics.tree import Pair, accelerations, frame_pose
+from noslip.model.contacts import NORMAL, SPIN
 from noslip.model.joints import Joint
 from noslip.model.rows import AbstractRow
 from noslip.spatial import EYE3, cross, skew, vector
@@ -131,7 +132,11 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
         if row.name not in kin.unplaced:
             for wrench in row.wrenches(places, lam[k]):
                 _push(kin, outside, *wrench)
-    loops = [_loop_wrench(kin, lam, joint, outside) for joint in kin.tree.loops]
+    in_loops = equations.forces.in_loops
+    loops = [
+        _with_forces(_loop_wrench(kin, lam, joint, outside), in_loops.get(joint.name))
+        for joint in kin.tree.loops
+    ]
     # (1), tip to base, about the bodies' origins in their computing axes
     carried: list[Pair] = [
         (n - n_out, f - f_out) for (n, f), (n_out, f_out) in zip(needed, outside, strict=True)
@@ -170,6 +175,13 @@ def joint_wrenches(equations: Equations) -> tuple[JointWrench, ...]:
     return (*reversed(result), *loops)
 
 
+def _with_forces(wrench: JointWrench, acting: Pair | None) -> JointWrench:
+    """A loop joint's wrench with what acts in it, such as a motor."""
+    if acting is None:
+        return wrench
+    return replace(wrench, moment=wrench.moment + acting[0], force=wrench.force + acting[1])
+
+
 def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:
     """Contact forces λ along their directions, on the body and opposite on the plane's body."""
     index = {row.name: k for k, row in enumerate(kin.rows)}
@@ -180,9 +192,12 @@ def _add_contacts(kin: Kinematics, lam: ca.SX, outside: list[Pair]) -> None:
             name = f"{contact.name}.{part}"
             if name in index and part in contact.directions():
                 force += lam[index[name]] * kin.at_speeds(direction)
+        moment = vector([0, 0, 0])
+        if (spin := index.get(f"{contact.name}.{SPIN}")) is not None:
+            moment = lam[spin] * kin.at_speeds(trace.directions[NORMAL])
         point = kin.at_speeds(trace.point)
-        _push(kin, outside, contact.body, point, force, vector([0, 0, 0]))
-        _push(kin, outside, contact.plane.body, point, -force, vector([0, 0, 0]))
+        _push(kin, outside, contact.body, point, force, moment)
+        _push(kin, outside, contact.plane.body, point, -force, -moment)
 
 
 def _loop_wrench(kin: Kinematics, lam: ca.SX, joint: Joint, outside: list[Pair]) -> JointWrench:

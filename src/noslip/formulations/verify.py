@@ -25,8 +25,10 @@ from noslip.formulations.desantis import DeSantis, projected_basis
 from noslip.formulations.tree import inverse_dynamics, kinetic_energy
 from noslip.formulations.vakonomic import Vakonomic
 from noslip.interrupts import interruptible
+from noslip.kinematics.contacts import curved_gaps
 from noslip.kinematics.kinematics import Kinematics, trace
 from noslip.kinematics.tree import frame_pose, twists
+from noslip.model.contacts import Rolling
 from noslip.model.forces import GRAVITY, SPRING
 from noslip.model.model import Model
 
@@ -252,17 +254,23 @@ def _kinematic_checks(kin: Kinematics, points: list[_State]) -> Iterator[CheckRe
         rate = ca.mtimes(ca.jacobian(g, s.q), ca.mtimes(kin.N, s.v)) + ca.jacobian(g, s.t)
         gaps.append(kin.at_speeds(rate - velocity))
     yield _zero("holonomic rows are rates of positions", kin, gaps, points)
-    yield _zero("contact points touch their planes", kin, _contact_gaps(kin), points)
+    yield _zero("contact points touch their ground", kin, _contact_gaps(kin), points)
     yield _zero("contact velocities of material points", kin, _material_gaps(kin), points)
 
 
 def _contact_gaps(kin: Kinematics) -> list[ca.SX]:
-    """Height of each wheel by its support function, and of its contact point."""
+    """Height of each wheel by its support function, and of its contact point.
+
+    On curved ground, whether the point is on both surfaces and both normals are opposite there.
+    """
     gaps = []
     for trace_ in kin.contacts:
         contact = trace_.contact
         middle = contact.wheel_center()
         if middle is None:
+            continue
+        if isinstance(contact, Rolling) and not contact.is_flat:
+            gaps += curved_gaps(trace_, kin.tree, kin.symbols.q, kin.reader, kin.length)
             continue
         node = kin.tree.nodes[kin.tree.index(contact.body)]
         R, p = frame_pose(contact.plane.frame, kin.reader)

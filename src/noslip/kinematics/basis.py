@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from noslip.errors import ModelError
 from noslip.kinematics.row_sizes import TermSizes
-from noslip.kinematics.rows import RowTrace
+from noslip.kinematics.rows import CLOSEST, RowTrace
 from noslip.kinematics.symbols import Symbols, parameter_reader
 from noslip.kinematics.tree import Tree
 from noslip.model.model import Model
@@ -50,6 +50,8 @@ NEARLY = 0.5
 #: Least singular value of all rows on the dependent speeds, over the rows' usual sizes, below which
 #: no speeds determine the motion.
 RANK_LOST = 1e-8
+#: Largest way, in lengths of the model, from a configuration to others on its branch.
+NEAR_BRANCH = 3.0
 #: Tries without success after which no configuration is expected.
 HOPELESS = 60
 
@@ -70,6 +72,10 @@ class Probe:
     quaternions: tuple[int, ...]
     num_speed_inputs: int
     by_hand: tuple[int, ...]  # rows that are written as expressions
+    closest: tuple[int, ...] = ()  # rows that find the closest points of contacts
+    num_places: int = 0  # coordinates at the end of q that contacts own, found by those rows
+    guess: ca.Function | None = None  # (q, params) → these coordinates about where bodies touch
+    near: ca.Function | None = None  # (t, q, params) → what vanishes at closest points, and slopes
     #: Independent rows on the branch of configurations that is meant, None if there is one branch.
     rank: int | None = None
 
@@ -112,6 +118,38 @@ class Probe:
         repeated = (np.broadcast_to(x, (n, x.shape[-1])).T for x in (w, params))
         stacked = np.array(self.constraint.map(n)(t[None, :], q.T, *repeated)[0])
         return stacked.reshape(len(stacked), n, len(self.is_angular)).transpose(1, 0, 2)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Speeds that are rates of coordinates which contacts own; they are always dependent."""
+        num = len(self.is_angular)
+        return tuple(range(num - self.num_places, num))
+
+    def with_places(self, q: Array, params: Array | None = None) -> Array:
+        """Coordinates (n, nq) with those of contacts about where the bodies touch."""
+        if self.guess is None or not len(q):
+            return q
+        params = self.params if params is None else params
+        repeated = np.broadcast_to(params, (len(q), params.shape[-1]))
+        found = np.array(self.guess.map(len(q))(q.T, repeated.T)).T
+        q = q.copy()
+        q[:, -self.num_places :] = np.where(np.isfinite(found), found, 0.0)
+        return np.array([self._at_closest(*one) for one in zip(q, repeated, strict=True)])
+
+    def _at_closest(self, q: Array, params: Array) -> Array:
+        """Coordinates moved to the closest points with the bodies where they are, if possible."""
+        assert self.near is not None
+        here, num = q.copy(), self.num_places
+        for _ in range(30):
+            g, J = (np.array(x) for x in self.near(0.0, here, params))
+            if not (np.isfinite(g).all() and np.isfinite(J).all()):
+                return q
+            if np.max(np.abs(g)) < 1e-13 * max(1.0, self.length):
+                return here
+            step = np.linalg.lstsq(J, -g.ravel(), rcond=1e-12)[0]
+            size = max(float(np.linalg.norm(step)), 1e-300)
+            here[-num:] += step * min(1.0, max(0.5, self.length) / size)
+        return here if np.max(np.abs(g)) < 1e-6 * self.length else q
 
     def normalize(self, q: Array) -> Array:
         """The coordinates with unit quaternions."""
@@ -170,6 +208,22 @@ class Probe:
                 return False
         return True
 
+    def configurations_near(
+        self, t: float, q: Array, count: int = SAMPLES
+    ) -> list[tuple[float, Array]]:
+        """Configurations with g(q, t) = 0 on the branch of one that has, always the same ones."""
+        rng, found = np.random.default_rng(21), list[tuple[float, Array]]()
+        size = len(self.is_angular)
+        for attempt in range(30 * count):
+            far = NEAR_BRANCH * self.length * (attempt + 1) / (30 * count)
+            step = far * rng.normal(size=size) / self.scale
+            on = self.on_manifold(q + np.array(self.kinematic_map(q)) @ step, t)
+            if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])) and self.is_on(on, t):
+                found.append((t, on))
+            if len(found) == count:
+                break
+        return found
+
     def configurations(self, count: int = SAMPLES) -> list[tuple[float, Array]]:
         """Generic configurations (t, q) with g(q, t) = 0, always the same ones."""
         found = self._configurations(count, in_lengths=False)
@@ -186,6 +240,8 @@ class Probe:
             for k in self.quaternions:
                 q[k : k + 4] = rng.normal(size=4)
             t = float(rng.random())
+            if self.guess is not None:
+                q = self.with_places(self.normalize(q)[None])[0]
             on = self.on_manifold(q, t, in_lengths=in_lengths)
             if on is not None and np.all(np.isfinite(self.matrix(on, t)[0])) and self.is_on(on, t):
                 found.append((t, on))
@@ -204,8 +260,9 @@ def make_probe(
     N: ca.SX,
     velocities: ca.SX,
     term_sizes: TermSizes,
+    places: ca.SX,
 ) -> Probe:
-    """Numeric functions of the traced rows."""
+    """Numeric functions of the traced rows; `places` are guesses of what contacts own of q."""
     values = np.array([p.value for p in model.parameters], dtype=float)
     t, q, params = symbols.t, symbols.q, symbols.params
     holonomic = tuple(k for k, row in enumerate(rows) if row.is_holonomic)
@@ -234,7 +291,21 @@ def make_probe(
         quaternions=quaternions,
         num_speed_inputs=len(model.speed_inputs),
         by_hand=tuple(k for k, row in enumerate(rows) if row.origin == "row"),
+        closest=tuple(k for k, row in enumerate(rows) if row.origin == CLOSEST),
+        num_places=places.shape[0],
+        guess=ca.Function("places", [q, params], [ca.densify(places)]) if places.shape[0] else None,
+        near=_near(symbols, rows, places.shape[0]),
     )
+
+
+def _near(symbols: Symbols, rows: tuple[RowTrace, ...], num_places: int) -> ca.Function | None:
+    """(t, q, params) → rows of closest points, and their slopes by what contacts own of q."""
+    if not num_places:
+        return None
+    g = stack([row.position for row in rows if row.origin == CLOSEST and row.position is not None])
+    slopes = ca.jacobian(g, symbols.q[symbols.q.shape[0] - num_places :])
+    given = [symbols.t, symbols.q, symbols.params]
+    return ca.Function("near", given, [ca.densify(g), ca.densify(slopes)])
 
 
 def _radii(model: Model, symbols: Symbols) -> list[ca.SX]:
@@ -542,14 +613,15 @@ def independent_columns(
         return tuple(range(num_speeds))
     matrices = np.array([probe.matrix(q, t)[0][list(kept)] for t, q in samples])
     matrices /= np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)
-    best = dependent_columns(matrices, ())
+    best = dependent_columns(matrices, probe.places)
     following = len(set(passive) & set(best))
     if following < len(passive):
         # a pendulum on a vehicle follows from nothing, its caster does
         R, pivots = scipy.linalg.qr(matrices[0][:, list(passive)], mode="r", pivoting=True)
         rank = int(np.count_nonzero(np.abs(np.diag(R)) > DEPENDENT))
         if rank > following:
-            other = dependent_columns(matrices, tuple(passive[p] for p in pivots[:rank]))
+            moved = tuple(passive[p] for p in pivots[:rank])
+            other = dependent_columns(matrices, (*moved, *probe.places))
             best = other if _least(matrices, other) > NEARLY * _least(matrices, best) else best
     return tuple(j for j in range(num_speeds) if j not in best)
 

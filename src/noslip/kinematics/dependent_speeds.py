@@ -124,7 +124,7 @@ def partition_speeds(
     independent : tree speeds to write in, instead of the model's own choice.
     wanted : rows to keep where all are solved together, instead of the first independent ones.
     """
-    if len(traced.speeds) > MOST_TOGETHER:
+    if len(traced.speeds) > MOST_TOGETHER and not traced.probe.num_places:
         choice = _joint_by_joint(traced, independent)
         if choice is not None:
             return choice

@@ -7,16 +7,20 @@ also keep their position form g(q, t) = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
 from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Reader, Symbols
 from noslip.kinematics.tree import Node, Tree, frame_pose
-from noslip.model.contacts import NORMAL
+from noslip.model.contacts import NORMAL, SPIN
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.spatial import EYE3, rotation_from_angles, turn_vector, vector
+
+#: Origin of rows that find the closest points of a contact; they have no forces.
+CLOSEST = "closest points"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,8 +30,8 @@ class RowTrace:
     Parameters
     ----------
     name : ``contact.lateral``, ``loop.shift_x``, ``joint.angle``, the input's or the row's name.
-    origin : what it comes from: ``rolling``, ``knife edge``, ``loop``, ``motion``, ``speed input``,
-        ``row``.
+    origin : what it comes from: ``rolling``, ``closest points``, ``knife edge``, ``loop``,
+        ``motion``, ``speed input``, ``row``.
     velocity : r(q, v, t, w), kept at zero.
     position : g(q, t), kept at zero; None for a nonholonomic row.
     unit : of the velocity form; ``m/s`` or ``rad/s``. The multiplier is in N or N·m accordingly.
@@ -71,6 +75,8 @@ def trace_rows(
     rows: list[RowTrace] = []
     for trace in contacts:
         rows += _contact_rows(trace)
+        for name, unit, g in trace.closest:
+            rows.append(holonomic(f"{trace.contact.name}.{name}", CLOSEST, g, f"{unit}/s"))
     for joint in tree.loops:
         for name, unit, g in _loop_rows(joint, tree, reader):
             rows.append(holonomic(f"{joint.name}.{name}", "loop", g, f"{unit}/s"))
@@ -108,25 +114,38 @@ def _contact_rows(trace: ContactTrace) -> list[RowTrace]:
         RowTrace(
             name=f"{contact.name}.{name}",
             origin=contact.origin,
-            velocity=trace.slip[name],
+            velocity=trace.turning if name == SPIN else trace.slip[name],
             position=trace.height if name == NORMAL else None,
-            unit="m/s",
+            unit="rad/s" if name == SPIN else "m/s",
         )
         for name in contact.directions()
     ]
 
 
-def _loop_rows(joint: Joint, tree: Tree, reader: Reader) -> list[tuple[str, str, ca.SX]]:
-    """Rows g(q) of a joint that closes a loop, from the pose of M in F."""
+class LoopPose(NamedTuple):
+    """Pose of M in F of a joint that closes a loop, and of M in the world."""
+
+    R_FM: ca.SX
+    p_FM: ca.SX
+    R_WM: ca.SX
+    p_WM: ca.SX
+
+
+def loop_pose(joint: Joint, tree: Tree, reader: Reader) -> LoopPose:
+    """Where the frames of a joint that closes a loop are."""
     R_PF, p_PF = frame_pose(joint.parent_frame, reader)
     R_BM, p_BM = frame_pose(joint.child_frame, reader)
     R_WP, p_WP = _body_pose(tree, joint.parent)
     R_WB, p_WB = _body_pose(tree, joint.child)
     R_WF, p_WF = ca.mtimes(R_WP, R_PF), p_WP + ca.mtimes(R_WP, p_PF)
     R_WM, p_WM = ca.mtimes(R_WB, R_BM), p_WB + ca.mtimes(R_WB, p_BM)
-    R_FM = ca.mtimes(R_WF.T, R_WM)
-    p_FM = ca.mtimes(R_WF.T, p_WM - p_WF)
-    return joint.type.closure(R_FM, p_FM, reader)
+    return LoopPose(ca.mtimes(R_WF.T, R_WM), ca.mtimes(R_WF.T, p_WM - p_WF), R_WM, p_WM)
+
+
+def _loop_rows(joint: Joint, tree: Tree, reader: Reader) -> list[tuple[str, str, ca.SX]]:
+    """Rows g(q) of a joint that closes a loop, from the pose of M in F."""
+    pose = loop_pose(joint, tree, reader)
+    return joint.type.closure(pose.R_FM, pose.p_FM, reader)
 
 
 def _motion_rows(node: Node, q: ca.SX, reader: Reader) -> list[tuple[str, str, ca.SX]]:

@@ -13,6 +13,9 @@ from noslip.kinematics.contacts import ContactTrace
 from noslip.kinematics.symbols import Symbols
 from noslip.spatial import stack
 
+#: Share by which bounds come nearer to the limit, from segment to segment.
+APPROACHING = 4.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SingularityMeasure:
@@ -36,6 +39,18 @@ class SingularityMeasure:
     floor: float
     limit: float
     sentence: str
+
+    def bound(self, depth: int) -> float:
+        """Where a segment ends that follows `depth` others in which no other speeds were better.
+
+        That of a basis comes near to its limit in parts. Stages of a step see a value that falls
+        below half of the next part, so that none leaps over a place at which it only touches zero.
+        """
+        if depth == 0:
+            return self.floor
+        if self.kind != "basis":
+            return self.limit
+        return max(self.limit, self.floor / APPROACHING**depth)
 
 
 def find_singularity_measures(
@@ -64,6 +79,20 @@ def find_singularity_measures(
                 )
             )
     for trace in contacts:
+        if trace.curvatures is not None:
+            result.append(_curvature_measure(trace))
+        if trace.margin is not None:
+            name = trace.contact.name
+            result.append(
+                SingularityMeasure(
+                    name=f"{name}.margin",
+                    kind="contact",
+                    value=ca.fmax(trace.margin, 0),
+                    floor=1e-6,
+                    limit=1e-6,
+                    sentence=f"contact '{name}' has reached the border of its ground",
+                )
+            )
         if trace.regularity is not None and ca.depends_on(trace.regularity, symbols.q):
             result.append(
                 SingularityMeasure(
@@ -77,6 +106,21 @@ def find_singularity_measures(
                 )
             )
     return tuple(result)
+
+
+def _curvature_measure(trace: ContactTrace) -> SingularityMeasure:
+    """The smaller eigenvalue of the relative curvature; a negative one counts as zero."""
+    assert trace.curvatures is not None
+    name = trace.contact.name
+    return SingularityMeasure(
+        name=f"{name}.curvature",
+        kind="contact",
+        value=ca.fmax(trace.curvatures[0], 0),
+        floor=1e-2,
+        limit=1e-2,
+        sentence=f"the relative curvature of contact '{name}' is not positive: beside its contact "
+        "point the body touches the ground along a line or penetrates it",
+    )
 
 
 def _apart(pivots: list[ca.SX], usual: Array) -> list[ca.SX]:

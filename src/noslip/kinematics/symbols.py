@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -63,7 +63,7 @@ class Reader:
         """Traced unit vector along a direction."""
         return unit(self.vector(entries))
 
-    def extended(self, values: dict[str, Traced]) -> Reader:
+    def extended(self, values: Mapping[str, Traced]) -> Reader:
         """A reader that knows more names."""
         return Reader({**self._values, **values}, self._literal, self._measure)
 

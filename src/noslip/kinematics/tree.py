@@ -74,10 +74,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tree:
-    """All nodes, parents before children, and the loop joints."""
+    """All nodes, parents before children, and the loop joints.
+
+    `places` are contacts with coordinates of their own: where these are in q and in v, after those
+    of all joints.
+    """
 
     nodes: tuple[Node, ...]
     loops: tuple[Joint, ...]
+    places: tuple[tuple[str, slice, slice], ...] = ()
+
+    def contact_places(self, contact: str) -> tuple[slice, slice]:
+        """Where the coordinates of a contact are in q and in v."""
+        found = ((q, v) for name, q, v in self.places if name == contact)
+        return next(found, (slice(0, 0), slice(0, 0)))
 
     def index(self, body: str) -> int:
         """Index of a body's node; −1 for the world."""
@@ -111,7 +121,12 @@ def build_tree(model: Model, q: ca.SX, reader: Reader) -> Tree:
         )
         index[joint.child] = len(nodes) - 1
         at_q, at_v = at_q + k_q, at_v + k_v
-    return Tree(nodes=tuple(nodes), loops=spanning.loops)
+    places = []
+    for contact in model.contacts:
+        if count := len(contact.parameters()):
+            places.append((contact.name, slice(at_q, at_q + count), slice(at_v, at_v + count)))
+            at_q, at_v = at_q + count, at_v + count
+    return Tree(nodes=tuple(nodes), loops=spanning.loops, places=tuple(places))
 
 
 def frame_pose(placement: Placement, reader: Reader) -> tuple[ca.SX, ca.SX]:

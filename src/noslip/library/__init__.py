@@ -36,11 +36,19 @@ MODELS: dict[str, str] = {
     "mecanum-base": "mecanum_base.toml",
     "omni-base": "omni_base.toml",
     "truck-trailers": "truck_trailers.toml",
+    "tractor-trailer-tires": "tractor_trailer_tires.toml",
     "snakeboard": "snakeboard.toml",
     "roller-racer": "roller_racer.toml",
     "balancing-robot": "balancing_robot.toml",
     "mobile-manipulator": "mobile_manipulator.toml",
     "crane": "crane.toml",
+    "rattleback": "rattleback",
+    "ball-in-bowl": "ball_in_bowl",
+    "ball-on-dish": "ball_on_dish",
+    "coin-in-funnel": "coin_in_funnel",
+    "spherical-robot": "spherical_robot",
+    "bicycle-on-hills": "bicycle_on_hills",
+    "vehicle-on-hills": "vehicle_on_hills",
 }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import pi
 
 from noslip.model.bodies import Box, Cylinder, Placement, Ring
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import Motor
 from noslip.model.joints import Planar, Revolute
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, axle
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Disk
 
 
 def build() -> Model:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from math import pi
 
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import Motor, Wrench
 from noslip.model.joints import Angles, Free, Revolute
 from noslip.model.model import Model, ModelBuilder
 from noslip.model.parts.shapes import BLUE, DARK, LIGHT, METAL, ORANGE, RED, TEAL
 from noslip.model.quantities import Scalar
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Disk
 
 _AXLE = (0.0, 1.0, 0.0)
 _JEANS, _SKIN = "#54678f", "#eeca9b"

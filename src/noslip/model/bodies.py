@@ -6,6 +6,8 @@ import abc
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from noslip.families import Member
 from noslip.model import triangles
 from noslip.model.numbers import Array, NumberReader, angles_of, vector
@@ -136,6 +138,35 @@ class Ring(AbstractShape):
 
     def triangles(self, read: NumberReader) -> Triangles:
         return triangles.ring(read.scalar(self.radius), read.scalar(self.tube_radius))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turned(AbstractShape):
+    """A body turned on a lathe about the z axis of its frame: a bowl, a dish, a hull.
+
+    Parameters
+    ----------
+    radii, heights : of points of its profile, m, as many of each; seen from outside it is on the
+        left of the way along them.
+    stretch : factors along x, y and z.
+    """
+
+    radii: Annotated[tuple[Scalar, ...], Meaning(unit="m", sign=NOT_NEGATIVE)]
+    heights: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    stretch: Annotated[Vector3, Meaning(sign=NOT_NEGATIVE)] = (1.0, 1.0, 1.0)
+    frame: Placement = Placement()
+    color: str = "#72b7b2"
+
+    word = "turned"
+    also_called = ("lathe",)
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        r, z = read.vector(self.radii), read.vector(self.heights)
+        count = min(len(r), len(z))
+        around = np.linspace(0.0, 2 * np.pi, triangles.AROUND + 1)
+        circle = np.stack([np.cos(around), np.sin(around), np.ones_like(around)], axis=-1)
+        profile = np.stack([r[:count], r[:count], z[:count]], axis=-1)
+        return triangles.patch(profile[:, None] * circle[None] * read.vector(self.stretch))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

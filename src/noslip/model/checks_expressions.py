@@ -52,15 +52,20 @@ class Scope:
 def check_expressions(model: Model, known: Vocabulary) -> Iterator[Finding]:
     """All expressions outside the scenario."""
     values = known.finite_parameters
-    kinds_of_names = {key.meaning.scope for _, key, _, _ in known.fields}
-    scopes = {kinds: scope_of(known, kinds) for kinds in kinds_of_names}
+    kinds_of_names = {(key.meaning.scope, key.meaning.own) for _, key, _, _ in known.fields}
+    scopes = {(kinds, own): _scope(known, kinds, own) for kinds, own in kinds_of_names}
     for path, key, part, value in known.fields:
         if path[0] == "scenario":
             continue
-        scope = scopes[key.meaning.scope]
+        scope = scopes[key.meaning.scope, key.meaning.own]
         for at, text in texts_of(path, key, value):
             findings = list(check_text(at, text, scope, known, values))
             yield from findings or _check_dependence(at, key, part, parse(text), known)
+
+
+def _scope(known: Vocabulary, kinds: tuple[str, ...], own: tuple[str, ...]) -> Scope:
+    """What a field may use: names of some kinds, and its own."""
+    return scope_of(known, kinds, **{" and ".join(own): own}) if own else scope_of(known, kinds)
 
 
 def scope_of(known: Vocabulary, kinds: Iterable[str], **own: Iterable[str]) -> Scope:

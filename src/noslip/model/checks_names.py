@@ -286,7 +286,7 @@ def check_references(model: Model, known: Vocabulary) -> Iterator[Finding]:
             continue
         if kind == "body":
             yield from _body(path, value, known)
-        elif kind:
+        elif kind and not (key.meaning.has_loops and value in known.forced[kind]):
             yield from check_reference(path, value, kind, names[kind], known)
         if key.meaning.choices and value not in key.meaning.choices:
             yield _not_among(path, value, key.meaning.choices)

@@ -30,8 +30,9 @@ from noslip.model.quantities import (
     POSITIVE,
     ZERO,
     BodyName,
-    CoordinateName,
     Direction,
+    ForcedCoordinate,
+    ForcedSpeed,
     Meaning,
     NotNegativeLength,
     Point,
@@ -105,10 +106,10 @@ class Loads(Protocol):
     read: Reads
 
     def coordinate(self, name: str) -> ca.SX:
-        """A joint coordinate by its full name."""
+        """A joint coordinate by its full name, also of a joint that closes a loop."""
 
     def speed(self, name: str) -> ca.SX:
-        """A tree speed by its full name."""
+        """A speed of a joint by its full name."""
 
     def point(self, body: str, point: Vector3) -> tuple[ca.SX, ca.SX]:
         """Position and velocity of a point that is given in the body frame."""
@@ -135,7 +136,7 @@ class Loads(Protocol):
         """Apply a force to a body at a place in the world."""
 
     def along_speed(self, share: str, name: str, force: Traced) -> None:
-        """Apply a force or torque along a tree speed, child against parent."""
+        """Apply a force or torque along a speed of a joint, child against parent."""
 
     def along_coordinate(self, share: str, name: str, force: Traced) -> None:
         """Apply a force or torque along a coordinate."""
@@ -175,7 +176,7 @@ class Motor(AbstractForce):
     """A motor in a joint: the force input acts on the named speed, child against parent."""
 
     name: str
-    speed: SpeedName
+    speed: ForcedSpeed
     input: Annotated[str, Meaning(names="input", units={"m/s": "N", "rad/s": "N*m"}, along="speed")]
 
     word = "motor"
@@ -218,7 +219,7 @@ class JointSpring(AbstractForce):
     """A linear spring on a joint coordinate: force −stiffness (coordinate − rest)."""
 
     name: str
-    coordinate: CoordinateName
+    coordinate: ForcedCoordinate
     stiffness: Annotated[Scalar, Meaning(units={"m": "N/m", "rad": "N*m/rad"}, along="coordinate")]
     rest: Annotated[Scalar, Meaning(units={"m": "m", "rad": "rad"}, along="coordinate")] = 0.0
 
@@ -236,7 +237,7 @@ class JointDamper(AbstractForce):
     """A linear damper on a joint speed: force −damping · speed."""
 
     name: str
-    speed: SpeedName
+    speed: ForcedSpeed
     damping: Annotated[Scalar, Meaning(units={"m/s": "N*s/m", "rad/s": "N*m*s/rad"}, along="speed")]
 
     word = "joint_damper"
@@ -258,7 +259,7 @@ class JointFriction(AbstractForce):
     """
 
     name: str
-    speed: SpeedName
+    speed: ForcedSpeed
     level: Annotated[
         Scalar,
         Meaning(units={"m/s": "N", "rad/s": "N*m"}, along="speed", sign=NOT_NEGATIVE),

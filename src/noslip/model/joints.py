@@ -109,6 +109,14 @@ class AbstractJointType(Member, abc.ABC, family="joint type"):
         """N (len(q)×k): q̇ = N v."""
         return ca.SX.eye(len(self.speeds))
 
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        """Coordinates of a pose R, p of M in F; None if they are not told.
+
+        For springs in joints that close a loop, which have no coordinates of their own. Angles
+        are within half a turn of rest.
+        """
+        return None
+
     def named_angles(self) -> Angles | None:
         """Names for its orientation, if it was given some."""
         return None
@@ -222,6 +230,13 @@ def _across(axis: Traced) -> tuple[ca.SX, ca.SX]:
     return first, spatial.cross(axis, first)
 
 
+def _turn_about(R: Traced, axis: Traced) -> ca.SX:
+    """The angle of a rotation about an axis, within half a turn."""
+    first, second = _across(axis)
+    turned = ca.mtimes(R, first)
+    return ca.atan2(ca.dot(second, turned), ca.dot(first, turned))
+
+
 def _rate(symbol: str) -> Quantity:
     return Quantity(name="rate", unit="rad/s", description="rate of the angle", symbol=symbol)
 
@@ -290,6 +305,9 @@ class Revolute(AbstractJointType):
     def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(read.direction(self.axis), _ZERO3)
 
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        return _turn_about(R, read.direction(self.axis))
+
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         axis = read.direction(self.axis)
         first, second = _across(axis)
@@ -315,6 +333,9 @@ class Prismatic(AbstractJointType):
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(_ZERO3, read.direction(self.axis))
+
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        return ca.dot(read.direction(self.axis), p)
 
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         first, second = _across(read.direction(self.axis))
@@ -346,11 +367,13 @@ class Screw(AbstractJointType):
         axis = read.direction(self.axis)
         return ca.vertcat(axis, axis * read.scalar(self.lead))
 
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        return _turn_about(R, read.direction(self.axis))
+
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         axis = read.direction(self.axis)
         first, second = _across(axis)
-        turned = ca.mtimes(R, first)
-        turn = ca.atan2(ca.dot(second, turned), ca.dot(first, turned))
+        turn = _turn_about(R, axis)
         return [
             ("shift_1", "m", ca.dot(first, p)),
             ("shift_2", "m", ca.dot(second, p)),
@@ -374,6 +397,9 @@ class Translation(AbstractJointType):
 
     def motion(self, read: Reads) -> ca.SX:
         return ca.vertcat(ca.SX.zeros(3, 3), spatial.EYE3)
+
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        return ca.SX(p)
 
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return _turn_rows(R)
@@ -402,6 +428,9 @@ class Planar(AbstractJointType):
     def kinematic_map(self, q: Traced) -> ca.SX:
         # the speeds are in M axes, the coordinates x, y in F: [ẋ; ẏ] = R [vx; vy]
         return spatial.rotation_about(_Z, q[2])
+
+    def measured(self, R: Traced, p: Traced, read: Reads) -> ca.SX | None:
+        return ca.vertcat(p[0], p[1], _turn_about(R, _Z))
 
     def closure(self, R: Traced, p: Traced, read: Reads) -> list[tuple[str, str, Traced]]:
         return [("shift_z", "m", p[2]), *_tilt_rows(R, _Z, {"x": _X, "y": _Y})]

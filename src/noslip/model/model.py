@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import noslip.model.tires
 import noslip.model.transmissions  # noqa: F401  so that files know their words
 from noslip.model.bodies import WORLD, AbstractShape, Body, Placement
 from noslip.model.contacts import AbstractContact

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from noslip import spatial
 from noslip.model import expressions
 from noslip.model.quantities import Scalar, Vector3
 
@@ -38,6 +41,35 @@ class NumberReader:
         along = self.vector(entries)
         result: Array = along / np.linalg.norm(along)
         return result
+
+    def extended(self, values: Mapping[str, Any]) -> TracedNumbers:
+        """A reader that knows traced names beside the numbers."""
+        return TracedNumbers({**self.values, **values})
+
+
+class TracedNumbers:
+    """Reads scalars of names that stand for numbers or traced scalars."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def scalar(self, scalar: Scalar) -> Any:
+        """The traced scalar of a number or an expression."""
+        if not isinstance(scalar, str):
+            return ca.SX(float(scalar))
+        return ca.SX(expressions.evaluate(expressions.parse(scalar), self.values, ca))
+
+    def vector(self, entries: Iterable[Scalar]) -> Any:
+        """Traced column of several."""
+        return ca.vertcat(*[self.scalar(entry) for entry in entries])
+
+    def direction(self, entries: Iterable[Scalar]) -> Any:
+        """Traced unit vector along a direction."""
+        return spatial.unit(self.vector(entries))
+
+    def extended(self, values: Mapping[str, Any]) -> TracedNumbers:
+        """A reader that knows more names."""
+        return TracedNumbers({**self.values, **values})
 
 
 def number(scalar: Scalar, values: Mapping[str, float]) -> float:

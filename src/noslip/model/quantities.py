@@ -38,9 +38,11 @@ class Meaning:
     is_direction : whether it is a vector whose length does not matter, but not zero.
     names : what it is the name of: ``body``, ``coordinate``, ``speed`` or ``input``.
     is_optional : whether that name may be left empty.
+    has_loops : whether it may be that of a joint that closes a loop.
     choices : the texts it may be.
     scope : what an expression may use besides parameters: ``coordinates``, ``speeds``, ``inputs``,
         ``t``.
+    own : names that only this expression knows, such as the parameters of a surface.
     linear_in : names of the scope it must be linear in, such as ``inputs``.
     is_plain : whether a table of texts holds words and no expressions.
     """
@@ -52,8 +54,10 @@ class Meaning:
     is_direction: bool = False
     names: str = ""
     is_optional: bool = False
+    has_loops: bool = False
     choices: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     linear_in: str = ""
     is_plain: bool = False
 
@@ -66,6 +70,9 @@ Direction = Annotated[Vector3, Meaning(is_direction=True)]
 BodyName = Annotated[str, Meaning(names="body")]
 CoordinateName = Annotated[str, Meaning(names="coordinate")]
 SpeedName = Annotated[str, Meaning(names="speed")]
+#: Of a joint that a force acts in, which may close a loop.
+ForcedCoordinate = Annotated[str, Meaning(names="coordinate", has_loops=True)]
+ForcedSpeed = Annotated[str, Meaning(names="speed", has_loops=True)]
 
 
 class Reads(Protocol):
@@ -79,6 +86,9 @@ class Reads(Protocol):
 
     def direction(self, entries: Iterable[Scalar]) -> Any:
         """The unit vector along a direction."""
+
+    def extended(self, values: Mapping[str, Any]) -> Reads:
+        """A reader that knows more names, traced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,4 +147,14 @@ def angle(name: str = "angle", description: str = "angle", symbol: str = "") -> 
         lower=-math.pi,
         upper=math.pi,
         symbol=symbol,
+    )
+
+
+def place_rate(place: Quantity) -> Quantity:
+    """The rate of a coordinate that a contact owns."""
+    return Quantity(
+        name=f"{place.name}_rate",
+        unit="1/s" if place.unit == "1" else f"{place.unit}/s",
+        description=f"rate of {place.name}",
+        symbol=f"{place.symbol}\u0307" if place.symbol else "",
     )

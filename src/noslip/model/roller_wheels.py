@@ -22,19 +22,11 @@ import casadi as ca
 import numpy as np
 
 from noslip.model.bodies import AbstractShape, Cylinder, Placement
-from noslip.model.contacts import (
-    DARK,
-    LONGITUDINAL,
-    METAL,
-    NORMAL,
-    AbstractContact,
-    Disk,
-    Plane,
-    Touch,
-)
+from noslip.model.contacts import LONGITUDINAL, NORMAL, AbstractContact, Plane
 from noslip.model.findings import Finding
 from noslip.model.numbers import NumberReader, number, rotation_about, rotation_to
 from noslip.model.quantities import (
+    POSITIVE,
     ZERO,
     BodyName,
     Direction,
@@ -45,6 +37,7 @@ from noslip.model.quantities import (
     Scalar,
     Vector3,
 )
+from noslip.model.surfaces import DARK, METAL, Disk, Touch
 from noslip.spatial import Traced, cross
 
 if TYPE_CHECKING:
@@ -70,6 +63,7 @@ class RollerRolling(AbstractContact):
     center : of the wheel, in the body frame, m.
     plane : what it rolls on; by default the ground z = 0 of the world.
     normal : whether the wheel's height is held.
+    stiffness : against load, as of a rolling contact, N/m.
     """
 
     name: str
@@ -80,6 +74,7 @@ class RollerRolling(AbstractContact):
     center: Point = ZERO
     plane: Plane = Plane()
     normal: bool = True
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     word = "rollers"
     also_called = ("mecanum", "omni", "swedish")
@@ -97,6 +92,9 @@ class RollerRolling(AbstractContact):
         along = touch.heading * ca.sin(angle) + cross(n, touch.heading) * ca.cos(angle)  # (1)
         arm = ca.mtimes(R, read.vector(self.center)) + touch.arm
         return touch._replace(arm=arm, heading=along)
+
+    def load_stiffness(self) -> Scalar | None:
+        return self.stiffness
 
     def wheel_center(self) -> Vector3 | None:
         return self.center

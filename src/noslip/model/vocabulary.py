@@ -24,6 +24,7 @@ from noslip.model.expressions import (
 from noslip.model.findings import Path
 from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.model.quantities import place_rate
 from noslip.model.schema import Key, leaves
 from noslip.model.topology import Topology, topology
 
@@ -49,6 +50,7 @@ class Vocabulary:
     definitions : named expressions, each after those it uses; those in a circle in any order.
     loop_names : what coordinates and speeds of the joints that close loops would be called, each
         with its joint.
+    forced : those of them that forces may act along, coordinates and speeds.
     topology : tree and loops; a joint whose parent is not known counts as fixed to the world.
     fields : of all parts.
     """
@@ -64,6 +66,7 @@ class Vocabulary:
     inputs: tuple[str, ...]
     speed_inputs: tuple[str, ...]
     loop_names: Mapping[str, str]
+    forced: Mapping[str, tuple[str, ...]]
     topology: Topology
     fields: Fields
 
@@ -125,20 +128,34 @@ def vocabulary(model: Model, fields: Fields | None = None) -> Vocabulary:
     # a joint that carries the world is a mistake of its own, not a loop
     loops = [joint for joint in found.loops if joint.child != WORLD]
     joints = [joint for joint in model.joints if joint not in loops]
+    places = [q.renamed(c.name) for c in model.contacts for q in c.parameters()]
     return Vocabulary(
         parameters=model.parameter_values(),
         bodies=bodies,
-        coordinates=tuple(name for joint in joints for name in joint.coordinate_names()),
+        coordinates=(
+            *(name for joint in joints for name in joint.coordinate_names()),
+            *(place.name for place in places),
+        ),
         coordinate_units={
-            f"{joint.name}.{c.name}": c.unit for joint in joints for c in joint.type.coordinates
+            **{f"{j.name}.{c.name}": c.unit for j in joints for c in j.type.coordinates},
+            **{place.name: place.unit for place in places},
         },
-        speeds=tuple(name for joint in joints for name in joint.speed_names()),
+        speeds=(
+            *(name for joint in joints for name in joint.speed_names()),
+            *(place_rate(place).name for place in places),
+        ),
         angles=tuple(f"{j.name}.{name}" for j in joints for name in angle_names(j)),
         rates=tuple(f"{j.name}.{name}_rate" for j in joints for name in angle_names(j)),
         definitions=_definitions(model),
         inputs=tuple(i.name for i in model.inputs),
         speed_inputs=tuple(i.name for i in model.speed_inputs),
         loop_names={name: j.name for j in loops for name in _would_be_names(j)},
+        forced={
+            "coordinate": tuple(
+                name for j in loops if j.type.quaternion is None for name in j.coordinate_names()
+            ),
+            "speed": tuple(name for j in loops for name in j.speed_names()),
+        },
         topology=found,
         fields=tuple(leaves(model)) if fields is None else fields,
     )

@@ -43,6 +43,7 @@ def simulate_sensitivities(
     with_respect_to: Sequence[str],
     duration: float,
     start: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | None = None,
     inputs: Inputs = None,
     parameters: Mapping[str, float] | None = None,
     outputs: Mapping[str, str] | None = None,
@@ -69,6 +70,8 @@ def simulate_sensitivities(
     duration : s.
     start : coordinates, speeds, named angles and their rates; the rest is completed, and its
         change with what is given is followed.
+    guess : coordinates and named angles about which the rest is looked for, as in
+        :func:`noslip.simulate`.
     inputs : as in :func:`noslip.simulate`, Python callables apart.
     parameters : values that differ from the nominal ones.
     outputs : name → expression of columns (coordinates, speeds, angles, energies, inputs,
@@ -96,7 +99,7 @@ def simulate_sensitivities(
     code = code_of(run.system)
     numbers = numbers_of(code.loop, run.inputs, run.definitions, run.values)
     started, state, tangents = begin(
-        code.loop, numbers, request.variables, run.start, run.start_time
+        code.loop, numbers, request.variables, run.start, run.start_time, run.guess
     )
     bases = _bases(request, len(numbers.base))
     # the mean of n + 1 times as many errors lets those of the motion be √(n + 1) times as large

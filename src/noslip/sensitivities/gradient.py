@@ -100,6 +100,7 @@ def gradient(
     running: str | None = None,
     measurements: Measurements | None = None,
     start: Mapping[str, float] | Start | None = None,
+    guess: Mapping[str, float] | None = None,
     inputs: Inputs = None,
     parameters: Mapping[str, float] | None = None,
     definitions: Definitions | None = None,
@@ -124,6 +125,8 @@ def gradient(
     measurements : what was measured, and a misfit that is summed.
     start : coordinates, speeds, named angles and their rates; the rest is completed, and its
         change with what is given is followed.
+    guess : coordinates and named angles about which the rest is looked for, as in
+        :func:`noslip.simulate`.
     inputs : as in :func:`noslip.simulate`, Python callables apart.
     parameters : values that differ from the nominal ones.
     definitions : name → expression, or number, that the expressions and `inputs` may use.
@@ -158,6 +161,7 @@ def gradient(
         inputs_instead(request.variables),
         run.start,
         run.start_time,
+        run.guess,
     )
     times = measurements.times if measurements else np.zeros(0)
     settings = request.settings(
@@ -183,7 +187,9 @@ def gradient(
 
 def _check_ending(system: System, last: Piece, values: Array) -> None:
     if last.result.code != rules.FINISHED:
-        _, message = ending_of(last.result, last.code.loop.system, None, values)
+        _, message = ending_of(
+            last.result, last.code.loop.system, None, values, "derivatives of runs"
+        )
         raise SimulationError(
             message,
             f"model '{system.model.name}', t = {last.result.time:.9g} s",

@@ -129,6 +129,7 @@ def collect(
         results[-1],
         started,
         [sum(each) for each in zip(*taken, strict=True)],
+        who="derivatives of runs",
     )
     count, num_v = sum(len(v.values) for v in request.variables), len(system.speeds)
     # [values; derivatives, one column after the other]

@@ -25,6 +25,7 @@ def begin(
     variables: Sequence[Variable],
     start: Mapping[str, float] | Start | None,
     time: float,
+    guess: Mapping[str, float] | None = None,
 ) -> tuple[Start, Array, Array]:
     """A completed start, the state y there and its derivatives (ny, n).
 
@@ -35,13 +36,18 @@ def begin(
     variables : what derivatives are taken by.
     start : what is given, or a completed start.
     time : s.
+    guess : about which the rest of a start is looked for.
     """
     system = loop.system
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
     params = numbers.p[: len(system.model.parameters)]
     plan = input_plan(loop, numbers)
-    completion = None if isinstance(start, Start) else complete(system, plan, start, time, params)
-    started = completion.start() if completion else begin_run(system, plan, start, time, params)
+    completion = None
+    if not isinstance(start, Start):
+        completion = complete(system, plan, start, time, params, guess)
+    started = (
+        completion.start() if completion else begin_run(system, plan, start, time, params, guess)
+    )
     state = state_at(system, started.q, started.eta, started.mu, plan)
     padded = np.concatenate([state, np.zeros(loop.num_states - state.size)])
     changes = list(_changes(loop, numbers, variables, started, time))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A contact is on its plane if it is nearer than this, of the model's own length.
 _TOUCHES = 1e-9
+#: Configurations at which branches are looked for.
+_BRANCH_SAMPLES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class CheckReport:
     nonholonomic_rows: tuple[str, ...]
     redundant_rows: tuple[tuple[str, tuple[str, ...]], ...]
     degrees_of_freedom: int
+    other_branches: tuple[int, ...]
     independent_speeds: tuple[tuple[str, str], ...]
     inputs: tuple[tuple[str, str], ...]
     speed_inputs: tuple[tuple[str, str], ...]
@@ -63,7 +67,10 @@ class CheckReport:
             reason = f"follows from {', '.join(others)}" if others else "vanishes by itself"
             lines.append(f"    {name} {reason}")
         lines += [
-            f"  degrees of freedom   {self.degrees_of_freedom}",
+            f"  degrees of freedom   {self.degrees_of_freedom}"
+            + "".join(
+                f"; {n} on another branch of its configurations" for n in self.other_branches
+            ),
             f"  independent speeds   {listed(self.independent_speeds)}",
             f"  force inputs         {listed(self.inputs)}",
             f"  speed inputs         {listed(self.speed_inputs)}",
@@ -100,6 +107,7 @@ class CheckReport:
                 {"name": n, "follows_from": list(others)} for n, others in self.redundant_rows
             ],
             "degrees_of_freedom": self.degrees_of_freedom,
+            "other_branches": list(self.other_branches),
             "independent_speeds": [{"name": n, "unit": u} for n, u in self.independent_speeds],
             "inputs": [{"name": n, "unit": u} for n, u in self.inputs],
             "speed_inputs": [{"name": n, "unit": u} for n, u in self.speed_inputs],
@@ -146,6 +154,7 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
         nonholonomic_rows=tuple(row.name for _, row in rows if not row.is_holonomic),
         redundant_rows=tuple((kin.rows[r.row].name, r.follows_from) for r in kin.redundant),
         degrees_of_freedom=kin.num_independent_speeds,
+        other_branches=_other_branches(kin),
         independent_speeds=tuple((s.name, s.unit) for s in kin.independent_speeds),
         inputs=tuple((i.name, i.unit) for i in model.inputs),
         speed_inputs=tuple((i.name, units[i.speed]) for i in model.speed_inputs),
@@ -154,6 +163,20 @@ def describe(system: System, warnings: Iterable[Fault]) -> CheckReport:
         scenario=_scenario(model),
         warnings=(*warnings, *_contacts_off_their_planes(model, kin)),
     )
+
+
+def _other_branches(kin: Kinematics) -> tuple[int, ...]:
+    """Degrees of freedom on branches of the configurations on which they are others."""
+    if kin.probe.rank is None:
+        return ()
+    everywhere = dataclasses.replace(kin.probe, rank=None)
+    ranks = {
+        rank
+        for t, q in everywhere.configurations(_BRANCH_SAMPLES)
+        if (rank := everywhere.rank_at(q, t)) != kin.probe.rank
+        and everywhere.is_rank_constant_near(q, t, rank)
+    }
+    return tuple(kin.num_speeds - rank for rank in sorted(ranks))
 
 
 def _contacts_off_their_planes(model: Model, kin: Kinematics) -> Iterator[Fault]:

@@ -289,6 +289,8 @@ def summary(run: Trajectory, command: str = "", audit: Audit | None = None) -> d
         PARAMETERS: run.parameters,
         "final_state": _final(run),
     }
+    if len(run.t) > 1:
+        data["inputs"] = {name: use._asdict() for name, use in run.input_use().items()}
     if run.errors:
         data["tracking_error"] = run.tracking_error
         data["tracking_error_final"] = {n: float(e[-1]) for n, e in run.errors.items()}
@@ -314,6 +316,12 @@ def summary_text(run: Trajectory, command: str = "", audit: Audit | None = None)
             f"  tracking error       {e.size:.2e} {e.unit} at most ({e.name}), "
             f"{e.last:.2e} {e.unit} at the end ({e.last_name})"
             for e in largest_errors(run)
+        ]
+    if len(run.t) > 1:
+        lines += [
+            f"  {name:<20} {use.rms:.4g} {use.unit} RMS, {use.peak:.4g} at most, {use.energy:.4g} J"
+            for name, use in run.input_use().items()
+            if use.peak > 0
         ]
     lines += [f"  note                 {note}" for note in run.notes]
     if command:

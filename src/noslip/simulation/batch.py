@@ -51,6 +51,7 @@ def simulate_batch(
     lanes: int | None = None,
     device: Any = "cpu",
     precision: str = "double",
+    arrays: str = "numpy",
     out: Array | None = None,
     progress: Callable[[float], object] | None = None,
     cancel: Any = None,
@@ -96,6 +97,8 @@ def simulate_batch(
         thread is one trajectory.
     precision : ``"double"``, or ``"single"`` on a GPU: states, rates and parameters of 7 digits,
         time of 16; tolerances below 1e-5 are refused.
+    arrays : ``"numpy"``, or ``"device"``: columns of results stay on the GPU, as arrays that CuPy,
+        PyTorch and JAX take without a copy. Numbers may be given as such arrays too.
     out : (n, ns, nc) array for the samples, such as a ``numpy.memmap``, if they are kept.
     progress : called with the fraction done, now and then.
     cancel : a ``threading.Event``; setting it ends the batch, as Ctrl-C does, and what was computed

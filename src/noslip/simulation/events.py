@@ -22,6 +22,7 @@ from noslip.engines.native import NativeFunction, compile_native
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
+from noslip.model.contacts import NORMAL
 from noslip.simulation.expressions import jumping_angles, read_expression, unwrapped_near
 from noslip.simulation.input_plan import texts_key
 
@@ -82,6 +83,42 @@ class EventCode(NamedTuple):
 _NOTHING = EventCode()
 
 
+def lift_events(system: System) -> dict[str, str]:
+    """Stops where the ground would have to pull: name → normal force of a contact."""
+    if system.costates:
+        return {}
+    rows = {row.name for row in system.kinematics.rows}
+    return {
+        f"{contact.name} lifts off": f"reaction.{contact.name}.{NORMAL}"
+        for contact in system.model.contacts
+        if contact.ends_at_lift and f"{contact.name}.{NORMAL}" in rows
+    }
+
+
+def check_pressed(
+    system: System, code: EventCode, t: float, state: Array, u: Array, numbers: Array
+) -> None:
+    """Refuse a start at which the ground would have to pull a body that may lift.
+
+    Raises
+    ------
+    SimulationError : with the contact and its normal force.
+    """
+    lifts = {f"stop '{name}'": name for name in lift_events(system)}
+    if code.function is None or not lifts:
+        return
+    values = code.function(t, state, u, numbers)
+    for k, where in enumerate(code.names):
+        if where in lifts and values[k] < 0:
+            contact = lifts[where].removesuffix(" lifts off")
+            raise SimulationError(
+                f"contact '{contact}' would have to pull with {-values[k]:.4g} N at the start",
+                f"start of model '{system.model.name}', t = {t:.9g} s",
+                "start where the ground carries the body (give a guess if it may touch at several "
+                'places), or write lift = "keep" to hold it down',
+            )
+
+
 def trace_events(
     system: System, texts: Mapping[str, str], definitions: Mapping[str, str | ca.SX] | None
 ) -> EventValues:
@@ -99,7 +136,7 @@ def trace_events(
     turning = {name: ca.SX.sym(name) for name in angles}
     values = ca.vertcat(
         *(
-            read_expression(system, text, where, definitions, turning)
+            read_expression(system, text, where, definitions, turning, has_reactions=True)
             for where, text in texts.items()
         )
     )

@@ -130,6 +130,7 @@ def read_expression(
     angles: Mapping[str, ca.SX] | None = None,
     *,
     is_output: bool = False,
+    has_reactions: bool = False,
 ) -> ca.SX:
     """An expression as a traced scalar at v = Sη + s.
 
@@ -143,13 +144,15 @@ def read_expression(
     definitions : named expressions, each of what comes before it, that the text may use; or symbols
         under their names.
     angles : what named angles stand for instead, by name.
-    is_output : whether it may use accelerations and inputs as well.
+    is_output : whether it may use accelerations, inputs and reactions as well.
+    has_reactions : whether it may use reactions as well.
     """
     kin = system.kinematics
     reader, named, angles = kin.reader, named_values(system), angles or {}
     if is_output:
         reader = reader.measuring(kin.measures(system.equations.speed_rates))
         reader = reader.extended(named_symbols(system.inputs, system.equations.inputs))
+    if is_output or has_reactions:
         named = named | reaction_values(system)
     known = _plain_names(system) | set(named)
     if is_output:

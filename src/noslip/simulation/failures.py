@@ -17,6 +17,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault
 from noslip.kinematics.basis import RANK_LOST
+from noslip.simulation import rules
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.rules import EPS
@@ -26,6 +27,8 @@ SINGULAR = 1e-3
 #: Times ahead: in shortest steps of 10 roundings, and in parts of the step that was to come.
 SHORTEST = np.arange(0.0, 8.0, 0.125)
 PARTS = np.array([0.25, 0.5, 0.75, 1.0])
+#: Least singular value of the rows, over the largest, at which a failed projection is due to it.
+RANK_NEARLY_LOST = 1e-2
 
 
 def undefined_input(
@@ -120,6 +123,35 @@ def singular_sentence(system: System, index: int, t: float, state: Array, values
     return (
         f"the constraints lose rank here in the dependent speeds: with these parameters "
         f"{names} do not determine the motion"
+    )
+
+
+def not_passed(
+    system: System, code: int, index: int, t: float, state: Array, values: Array, who: str
+) -> str:
+    """That what runs in other ways than `simulate` ends at a singular configuration; else empty.
+
+    Parameters
+    ----------
+    system : in whose speeds the run was.
+    code, index : how it ended, and at which singularity measure.
+    t, state, values : time, state and parameters of the model there.
+    who : what ends there, in the plural.
+    """
+    kin = system.kinematics
+    is_rank = code == rules.SINGULAR and system.singularity_measures[index].kind == "basis"
+    if code not in (rules.SINGULAR, rules.PROJECTION_FAILED) or not kin.held_positions:
+        return ""
+    q = state[: kin.num_coordinates]
+    A = kin.probe.matrices(np.array([t]), q[None], values)[0] / kin.probe.scale
+    A = A[[k for k in range(len(kin.rows)) if k not in kin.self_satisfied]]
+    if not is_rank and np.isfinite(A).all():
+        sigma = np.linalg.svd(A, compute_uv=False)
+        is_rank = bool(sigma[len(kin.row_basis) - 1] < RANK_NEARLY_LOST * sigma[0])
+    if not is_rank:
+        return ""
+    return (
+        f"the rows lose rank there; {who} end at such a place, simulate goes through where it can"
     )
 
 

@@ -321,7 +321,7 @@ def template_of(
     plan: InputPlan,
     watched: EventCode,
     method: str,
-    is_best: bool,
+    depth: int,
     numbers: RunValues,
     start_time: float,
 ) -> MemoryTemplate:
@@ -332,7 +332,7 @@ def template_of(
     system, plan : what runs, and its inputs.
     watched : values of events.
     method : by its name.
-    is_best : whether there are no better speeds, so that these go on as long as they can.
+    depth : segments before after which there were no better speeds, so that these go on.
     numbers : of the first run.
     start_time : of the whole run, s.
     """
@@ -341,7 +341,7 @@ def template_of(
     def make() -> MemoryTemplate:
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]
         t, end_time, knots = numbers.start_time, numbers.end_time, plan.knots
-        floors = [h.limit if is_best else h.floor for h in system.singularity_measures]
+        floors = [h.bound(depth) for h in system.singularity_measures]
         laid_out = IntegrationPlan(
             **numbers._asdict(),
             rates=rates.address,
@@ -372,7 +372,7 @@ def template_of(
         return make()
     # functions stand for themselves, so that they live as long as what has their addresses
     functions = (rates, projection, plan.function, watched)
-    return system.cached(("template", functions, method, is_best), make)
+    return system.cached(("template", functions, method, depth), make)
 
 
 def _first_update(plan: InputPlan, start_time: float, t: float, end_time: float) -> int:

@@ -13,7 +13,7 @@ from noslip.engines.native import NativeFunction
 from noslip.engines.system import Array, System
 from noslip.simulation import rules
 from noslip.simulation.expressions import output_units, trace_outputs
-from noslip.simulation.failures import singular_sentence
+from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.input_laws import InputGenerator
 from noslip.simulation.input_plan import InputPlan, inputs_at
 from noslip.simulation.lazy_columns import (
@@ -101,6 +101,7 @@ def assemble(
     *,
     reactions: bool = False,
     again: Again | None = None,
+    who: str = "",
 ) -> Trajectory:
     """Trajectory from the samples of all segments, each evaluated in its own basis.
 
@@ -113,6 +114,7 @@ def assemble(
     counts : steps, rejections and evaluations.
     reactions : whether multipliers are found too.
     again : the same run at other sample times, to count turns of named angles by.
+    who : what ends at singular configurations that simulate may pass, in the plural.
     """
     system, values, stop, events = request.system, request.values, request.stop, request.events
     layout = system.cached("layout of samples", lambda: _make_layout(system))
@@ -120,11 +122,12 @@ def assemble(
     if len(read) > 1:
         read = [_Samples(*map(np.concatenate, zip(*read, strict=True)))]
     t, states, inputs, outputs, multipliers = read[0]
-    ending, message = ending_of(result, segments[-1].system, stop, values)
+    ending, message = ending_of(result, segments[-1].system, stop, values, who)
     crossings = _crossings(system, segments, values, stop, events, layout.where)
     steps, rejections, evaluations = counts
     q, v = states[:, layout.q], outputs[:, layout.v]
     extra = _extra(layout, segments[0].plan.generator, states, outputs)
+    extra |= _powers(system, segments, values, t)
     if layout.measured or request.outputs:
         extra |= _outputs(request, segments)
     if layout.has_angles and again is not None:
@@ -165,13 +168,20 @@ def assemble(
 
 
 def ending_of(
-    result: NativeResult, system: System, stop: Mapping[str, str] | None, values: Array
+    result: NativeResult,
+    system: System,
+    stop: Mapping[str, str] | None,
+    values: Array,
+    who: str = "",
 ) -> tuple[Ending, str]:
     """The ending and its sentence, with what caused it; `values` are the parameters."""
     ending = ENDINGS[result.code]
     if ending is Ending.FINISHED:
         return ending, ending.value
     at = f" (t = {result.time:.9g} s)"
+    where = (system, result.code, result.index, result.time, result.state, values)
+    if who and (sentence := not_passed(*where, who)):
+        return ending, f"{ending.value[:-1]}: {sentence}.{at}"
     if ending is Ending.SINGULAR:
         sentence = singular_sentence(system, result.index, result.time, result.state, values)
         return ending, f"{ending.value[:-1]}: {sentence}.{at}"
@@ -250,6 +260,41 @@ def _accelerations(segments: list[Segment], values: Array) -> Array:
         x, num_v = segment.states[:, : here.num_states], len(here.speeds)
         parts.append(here.motion.map(segment.t, x, segment.inputs, values)[:, num_v:])
     return np.concatenate(parts)
+
+
+def _powers(system: System, segments: list[Segment], values: Array, t: Array) -> Sources:
+    """Power of every input, and its energy by Simpson's rule over the samples, when first read."""
+    model = system.model
+    names = [*(i.name for i in model.inputs), *(i.name for i in model.speed_inputs)]
+    if not names:
+        return {}
+
+    def find() -> Array:
+        parts = []
+        for segment in segments:
+            here = segment.system
+            if segment.passage is not None:
+                parts.append(np.full((len(segment.t), len(names)), np.nan))
+                continue
+            x = segment.states[:, : here.num_states]
+            parts.append(here.input_powers.map(segment.t, x, segment.inputs, values))
+        return np.concatenate(parts)
+
+    power = LazyArray(find)
+    energy = LazyArray(lambda: integrated(t, power()))
+    found: Sources = {f"power.{name}": ("W", column(power, k)) for k, name in enumerate(names)}
+    return found | {f"energy.{name}": ("J", column(energy, k)) for k, name in enumerate(names)}
+
+
+def integrated(t: Array, rates: Array) -> Array:
+    """(n, k) integrals of sampled rates from the first sample on, by Simpson's rule."""
+    from scipy.integrate import cumulative_simpson, cumulative_trapezoid
+
+    if len(t) < 2:
+        return np.zeros_like(rates)
+    if len(t) < 3 or np.any(np.diff(t) <= 0):
+        return np.asarray(cumulative_trapezoid(rates, t, axis=0, initial=0.0))
+    return np.asarray(cumulative_simpson(rates, x=t, axis=0, initial=0.0))
 
 
 def _output_texts(request: RunRequest) -> dict[str, str]:

@@ -28,17 +28,18 @@ ONE: Indices = np.zeros(1, int)
 
 
 class SegmentBasis(NamedTuple):
-    """Basis of a segment: a system in its independent speeds, and whether no others are better."""
+    """Basis of a segment: a system in its independent speeds.
+
+    `depth` counts the segments before it after which no others were better.
+    """
 
     system: System
-    is_best: bool = False
+    depth: int = 0
 
     @property
     def floors(self) -> Array:
         """(nh,) lower bounds of the health values (singularity measures)."""
-        return np.array(
-            [h.limit if self.is_best else h.floor for h in self.system.singularity_measures]
-        )
+        return np.array([h.bound(self.depth) for h in self.system.singularity_measures])
 
 
 class Ends(NamedTuple):
@@ -109,7 +110,9 @@ def next_bases(basis: SegmentBasis, ends: Ends) -> list[SegmentBasis | None]:
     regular = system.regular_at(ends.times[singular], q, ends.values[singular])
     for k, there in zip(singular, regular, strict=True):
         if there is system:
-            found[k] = None if basis.is_best else SegmentBasis(system, is_best=True)
+            measure = system.singularity_measures[ends.indices[k]]
+            is_last = measure.bound(basis.depth) <= measure.limit
+            found[k] = None if is_last else SegmentBasis(system, basis.depth + 1)
         elif there is not None:
             found[k] = SegmentBasis(there)
     return found

@@ -22,7 +22,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import Fault, SimulationError
 from noslip.simulation import rules
-from noslip.simulation.events import EventCode, compile_events, fault_notes
+from noslip.simulation.events import EventCode, check_pressed, compile_events, fault_notes
 from noslip.simulation.failures import broken_guard, current_inputs, undefined_input
 from noslip.simulation.input_laws import AbstractInputLaw, InputSpec
 from noslip.simulation.input_plan import InputPlan, inputs_at, plan_inputs
@@ -48,9 +48,14 @@ from noslip.simulation.singular_passing import (
     SingularPlace,
     passage,
 )
-from noslip.simulation.start import begin, state_at
-from noslip.simulation.starts.completion import Start
-from noslip.simulation.switches import check_chatter, switch_texts
+from noslip.simulation.start import begin, branch_notes, on_own_branch, state_at
+from noslip.simulation.starts.completion import OtherBranchError, Start
+from noslip.simulation.switches import (
+    border_texts,
+    check_chatter,
+    switch_texts,
+    without_border,
+)
 from noslip.simulation.trajectory import AT_REST, Ending, Trajectory
 
 _AS_ASKED = (Ending.FINISHED, Ending.EVENT, Ending.CANCELLED)
@@ -133,7 +138,11 @@ def simulate(
     request = read_run("simulate", given)
     if request.outputs:  # what cannot be read is refused before the run
         output_function(request, system)
-    motion = _SingleRun(request)
+    try:
+        motion = _SingleRun(request)
+    except OtherBranchError as other:
+        request = request._replace(system=on_own_branch(request.system, other, request.values))
+        motion = _SingleRun(request)
     drive(motion, SegmentBasis(request.system))
     motion.keep_last_state()
     result, here = motion.result, motion.segments[-1].system
@@ -148,6 +157,7 @@ def simulate(
         again=lambda times: simulate(**given | _AGAIN | {"samples": times}),
     )
     notes = (
+        *branch_notes(system, request.system),
         *motion.start.notes,
         *motion.watched.notes,
         *motion.fault_notes(),
@@ -221,12 +231,13 @@ class _SingleRun:
         self._begun: list[tuple[float, Array, System, InputPlan]] = []  # segments since then
         self.why_not = ""
         self._faults: list[tuple[Array, Array]] = []
-        self._switches = (
-            switch_texts(system, request.inputs, request.definitions)
-            if request.inputs and request.method == "dop853"
-            else {}
-        )
+        self._switches: dict[str, str] = {}
+        if request.method == "dop853":
+            self._switches = border_texts(system)
+            if request.inputs:
+                self._switches |= switch_texts(system, request.inputs, request.definitions)
         self._switched: list[float] = []  # s
+        self._borders: dict[str, float] = {}  # when borders of cells were crossed, s
 
     def fault_notes(self) -> tuple[str, ...]:
         """Notes on events whose crossings are not known."""
@@ -370,7 +381,7 @@ class _SingleRun:
             max_steps=request.max_steps,
         )
         watched = compile_events(system, {}, {}, {})
-        template = template_of(system, plan, watched, "dop853", True, numbers, t)
+        template = template_of(system, plan, watched, "dop853", DEEPEST, numbers, t)
         found = run_memory(template.instantiate(numbers), t, end)
         self.counts[2] += found.evaluations
         return found
@@ -395,6 +406,9 @@ class _SingleRun:
             self._switched.append(result.time)
             duration = request.end_time - request.start_time
             check_chatter(basis.system, self._switches, which_switch, self._switched, duration)
+            self._switches = without_border(
+                self._switches, which_switch, result.time, self._borders
+            )
             self._run_part(basis, request.end_time, self._switches)
         is_singular = self.result.code == rules.SINGULAR
         return end_of_one(self.result, request.values) if is_singular else None
@@ -434,8 +448,11 @@ class _SingleRun:
             max_steps=request.max_steps - self.counts[0],
         )
         numbers.check()
+        if self._time == request.start_time and not self.segments:
+            u = self.inputs_at(self._time, self._state)
+            check_pressed(here, watched, self._time, self._state, u, numbers.event_parameters)
         template = template_of(
-            here, plan, watched, request.method, basis.is_best, numbers, request.start_time
+            here, plan, watched, request.method, basis.depth, numbers, request.start_time
         )
         memory = template.instantiate(numbers)
         result = run_memory(
@@ -492,6 +509,8 @@ class _SingleRun:
         self._state = carried(here.system, there.system, result.state, v)
 
 
+#: Depth of segments that go on as long as they can.
+DEEPEST = 64
 #: Growth of reactions, where σ falls to a quarter, above which they are without bound.
 UNBOUNDED = 2.0
 

@@ -7,9 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from noslip.engines.system import Array, System
-from noslip.errors import SimulationError
+from noslip.errors import FormulationError, ModelError, SimulationError
 from noslip.simulation.input_plan import InputPlan, inputs_at
-from noslip.simulation.starts.completion import Completion, Start, check_completed, complete_one
+from noslip.simulation.starts.completion import (
+    Completion,
+    OtherBranchError,
+    Start,
+    check_completed,
+    complete_one,
+)
 
 _NO_WORK = np.zeros(1)
 
@@ -41,6 +47,25 @@ def begin(
         )
     check_completed(system, start, values)
     return start
+
+
+def on_own_branch(system: System, other: OtherBranchError, values: Array) -> System:
+    """The system on the branch that a start is on, or the reason why there is none."""
+    try:
+        return system.on_branch(*other.place, values)
+    except (ModelError, FormulationError):
+        raise other from None
+
+
+def branch_notes(system: System, here: System) -> tuple[str, ...]:
+    """A note where a start is on another branch of the configurations."""
+    own, elsewhere = len(here.independent_speeds), len(system.independent_speeds)
+    if own == elsewhere:
+        return ()
+    return (
+        f"the start is on a branch of the configurations on which the mechanism has {own} degrees "
+        f"of freedom; on another one it has {elsewhere}",
+    )
 
 
 def state_at(system: System, q: Array, eta: Array, mu: Array, plan: InputPlan) -> Array:

@@ -7,12 +7,18 @@ is passed within a step it does not see. What switches is in the text,
 
 so these values are watched like events, and a step ends where one crosses zero. Switches of time
 alone are known before the run (``time_features``).
+
+Ground of a grid has borders of cells, where a high derivative jumps; steps end there as well. What
+runs along a border crosses it without end: it is then no longer watched, since all that it costs is
+accuracy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError
@@ -22,6 +28,10 @@ from noslip.simulation.expressions import named_values
 
 #: Switches after which a run is judged, and the share of it that they must have covered.
 JUDGED, LEAST = 256, 1e-6
+
+#: What borders of cells are called, and between two switches the share of the time so far below
+#: which a body is taken to run along one.
+BORDER, ALONG = "at the border of cells of", 1e-3
 
 
 def switch_texts(
@@ -42,6 +52,36 @@ def switch_texts(
         return {}
     key = ("switches", tuple(texts.items()), tuple(definitions or ()))
     return system.cached(key, lambda: _switch_texts(system, texts))
+
+
+def border_texts(system: System) -> dict[str, str]:
+    """Borders of cells of ground that bodies roll on, watched in the same way."""
+    found: dict[str, str] = {}
+    for contact in system.model.contacts:
+        names = {place.name for place in contact.parameters()}
+        for name, first, step in contact.form.cells():
+            if name in names:
+                text = f"sin(pi*({contact.name}.{name} - ({first!r}))/{step!r})"
+                found[f"switch {BORDER} {contact.name}.{name}"] = text
+    return found
+
+
+def without_border(
+    watched: Mapping[str, str], index: int, time: float, before: dict[str, float]
+) -> dict[str, str]:
+    """What is watched on after a switch: less a border that is crossed again at once.
+
+    Parameters
+    ----------
+    watched : all switches; `index` is that of the last one, at `time`, s.
+    before : when borders were crossed last, s; this one is noted.
+    """
+    where = list(watched)[index]
+    if BORDER not in where:
+        return dict(watched)
+    is_again = time - before.get(where, -np.inf) <= ALONG * time
+    before[where] = time
+    return {name: text for name, text in watched.items() if not (is_again and name == where)}
 
 
 def _switch_texts(system: System, texts: Mapping[str, str]) -> dict[str, str]:

@@ -352,6 +352,24 @@ class Trajectory:
             return f"{line}\n{self.covered()}: {self.path_errors.text()}"
         return f"{line}\ntracking error {self.tracking_error:.1e} m or rad"
 
+    def input_use(self) -> dict[str, InputUse]:
+        """Input → root mean square, largest magnitude and energy over the run."""
+        found = {}
+        span = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+        for quantity in self.input_quantities:
+            energy = f"energy.{quantity.name}"
+            if energy not in self.columns:
+                continue
+            values = self[quantity.name]
+            mean = float(np.trapezoid(values**2, self.t)) / span if span > 0 else 0.0
+            found[quantity.name] = InputUse(
+                unit=quantity.unit,
+                rms=float(np.sqrt(mean)),
+                peak=float(np.max(np.abs(values), initial=0.0)),
+                energy=float(self[energy][-1]) if len(self.t) else 0.0,
+            )
+        return found
+
     def covered(self) -> str:
         """How much of the tracked path was driven, and in what time."""
         if self.path_errors is None:
@@ -379,6 +397,15 @@ class Trajectory:
             f"{self.summary()}\n"
             "next: run['column'], run.to_xarray(), run.save('run.nc'), run.save('run.csv')"
         )
+
+
+class InputUse(NamedTuple):
+    """How much of an input a run used: root mean square and peak in its unit, energy in J."""
+
+    unit: str
+    rms: float
+    peak: float
+    energy: float
 
 
 class LargestError(NamedTuple):

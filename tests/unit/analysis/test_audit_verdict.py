@@ -257,3 +257,17 @@ def test_an_audit_cannot_be_changed(system_of):
     assert isinstance(found, Audit)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.friction = 1.0
+
+
+def test_the_headline_is_the_split_that_friction_makes_and_the_same_everywhere():
+    """The best split counts, on the console and in data; what has no load is said in words."""
+    system, run = speeding_up()
+    found = audit(system, run)
+    headline = found.to_json()["headline"]
+    # both driven wheels ask for the same
+    wheels = [f"{found.required.max():.3g} at most ({name}, t = 2 s)" for name in ("left", "right")]
+    assert headline in wheels
+    assert f"friction demand      {headline}" in found.text()
+    hopeless = dataclasses.replace(found, required=np.full(len(found.t), np.inf))
+    assert "no friction is enough" in hopeless.to_json()["headline"]
+    assert "∞" not in hopeless.to_json()["headline"]

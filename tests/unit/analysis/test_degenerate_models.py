@@ -245,7 +245,7 @@ def test_what_cannot_move_has_no_history(systems):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_commands(name, systems, tmp_path):
+def test_commands(name, systems, tmp_path, derive_once):
     path = tmp_path / "model.toml"
     ns.save_model(systems[name].model, path)
     target = str(Path(tmp_path) / "out")

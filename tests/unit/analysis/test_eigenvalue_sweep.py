@@ -123,3 +123,32 @@ def test_values_that_cannot_be_swept(system_of, refuses):
         ns.sweep_eigenvalues(system, "frame.lean", [0.0, 0.1], about={"speed": 3.0})
     with pytest.raises(TypeError, match="takes a System, got Model"):
         ns.sweep_eigenvalues(system.model, "speed", [1.0, 2.0])
+
+
+def test_values_that_are_tied_change_with_the_swept_one():
+    """A mass on a spring whose stiffness is tied to the mass keeps its frequency."""
+    b = ns.ModelBuilder("mass", gravity=(0.0, 0.0, 0.0))
+    b.parameter("m", 1.0, "kg")
+    b.parameter("k", 4.0, "N/m")
+    b.body("mass", mass="m", inertia=(1.0, 1.0, 1.0))
+    b.joint("x", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="mass")
+    b.force(ns.JointSpring(name="s", coordinate="x.position", stiffness="k"))
+    b.input("f", "N")
+    b.force(ns.Motor(name="f", speed="x.speed", input="f"))
+    system = ns.System(equations=ns.derive(b.build()))
+    sweep = ns.sweep_eigenvalues(system, "m", [1.0, 2.0, 5.0], tied={"k": "9*m"})
+    assert sweep.eigenvalues.imag[:, 0] == pytest.approx([3.0] * 3, rel=1e-12)
+    # with feedback that the swept number is part of: unstable below k = 0
+    law = {"f": "10*m*x.position"}
+    swept = ns.sweep_eigenvalues(system, "k", [5.0, 15.0], inputs=law, tied={"m": "k/k"})
+    assert swept.limits == pytest.approx((10.0,), rel=1e-9)
+    for wrong, words in (
+        ({"k": "9*n"}, "uses 'n'"),
+        ({"m": "2"}, "tied to itself"),
+        ({"q": "m"}, "there is no"),
+        ({"k": "9*("}, "cannot be read"),
+    ):
+        with pytest.raises(ns.SimulationError, match=words):
+            ns.sweep_eigenvalues(system, "m", [1.0, 2.0], tied=wrong)
+    with pytest.raises(ns.SimulationError, match="'k' is both swept and given a value"):
+        ns.sweep_eigenvalues(system, "m", [1.0, 2.0], tied={"k": "m"}, parameters={"k": 2.0})

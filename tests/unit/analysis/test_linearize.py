@@ -3,11 +3,13 @@
 import json
 import math
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
 import noslip as ns
+from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.spatial import angular_velocity
 
 #: Relative: fourth-order differences of runs at tolerance 1e-13 with steps of 1e-3.
@@ -360,3 +362,126 @@ class TestErrors:
     def test_something_else_than_a_system(self):
         with pytest.raises(TypeError, match="compile the equations first"):
             ns.linearize(ns.load("agv"))
+
+
+# --- feedback -----------------------------------------------------------------------------------
+
+
+def pole():
+    """An inverted pendulum on a cart that moves freely, with a force on it."""
+    b = ns.ModelBuilder("pole", gravity=(0.0, 0.0, -9.81))
+    b.parameter("k", 30.0, "N*m/rad")
+    b.body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    b.body("pole", mass=0.5, inertia=(0.02, 0.02, 0.02), center_of_mass=(0.0, 0.0, 0.4))
+    b.joint("cart", ns.Prismatic(axis=(1, 0, 0)), parent="world", child="cart")
+    b.joint("pole", ns.Revolute(axis=(0, 1, 0)), parent="cart", child="pole")
+    for name, speed, unit in (("force", "cart.speed", "N"), ("torque", "pole.rate", "N*m")):
+        b.input(name, unit)
+        b.force(ns.Motor(name=name, speed=speed, input=name))
+    return ns.System(equations=ns.derive(b.build()))
+
+
+def by_hand(gains):
+    """(m_c + m_p) ẍ + m_p l φ̈ = F and m_p l ẍ + (J + m_p l²) φ̈ − m_p g l φ = −k φ, F = −gains·x."""
+    M = np.array([[2.5, 0.2], [0.2, 0.02 + 0.5 * 0.16]])
+    K = np.array([[0.0, 0.0], [0.0, 30.0 - 0.5 * 9.81 * 0.4]])
+    below = np.linalg.solve(M, np.hstack([-K, np.zeros((2, 2))]) - np.outer([1.0, 0.0], gains))
+    return np.vstack([np.hstack([np.zeros((2, 2)), np.eye(2)]), below])
+
+
+def test_inputs_of_the_state_close_the_loop():
+    system = pole()
+    gains = np.array([4.0, -7.0, 3.0, -2.0])
+    law = "-4*cart.position + 7*pole.angle - 3*cart.speed + 2*pole.rate"
+    line = ns.linearize(system, inputs={"force": law, "torque": "-k*pole.angle"})
+    names = [s.name for s in line.states]
+    assert names == ["cart.position", "pole.angle", "cart.speed", "pole.rate"]
+    assert line.A == pytest.approx(by_hand(gains), abs=1e-12)
+    # what acts besides the law still acts
+    mass = np.array([[2.5, 0.2], [0.2, 0.02 + 0.5 * 0.16]])
+    assert line.B[2:] == pytest.approx(np.linalg.inv(mass), abs=1e-12)
+    open_loop = ns.linearize(system, inputs={"torque": "-k*pole.angle"})
+    assert [c.name for c in open_loop.ignored] == ["cart.position"]
+    stiff = ns.linearize(system, inputs={"torque": "-k*pole.angle"}, parameters={"k": 50.0})
+    assert stiff.stiffness[1, 0] - open_loop.stiffness[1, 0] == pytest.approx(20.0, abs=1e-12)
+
+
+class Integrating(AbstractInputLaw):
+    """A force −4 x − 3 ẋ − 5 ∫x dt on the cart."""
+
+    def generator(self, system):
+        z = ca.SX.sym("z")
+        x, v = system.kinematics.symbols.q[0], system.kinematics.v[0]
+        return InputGenerator(
+            inputs={"force": -4 * x - 3 * v - 5 * z},
+            states=z,
+            rates=x,
+            start=np.zeros(1),
+            names=("integral",),
+            units=("m*s",),
+            parameters=ca.SX(0, 1),
+            parameter_values=np.zeros(0),
+        )
+
+
+def test_states_of_a_law_are_states_of_the_loop():
+    line = ns.linearize(pole(), {"pole.angle": np.pi}, inputs=Integrating())
+    assert [s.name for s in line.states][-1] == "integral"
+    M = np.array([[2.5, -0.2], [-0.2, 0.02 + 0.5 * 0.16]])
+    K = np.array([[4.0, 0.0], [0.0, 0.5 * 9.81 * 0.4]])
+    D = np.array([[3.0, 0.0], [0.0, 0.0]])
+    A = np.zeros((5, 5))
+    A[:2, 2:4] = np.eye(2)
+    A[2:4] = np.linalg.solve(M, np.hstack([-K, -D, [[-5.0], [0.0]]]))
+    A[4, 0] = 1.0
+    assert line.A == pytest.approx(A, abs=1e-11)
+
+
+def test_feedback_of_a_bicycle_adds_its_gains():
+    """Quaternions, dependent coordinates and wheels: a rider who steers into the fall."""
+    system = ns.System(equations=ns.derive(ns.load("whipple-bicycle")))
+    motion = ns.steady(system, {"speed": 4.6})
+    law = {"steer_torque": "6*frame.lean + 2*frame.lean_rate - 0.5*steer.rate"}
+    line = ns.linearize(system, motion.start, inputs=law)
+    free = ns.linearize(system, motion.start)
+    names = [s.name for s in free.states]
+    assert [s.name for s in line.states] == names
+    gains = np.zeros(len(names))
+    for name, gain in (("frame.lean", 6.0), ("frame.lean_rate", 2.0), ("steer.rate", -0.5)):
+        gains[names.index(name)] = gain
+    torque = [q.name for q in free.inputs].index("steer_torque")
+    assert line.A == pytest.approx(free.A + np.outer(free.B[:, torque], gains), abs=1e-9)
+
+
+def test_feedback_that_cannot_be_linearized_says_why():
+    system = pole()
+    with pytest.raises(ns.SimulationError, match="inputs 'force' change with time"):
+        ns.linearize(system, inputs={"force": "sin(t)"})
+    with pytest.raises(ns.SimulationError, match="no input 'forse'"):
+        ns.linearize(system, inputs={"forse": "-cart.position"})
+    with pytest.raises(ns.SimulationError, match="the motion is not steady"):
+        ns.linearize(system, {"cart.position": 0.1}, inputs={"force": "-cart.position"})
+
+
+def test_a_guess_picks_the_assembly_that_is_linearized():
+    """A rod held by a slider on a line through its hinge: on this side or on the other."""
+    b = ns.ModelBuilder("crank", gravity=(0.0, -9.81, 0.0))
+    b.body("crank", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.1, 0.0, 0.0))
+    b.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1), center_of_mass=(0.2, 0.0, 0.0))
+    hinge = ns.Revolute(axis=(0, 0, 1))
+    b.joint("crank", hinge, parent="world", child="crank")
+    end = ns.Placement(position=(0.2, 0.0, 0.0))
+    b.joint("rod", hinge, parent="crank", child="rod", parent_frame=end)
+    b.row(ns.PositionRow(name="line", expression="point(rod, 0.5, 0, 0).y"))
+    b.force(ns.JointSpring(name="spring", coordinate="crank.angle", stiffness=40.0))
+    system = ns.System(equations=ns.derive(b.build()))
+    found = []
+    for near in (0.0, math.pi):
+        motion = ns.steady(system, {}, guess={"crank.angle": 0.0, "rod.angle": near})
+        angle = motion.values["crank.angle"]
+        line = ns.linearize(system, {"crank.angle": angle}, guess={"rod.angle": near})
+        again = ns.linearize(system, motion.start)
+        assert line.values == pytest.approx(again.values, abs=1e-9)
+        assert line.eigenvalues == pytest.approx(again.eigenvalues, abs=1e-7)
+        found.append(line.values["rod.angle"])
+    assert abs(found[0] - found[1]) > 2.0

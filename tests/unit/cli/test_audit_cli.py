@@ -16,7 +16,7 @@ from noslip.show.plots.figures import figure_of
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
     return lambda *words: runner.invoke(main, list(words), catch_exceptions=False)

@@ -9,7 +9,7 @@ from noslip.cli import main
 
 
 @pytest.fixture
-def invoke(tmp_path, monkeypatch):
+def invoke(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(main, words, catch_exceptions=False)
 
@@ -82,7 +82,12 @@ def test_a_steady_turn_is_searched_for(invoke):
         (("--sweep", "steer_torque=0:1:3", "--set", "speed=5"), 1, "at steer_torque = 0.5 N*m"),
         (("-o", "x.png"), 2, "add --sweep"),
         (("--find", "steer_torque"), 2, "--find needs --steady"),
-        (("--set", "steer_torque=sin(t)"), 2, "constant inputs"),
+        (("--set", "steer_torque=sin(t)"), 1, "change with time"),
+        (("--set", "frame.lean=0.1*t"), 2, "inputs alone may depend on t"),
+        (("--set", "steer_torque=frame.lean", "--steady"), 2, "leave it out for feedback"),
+        (("--tie", "c=speed"), 2, "add --sweep"),
+        (("--sweep", "speed=0:1", "--tie", "c"), 2, "write NAME=EXPRESSION"),
+        (("--sweep", "speed=0:1", "--tie", "c=sped"), 1, "which uses 'sped'"),
         (("--set", "frame.lean=0.2", "--set", "speed=5"), 1, "the motion is not steady"),
         (("--set", "speed=5 m/s"), 2, "a number in SI units without its unit"),
         (("--set", "sped=5"), 1, "did you mean 'speed'"),
@@ -93,3 +98,14 @@ def test_refusals(invoke, words, code, said):
     result = invoke("linearize", "whipple-bicycle", *words)
     assert result.exit_code == code
     assert said in " ".join(result.output.split())
+
+
+def test_feedback_and_tied_values(invoke):
+    law = ("--set", "steer_torque=5*frame.lean_rate")
+    result = invoke("linearize", "whipple-bicycle", "--set", "speed=4", *law)
+    assert result.exit_code == 0 and "linearized about" in result.output
+    without = invoke("linearize", "whipple-bicycle", "--set", "speed=4")
+    assert result.output != without.output
+    words = ("--sweep", "speed=4:6:3", "--tie", "g=9.81*speed/speed", "--json")
+    result = invoke("linearize", "whipple-bicycle", *words)
+    assert result.exit_code == 0

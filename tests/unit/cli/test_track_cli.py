@@ -25,7 +25,7 @@ BACKING = (
 
 
 @pytest.fixture
-def track(tmp_path, monkeypatch):
+def track(tmp_path, monkeypatch, derive_once):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):

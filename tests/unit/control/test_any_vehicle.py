@@ -43,7 +43,21 @@ def test_every_vehicle_follows_every_path_without_options(vehicle, path):
 
 
 @pytest.mark.parametrize(
-    "name", ["agv", "carriage", "tricycle", "tractor-trailer", "vertical-disk"]
+    "name",
+    [
+        "agv",
+        "carriage",
+        "tricycle",
+        "tractor-trailer",
+        "vertical-disk",
+        "differential-robot",
+        "ackermann-car",
+        "forklift",
+        "mecanum-base",
+        "omni-base",
+        "truck-trailers",
+        "mobile-manipulator",
+    ],
 )
 @pytest.mark.parametrize("path", ["circle", "corner", "spline"])
 def test_every_library_vehicle_follows_without_options(system_of, name, path):

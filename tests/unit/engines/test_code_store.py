@@ -536,8 +536,8 @@ def test_disk_that_is_full_halfway_leaves_no_file(store):
         "print(engine.get_function_address('f') != 0)\n"
     )
     said = (
-        f"noslip: machine code is compiled in every process, not cached in {store}: file too large;"
-        " set NOSLIP_CACHE_DIR to a folder of yours, or to nothing\n"
+        f"noslip: machine code is compiled in every process, not cached in {store}: it cannot be "
+        "written: file too large; set NOSLIP_CACHE_DIR to a folder of yours, or to nothing\n"
     )
     assert python(code, TEXT, said) == "True\n"
     assert list(store.iterdir()) == []

@@ -93,7 +93,7 @@ def test_columns_of_many_matrices_are_those_of_each_alone(rng, size):
     matrices[::3] *= rng.uniform(0, 1, size[1]) ** 6
     matrices[5::17, :, : max(size[0] - 1, 1)] = 0.0
     probe = types.SimpleNamespace(
-        is_angular=(False,) * size[1], matrix=lambda q, t: (matrices[int(t)], None)
+        places=(), is_angular=(False,) * size[1], matrix=lambda q, t: (matrices[int(t)], None)
     )
     kept = range(size[0])
     unit = matrices / np.maximum(np.linalg.norm(matrices, axis=2, keepdims=True), 1e-300)

@@ -35,11 +35,19 @@ FREEDOMS = {
     "mecanum-base": (3, 0),
     "omni-base": (3, 0),
     "truck-trailers": (1, 5),
+    "tractor-trailer-tires": (9, 5),
     "snakeboard": (2, 0),
     "roller-racer": (1, 4),
     "balancing-robot": (3, 1),
     "mobile-manipulator": (5, 1),
     "crane": (2, 4),
+    "rattleback": (3, 0),
+    "ball-in-bowl": (3, 0),
+    "ball-on-dish": (4, 0),
+    "coin-in-funnel": (3, 0),
+    "spherical-robot": (5, 0),
+    "bicycle-on-hills": (3, 0),
+    "vehicle-on-hills": (1, 0),
 }
 
 #: Energy that is lost or gained over the largest energy that moves, at tolerance 1e-11.

@@ -7,7 +7,7 @@ import pytest
 from noslip.errors import ModelError
 from noslip.model.bodies import Body
 from noslip.model.checks import check_model
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.forces import (
     ForceInput,
     Motor,
@@ -15,6 +15,7 @@ from noslip.model.forces import (
 from noslip.model.joints import Angles, Free, Joint, Prismatic, Revolute
 from noslip.model.model import Model
 from noslip.model.quantities import Parameter
+from noslip.model.surfaces import Disk
 
 
 def parameter(name, value=1.0, unit="1"):

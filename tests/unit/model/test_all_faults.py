@@ -111,3 +111,86 @@ def test_a_fault_of_several_numbers_is_told_once():
         )
     assert len(caught.value.faults) == 1
     assert "shapes[0].size -1" in str(caught.value) and "faults" not in str(caught.value)
+
+
+COUPLED = """
+format = 1
+name = "coupled"
+gravity = [0, 0, -9.81]
+[parameters]
+r = {value = 0.1, unit = "m"}
+[bodies.a]
+mass = 1
+inertia = [0.1, 0.1, 0.1]
+[bodies.b]
+mass = 1
+inertia = [0.1, 0.1, 0.1]
+[joints.a]
+type = "revolute"
+axis = [0, 0, 1]
+parent = "world"
+child = "a"
+[joints.b]
+type = "revolute"
+axis = [0, 0, 1]
+parent = "world"
+child = "b"
+parent_frame = {position = [0.5, 0, 0]}
+[definitions.p]
+expression = "q + 1"
+[definitions.q]
+expression = "2*p"
+unit = "lightyears"
+[rows.mesh]
+type = "gear"
+first = "a.angle"
+second = "b.angle"
+first_radius = "r"
+second_radius = 0.2
+[rows.belt]
+type = "belt"
+first = "a.angle"
+second = "b.angle"
+first_radius = 1
+second_radius = 0.2
+[rows.height]
+type = "position"
+expression = "point(c, 0.1, 0, 0).z"
+[rows.rail]
+type = "velocity"
+expression = "velocity(a, 0.1, 0, 0).x"
+acts = [{body = "d", force = [1, 0, 0]}, {body = "a", other_body = "a"}]
+[forces.push]
+type = "wrench"
+body = "a"
+force = ["axis(e, z).x", 0, 0]
+[scenario]
+duration = 1
+outputs = {far = "point(f).x"}
+stop = {up = "velocity(g).z"}
+"""
+
+
+def test_faults_of_couplings_definitions_points_and_units_come_together():
+    with pytest.raises(ModelError) as caught:
+        parse_model(COUPLED, "coupled.toml")
+    faults = caught.value.faults
+    said = [
+        ("definition 'p' uses itself", 25),
+        ('unit "lightyears"', 28),
+        ("'mesh' has gears of radii 0.1 m and 0.2 m, whose axes are 0.5 m apart", 29),
+        ("'belt' has a belt on pulleys of radii 1 m and 0.2 m", 35),
+        ("'mesh' and 'belt' couple the same two joints with different ratios", 35),
+        ("body 'c', which is not declared", 43),
+        ("body 'd', which is not declared", 47),
+        ("acts between body 'a' and itself", 47),
+        ("acts on 'a' with neither force nor moment", 47),
+        ("body 'e', which is not declared", 51),
+        ("body 'f', which is not declared", 54),
+        ("body 'g', which is not declared", 55),
+    ]
+    assert len(faults) == len(said)
+    for fault, (words, line) in zip(faults, said, strict=True):
+        assert words in fault.what
+        assert fault.where.startswith(f"coupled.toml, line {line},")
+        assert fault.fix

@@ -6,7 +6,7 @@ import pytest
 from cart_model import CART, FLYER, RIM, body, faults, hinge, more, swap
 
 from noslip.model.checks import check_model
-from noslip.model.contacts import Ball, KnifeEdge, Plane, Rolling
+from noslip.model.contacts import KnifeEdge, Plane, Rolling
 from noslip.model.forces import (
     JointDamper,
     JointFriction,
@@ -17,6 +17,7 @@ from noslip.model.forces import (
     Wrench,
 )
 from noslip.model.model import IndependentSpeed
+from noslip.model.surfaces import Ball
 
 REFERENCES = [
     (

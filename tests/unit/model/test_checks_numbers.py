@@ -9,10 +9,11 @@ from cart_model import CART, FLYER, RIM, body, faults, more, parameter, swap
 from noslip.errors import Fault
 from noslip.model.bodies import Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks import check_model
-from noslip.model.contacts import Ball, Disk, KnifeEdge, Torus
+from noslip.model.contacts import KnifeEdge
 from noslip.model.forces import JointFriction, Spring
 from noslip.model.joints import Angles, Free, Prismatic, Revolute
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Ball, Disk, Torus
 
 
 def rolling(wheel):

@@ -6,9 +6,7 @@ import pytest
 from cart_model import CART, FLYER, LOOP, body, faults, hinge, more, swap
 
 from noslip.model.checks import check_model
-from noslip.model.forces import (
-    Motor,
-)
+from noslip.model.forces import SpeedInput
 from noslip.model.joints import Fixed
 
 TOPOLOGY = [
@@ -61,9 +59,10 @@ TOPOLOGY = [
         'swap them: parent = "world", child = "rod"',
     ),
     (
-        more(LOOP, "forces", Motor(name="m", speed="pin.rate", input="push")),
-        "force 'm' uses 'pin.rate', but joint 'pin' closes a loop and has no coordinates or speeds",
-        "forces.m.speed",
+        more(LOOP, "speed_inputs", SpeedInput(name="w", speed="pin.rate")),
+        "speed input 'w' uses 'pin.rate', but joint 'pin' closes a loop and has no coordinates or "
+        "speeds",
+        "speed_inputs.w.speed",
         "the first listed carries it and later ones close loops, so listing 'pin' earlier",
     ),
     (

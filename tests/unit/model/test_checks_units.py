@@ -9,7 +9,6 @@ from cart_model import CART, FLYER, RIM, faults, more, parameter, swap
 import noslip as ns
 from noslip.model.checks import check_model, find_faults
 from noslip.model.checks_units import dimension
-from noslip.model.contacts import Ball, Torus
 from noslip.model.expressions import nominal
 from noslip.model.forces import (
     ForceInput,
@@ -24,6 +23,7 @@ from noslip.model.forces import (
 from noslip.model.model import IndependentSpeed
 from noslip.model.rows import PositionRow, VelocityRow
 from noslip.model.scenario import Scenario
+from noslip.model.surfaces import Ball, Torus
 from noslip.model.units import UNITS, read_unit
 
 # names by their units

@@ -12,7 +12,7 @@ from sled_file import SLED
 from noslip.errors import ModelError
 from noslip.model.bodies import Body, Box, Cylinder, Placement, Ring, Sphere
 from noslip.model.checks import check_model
-from noslip.model.contacts import Ball, Disk, KnifeEdge, Plane, Rolling, Torus
+from noslip.model.contacts import KnifeEdge, Plane, Rolling
 from noslip.model.files import model_to_toml, parse_model
 from noslip.model.forces import (
     ForceInput,
@@ -39,6 +39,7 @@ from noslip.model.quantities import Parameter
 from noslip.model.rows import PositionRow, VelocityRow
 from noslip.model.scenario import Scenario
 from noslip.model.schema import Kind, keys_of
+from noslip.model.surfaces import Ball, Disk, Torus
 from noslip.model.vocabulary import vocabulary
 
 PAGE = (Path(__file__).parents[3] / "docs" / "model-files.md").read_text(encoding="utf-8")

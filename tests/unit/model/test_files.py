@@ -46,6 +46,9 @@ TOML = [
 ]
 
 
+FIX = "give the name of a .toml, .urdf, .mjcf, .xml, .factsheet.json or .json file"
+
+
 @pytest.mark.parametrize("line, what, where", TOML)
 def test_a_text_that_is_not_toml(line, what, where):
     (fault,) = faults(edited("mass = 1", line))
@@ -88,14 +91,14 @@ def test_a_folder_is_not_a_file(tmp_path):
     fault = disk_fault(tmp_path)
     assert fault.what == f"'{tmp_path}' is a folder"
     assert fault.where == str(tmp_path)
-    assert fault.fix == "give the name of a .toml, .urdf, .mjcf or .xml file"
+    assert fault.fix == FIX
 
 
 def test_a_pipe_is_not_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     fault = disk_fault(tmp_path / "pipe")
     assert fault.what.endswith("is not a plain file")
-    assert fault.fix == "give the name of a .toml, .urdf, .mjcf or .xml file"
+    assert fault.fix == FIX
 
 
 @pytest.mark.parametrize("name", ["a\0b.toml", "a" * 400 + ".toml"])
@@ -131,7 +134,7 @@ def test_a_huge_file_is_not_read(tmp_path):
     (tmp_path / "x.toml").write_bytes(b"#" * (files.MAX_SIZE + 1))
     fault = disk_fault(tmp_path / "x.toml")
     assert fault.what.endswith("has 1000001 bytes, at most 1000000 are read")
-    assert fault.fix.startswith("give the name of a .toml, .urdf, .mjcf or .xml file; results")
+    assert fault.fix.startswith(f"{FIX}; results")
 
 
 def test_a_byte_order_mark_and_windows_lines_do_not_matter(tmp_path):

@@ -688,6 +688,27 @@ def test_wheels_of_a_car_carry_its_weight(law):
     assert total == pytest.approx((900.0 + 4 * 15.0) * 9.81, rel=1e-10)
 
 
+@pytest.mark.parametrize("stiffness", [(1.0, 1.0, 1.0, 1.0), (1.0, 2.0, 5.0, "k"), None])
+def test_wheels_share_a_load_as_a_rigid_base_on_springs_does(stiffness):
+    """Sink and tilt of the base from three equations of statics, then each spring's force."""
+    places = [(0.4, 0.3), (0.4, -0.3), (-0.5, 0.35), (-0.5, -0.35)]
+    b = ns.ModelBuilder(name="table", gravity=(0.0, 0.0, -9.81))
+    b.parameter("k", 3.0, "N/m", "stiffness of the last one")
+    center = (0.08, -0.05, 0.4)
+    b.part(ns.Base(name="base", mass=20.0, size=(1.0, 0.6, 0.2), position=center))
+    for name, (x, y), k in zip("abcd", places, stiffness or [None] * 4, strict=True):
+        wheel = {"position": (x, y, 0.1), "radius": 0.1, "mass": 1.0, "stiffness": k}
+        b.part(ns.OmniWheel(name=name, parent="base", heading=0.3, **wheel))
+    system = ns.compile(ns.derive(b.build()))
+    found = contact_forces(system, ns.simulate(system, duration=0.1, samples=2))
+    K = np.diag([3.0 if k == "k" else k for k in stiffness or (1.0,) * 4])
+    E = np.array([[1.0, x, y] for x, y in places]).T
+    weight = np.array([20.0, 20.0 * center[0], 20.0 * center[1]])
+    weight += sum(np.array([1.0, x, y]) for x, y in places)
+    sink = np.linalg.solve(E @ K @ E.T, 9.81 * weight)
+    assert found.least[0, :, 2] == pytest.approx(K @ E.T @ sink, rel=1e-10)
+
+
 def test_a_crane_swings_as_lagrange_says():
     """Cart and pendulum: (M + m) ẍ + m ℓ (θ̈ cos θ − θ̇² sin θ) = τ/r, with θ as the load's angle."""
     system = ns.compile(ns.derive(ns.load("crane")))

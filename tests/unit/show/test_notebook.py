@@ -1,12 +1,15 @@
 """What a notebook shows: mathematics, tables and small pictures, and never markup of a model."""
 
+import ast
 import dataclasses
+import json
 import subprocess
 import sys
 import types
 import xml.etree.ElementTree as ElementTree
 from base64 import b64decode
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from sled_with_rotor import sled_with_rotor
 
 import noslip as ns
 from noslip.show import displays
-from noslip.show.displays import _frame, portrait
+from noslip.show.displays import _frame, matrices_html, portrait
 from noslip.show.notebook import (
     EQUATIONS,
     FIGURE,
@@ -316,3 +319,22 @@ def test_a_notebook_that_imports_noslip_needs_no_call():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     expected = sorted([EQUATIONS, FIGURE, *TABLES])
     assert done.stdout.strip() == f"{expected} False False", done.stderr
+
+
+def test_the_notebook_of_the_methods_objects_runs():
+    """Every cell, in order; one that ends in an object shows it as a page with mathematics."""
+    path = Path(__file__).parents[3] / "examples" / "methods.ipynb"
+    cells = [c for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == "code"]
+    namespace, shown = {}, []
+    for cell in cells:
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+        *before, last = ast.parse("".join(cell["source"])).body
+        exec(compile(ast.Module(before, []), "cell", "exec"), namespace)
+        if isinstance(last, ast.Expr):
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), namespace))
+        else:
+            exec(compile(ast.Module([last], []), "cell", "exec"), namespace)
+    pages = [matrices_html(x) for x in shown if isinstance(x, ns.MethodMatrices)]
+    assert len(pages) == 2 and all("<math" in page for page in pages)
+    r, d = (namespace["symbols"].symbols[n] for n in "rd")
+    assert -r * d in shown

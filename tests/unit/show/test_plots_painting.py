@@ -10,9 +10,10 @@ from PIL import Image
 from runs_to_plot import audited, run_of
 from scipy.ndimage import maximum_filter, minimum_filter
 
+from noslip.show.plots import painting
 from noslip.show.plots.catalog import run_sheets
 from noslip.show.plots.figures import figure_of
-from noslip.show.plots.files import png_bytes
+from noslip.show.plots.files import DPI, png_bytes
 from noslip.show.plots.histories import phase_panels
 from noslip.show.plots.painting import sheet_png, sheet_svg
 from noslip.show.plots.panels import lay_out
@@ -56,6 +57,38 @@ def test_it_is_the_picture_that_matplotlib_draws():
         painted, drawn = pixels(sheet_png(sheet)), pixels(png_bytes(figure_of(sheet)))
         assert painted.shape == drawn.shape, name
         assert max(beyond(painted, drawn), beyond(drawn, painted)) < SOFT, name
+
+
+def grid_ink(data, sheet):
+    """Ink of each upright line of the grid, levels times pixels of its width, between the curves.
+
+    Half the pixels of a line lie on paper, so that the median along it is that of the line alone.
+    """
+    picture = 255 - pixels(data).mean(axis=2)
+    found = []
+    for frame in sheet.frames:
+        left, bottom, wide, tall = (DPI * x for x in frame.box)
+        low, high = frame.x_limits
+        rows = slice(int(len(picture) - bottom - tall) + 3, int(len(picture) - bottom) - 3)
+        for at, _ in frame.x_ticks.between(low, high):
+            middle = left + (at - low) / (high - low) * wide
+            if left + 8 < middle < left + wide - 8:
+                near = picture[rows, round(middle) - 3 : round(middle) + 3]
+                found.append(float(np.median(near, axis=0).sum()))
+    return np.array(found)
+
+
+def test_the_grid_is_as_faint_as_that_of_matplotlib(monkeypatch):
+    """Too faint for the comparison above: a line of half a point in ink of 13 %."""
+    sheet = run_sheets(run_of("agv"), size="page")["speeds"]
+    painted, drawn = (
+        grid_ink(data, sheet) for data in (sheet_png(sheet), png_bytes(figure_of(sheet)))
+    )
+    # matplotlib puts lines on whole pixels, and so makes some of them wider
+    assert len(painted) > 5 and np.all(painted > 15) and np.all(drawn > 15)
+    assert painted.mean() == pytest.approx(drawn.mean(), rel=0.25)
+    monkeypatch.setattr(painting, "FAINT", 0.0)
+    assert np.all(grid_ink(sheet_png(sheet), sheet) < 1)
 
 
 def test_a_png_is_the_same_each_time_and_as_large_as_the_sheet():

@@ -152,10 +152,10 @@ def shown_numbers(axis, limits):
 
 
 def test_nothing_is_cut_off_and_names_stay_clear_of_the_data():
-    """Measured on what is drawn: all text lies on the paper, no legend on its panel."""
+    """Measured on what is laid out: all text lies on the paper, no legend on its panel."""
     for figure in every_figure():
         canvas = FigureCanvasAgg(figure)
-        canvas.draw()
+        figure.draw_without_rendering()
         renderer, paper = canvas.get_renderer(), figure.bbox
         for ax in figure.axes:
             panel = ax.get_window_extent()

@@ -5,6 +5,7 @@ What holds of batches in lanes holds there too, so their tests are run on the de
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -221,3 +222,57 @@ class TestRefused:
     def test_a_device_without_room(self, system_of):
         with pytest.raises(ns.DeviceError, match="no room"):
             ns.simulate_batch(system_of("pendulum"), duration=1.0, device=HostDevice(memory=8))
+
+
+class TestArrays:
+    """Results that stay on the device; that of these tests is the processor, as DLPack says."""
+
+    GIVEN = {"duration": 0.5, "starts": STARTS["agv"], "samples": 3, "keep": ["minimum", "samples"]}
+
+    def test_they_hold_what_numpy_has(self, system_of):
+        system = system_of("agv")
+        plain = ns.simulate_batch(system, device=HostDevice(), **self.GIVEN)
+        left = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
+        for kept in ("final", "minimum", "samples"):
+            for column, values in getattr(plain, kept).items():
+                found = getattr(left, kept)[column]
+                assert found.shape == values.shape and len(found) == len(values)
+                assert np.array_equal(found.numpy(), values)
+                assert np.array_equal(np.asarray(found), values)
+                assert np.array_equal(np.from_dlpack(found), values)
+                place = list(getattr(plain, kept)).index(column)
+                assert np.array_equal(np.from_dlpack(found.base)[..., place], values)
+
+    def test_memory_lives_as_long_as_what_was_made_of_it(self, system_of):
+        system = system_of("agv")
+        left = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
+        column = next(iter(left.final))
+        expected = left.final[column].numpy()
+        taken = np.from_dlpack(left.final[column])
+        capsule = left.final[column].__dlpack__()  # never taken
+        del left, capsule
+        gc.collect()
+        assert np.array_equal(taken, expected)
+
+    def test_parts_are_put_together(self, system_of, monkeypatch):
+        monkeypatch.setattr(device, "MOST_AT_ONCE", 4)
+        system = system_of("agv")
+        plain = ns.simulate_batch(system, **self.GIVEN)
+        left = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
+        for column, values in plain.final.items():
+            np.testing.assert_allclose(left.final[column].numpy(), values, rtol=1e-11, atol=1e-11)
+
+    def test_they_are_taken_as_starts(self, system_of):
+        system = system_of("agv")
+        first = ns.simulate_batch(system, device=HostDevice(), arrays="device", **self.GIVEN)
+        name = system.coordinates[0].name
+        again = ns.simulate_batch(system, duration=0.1, starts={name: first.final[name]})
+        assert again.count == 11
+
+    def test_refused(self, system_of):
+        for given, text in (
+            ({"arrays": "torch"}, "arrays is"),
+            ({"arrays": "device"}, "processor"),
+        ):
+            with pytest.raises(ns.SimulationError, match=text):
+                ns.simulate_batch(system_of("agv"), duration=0.1, **given)

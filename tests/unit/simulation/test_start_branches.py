@@ -5,6 +5,8 @@ to the frame, one wheel repeats the rolling of the other and the carriage moves;
 the wheels turn against each other it cannot move at all.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -76,10 +78,36 @@ def test_the_carriage_moves_on_the_branch_where_it_can(carriage):
     assert run["x.position"] == pytest.approx(RADIUS * (theta - theta[0]), abs=1e-10)
 
 
-@pytest.mark.parametrize("ask", [single, batch, ns.evaluate])
-def test_a_start_on_the_locked_branch_is_refused(carriage, ask):
+@pytest.mark.parametrize("ask", [single, ns.evaluate])
+def test_a_start_on_the_locked_branch_has_its_own_equations(carriage, ask):
+    """It stands still there, with the wheels pressed against the floor, and says so."""
+    start = {"w0.angle": 0.5, "w1.angle": crossed(0.5)}
+    found = ask(carriage, start)
+    said = "on which the mechanism has 0 degrees of freedom; on another one it has 1"
+    assert any(said in note for note in found.notes)
+    with pytest.raises(ns.SimulationError, match="contradict"):
+        ask(carriage, start | {"w0.rate": -1.0})
+
+
+def test_a_batch_on_the_locked_branch_is_refused(carriage):
     with pytest.raises(ns.SimulationError, match="other degrees of freedom"):
-        ask(carriage, {"w0.angle": 0.5, "w1.angle": crossed(0.5)})
+        batch(carriage, {"w0.angle": 0.5, "w1.angle": crossed(0.5)})
+
+
+def test_reactions_on_the_locked_branch_are_those_of_statics():
+    """A push of 2 N on the frame is held by the floor alone, whatever moves elsewhere."""
+    push = ns.Wrench(name="push", body="frame", force=(2.0, 0.0, 0.0))
+    model = dataclasses.replace(linkage(rolls=True).model, forces=(push,))
+    found = ns.evaluate(ns.compile(ns.derive(model)), {"w0.angle": 0.5, "w1.angle": crossed(0.5)})
+    held = sum(found.reactions[f"c{k}"]["x"] for k in (0, 1))
+    assert held == pytest.approx(-2.0, abs=1e-9)
+    assert max(abs(x) for x in found.accelerations.values()) < 1e-12
+
+
+def test_check_says_the_freedom_of_both_branches(carriage, four_bar):
+    assert ns.check(carriage.model).other_branches == (0,)
+    assert "degrees of freedom   1; 0 on another branch" in ns.check(carriage.model).text()
+    assert ns.check(four_bar.model).other_branches == ()
 
 
 @pytest.mark.parametrize("ask", [single, batch, ns.evaluate])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -57,18 +58,17 @@ def in_lanes(lanes):
 
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("may_grow", [False, True])
-@pytest.mark.parametrize("error", [0.0, 1e-12, 1e-3, 0.1, 1.0, 5.0, 900.0, 1e9, np.inf, np.nan])
-@pytest.mark.parametrize("before", [0.0, 20.0, 40.0, 90.0])
-@pytest.mark.parametrize("mean", [30.0, 70.0, 400.0])
-def test_the_loop_chooses_the_next_step_by_the_rule(error, may_grow, before, mean, lanes):
-    mean = mean if before else 0.0
+def test_the_loop_chooses_the_next_step_by_the_rule(may_grow, lanes):
     call, size, _ = in_lanes(lanes)
-    given = np.repeat([[H], [error], [float(may_grow)], [before], [mean]], lanes, axis=1)
-    left, work = np.zeros((3, lanes)), np.zeros(size + 8)
-    call(given.ctypes.data, -(-work.ctypes.data // 64) * 64, left.ctypes.data)
-    chosen = next_step(H, error, may_grow, before, mean)
-    for found in left.T:
-        assert tuple(found) == pytest.approx(chosen, rel=ROUNDING)
+    errors = (0.0, 1e-12, 1e-3, 0.1, 1.0, 5.0, 900.0, 1e9, np.inf, np.nan)
+    for error, before, mean in product(errors, (0.0, 20.0, 40.0, 90.0), (30.0, 70.0, 400.0)):
+        mean = mean if before else 0.0
+        given = np.repeat([[H], [error], [float(may_grow)], [before], [mean]], lanes, axis=1)
+        left, work = np.zeros((3, lanes)), np.zeros(size + 8)
+        call(given.ctypes.data, -(-work.ctypes.data // 64) * 64, left.ctypes.data)
+        chosen = next_step(H, error, may_grow, before, mean)
+        for found in left.T:
+            assert tuple(found) == pytest.approx(chosen, rel=ROUNDING), (error, before, mean)
 
 
 @pytest.mark.parametrize("error", [1e-3, 0.1, 1.0, 5.0, 100.0])

@@ -185,8 +185,7 @@ class TrailerTracking(AbstractSteeringLaw):
 
     def _configuration(self, system: System, turn: SteadyTurn) -> Array:
         """(nq,) at rest but for the two joints."""
-        nodes = system.kinematics.tree.nodes
-        q = np.array([r for node in nodes for r in node.joint.type.rest], dtype=float)
+        q = system.kinematics.rest.copy()
         q[steering_coordinate(system, self.hinge)] = turn.fold
         q[steering_coordinate(system, self.steering)] = turn.steering
         return q

@@ -352,9 +352,9 @@ def motor_joint(system: System, name: str) -> Node | None:
     driven = [
         speed for force in system.model.forces for speed, by in force.driven().items() if by == name
     ]
-    if len(driven) != 1:
-        return None
     names = [s.name for s in system.speeds]
+    if len(driven) != 1 or driven[0] not in names:
+        return None
     return node_of_speed(system, names.index(driven[0]))
 
 

@@ -142,7 +142,7 @@ def _holding(system: System, follower: Follower, values: Array) -> Follower:
     function = ca.Function("rates", [s.t, s.q, s.params], [ca.densify(rates)])
     found = [np.array(function(t, q, values)) for t, q in kin.probe.configurations(3)]
     driven = {i.speed for i in system.model.speed_inputs}
-    rest = [r for node in kin.tree.nodes for r in node.joint.type.rest]
+    rest = kin.rest.tolist()
     held: list[tuple[str, float]] = []
     while min(np.linalg.matrix_rank(J[led], tol=NEGLIGIBLE) for J in found) < found[0].shape[1]:
         # the coordinate that moves most in what is left open
@@ -284,7 +284,7 @@ def _hinge(system: System, k: int, poses) -> _Hinge:
     kin = system.kinematics
     node = kin.tree.nodes[k]
     at = node.coordinates.start
-    rest = np.array([r for n in kin.tree.nodes for r in n.joint.type.rest], dtype=float)
+    rest = kin.rest.copy()
     rows, right, headings = [], [], []
     for angle in (0.0, 0.4, 1.0):
         q = rest.copy()

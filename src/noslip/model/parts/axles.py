@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from noslip.model.bodies import Cylinder, Placement
-from noslip.model.contacts import Disk, Rolling
+from noslip.model.contacts import Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import Motor
 from noslip.model.joints import Revolute
@@ -45,6 +45,7 @@ from noslip.model.quantities import (
     Scalar,
 )
 from noslip.model.rows import PositionRow, RowForce
+from noslip.model.surfaces import Disk
 from noslip.model.transmissions import Differential
 
 if TYPE_CHECKING:

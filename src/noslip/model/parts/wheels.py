@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Sphere
-from noslip.model.contacts import AbstractContact, Ball, Disk, KnifeEdge, Rolling
+from noslip.model.contacts import AbstractContact, KnifeEdge, Rolling
 from noslip.model.findings import Finding
 from noslip.model.forces import Brake, JointDamper, Motor
 from noslip.model.joints import Revolute
@@ -35,6 +35,8 @@ from noslip.model.parts.part import (
 )
 from noslip.model.parts.shapes import DARK, METAL, wheel_shapes
 from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
     ZERO,
     BodyName,
     Meaning,
@@ -44,6 +46,8 @@ from noslip.model.quantities import (
     Vector3,
 )
 from noslip.model.roller_wheels import RollerRolling, roller_shapes
+from noslip.model.surfaces import Ball, Disk
+from noslip.model.tires import ROADS, MagicTire
 
 if TYPE_CHECKING:
     from noslip.model.model import Model, ModelBuilder
@@ -72,6 +76,11 @@ class AbstractWheelPart(AbstractPart):
     damping : of the bearing, N·m·s/rad.
     has_brake : whether it has a brake, with the input ``NAME.brake``, N·m.
     lateral : whether it is kept from slipping sideways; if not, ``NAME.slip_angle`` is defined.
+    road : ``dry``, ``wet``, ``snow`` or ``ice`` for a tire that slips, with `load` on it; it rolls
+        without slip by default.
+    load : on the tire, N.
+    rolling_resistance : of the tire, as a part of the load.
+    stiffness : against load, by which wheels share one that statics leaves open, N/m.
     """
 
     name: str
@@ -84,6 +93,10 @@ class AbstractWheelPart(AbstractPart):
     damping: Damping = 0.0
     has_brake: bool = False
     lateral: bool = True
+    road: Annotated[str, Meaning(choices=("", *ROADS))] = ""
+    load: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] = 0.0
+    rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     @property
     def full_width(self) -> Scalar:
@@ -135,12 +148,26 @@ class AbstractWheelPart(AbstractPart):
             name=self.name,
             body=self.name,
             wheel=Disk(radius=self.radius, axis=Y),
-            lateral=self.lateral,
-            normal=not b.keeps_height(parent),
+            longitudinal=not self.road,
+            lateral=self.lateral and not self.road,
+            normal=bool(self.road) or not b.keeps_height(parent),
+            stiffness=self.stiffness,
         )
         b.contact(rolling if contact is None else contact)
-        if contact is None and not self.lateral:
+        if contact is None and (self.road or not self.lateral):
             slip_angle(b, self.name, parent, frame)
+        if self.road:
+            b.force(
+                MagicTire(
+                    name=f"{self.name}.tire",
+                    body=self.name,
+                    axis=Y,
+                    radius=self.radius,
+                    load=self.load,
+                    road=self.road,
+                    rolling_resistance=self.rolling_resistance,
+                )
+            )
         speed = f"{self.name}.rate"
         if is_driven:
             torque = b.input(f"{self.name}.torque", "N*m", f"motor torque on wheel '{self.name}'")
@@ -156,6 +183,14 @@ class AbstractWheelPart(AbstractPart):
                     input=torque,
                     smoothing=BRAKE_SMOOTHING,
                 )
+            )
+
+    def faults(self, model: Model, read: NumberReader) -> Iterator[Finding]:
+        if self.road and read.scalar(self.load) == 0.0:
+            yield Finding(
+                ("parts", self.name, "load"),
+                f"wheel '{self.name}' has a tire on a {self.road} road and no load on it",
+                "give its share of the weight, load = …, in N",
             )
 
     def frame(self) -> Placement:
@@ -174,7 +209,7 @@ class FixedWheel(AbstractWheelPart):
         self.spin(b, self.parent, self.frame())
 
     def outlines(self) -> tuple[WheelOutline, ...]:
-        return (self.outline(is_held=self.lateral),)
+        return (self.outline(is_held=self.lateral and not self.road),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +223,7 @@ class DrivenWheel(AbstractWheelPart):
         self.spin(b, self.parent, self.frame(), is_driven=True)
 
     def outlines(self) -> tuple[WheelOutline, ...]:
-        return (self.outline(is_held=self.lateral),)
+        return (self.outline(is_held=self.lateral and not self.road),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +302,7 @@ class Caster(AbstractWheelPart):
         self.spin(b, f"{self.name}.fork", Placement(position=(minus(self.trail), 0.0, 0.0)))
 
     def faults(self, model: Model, read: NumberReader) -> Iterator[Finding]:
+        yield from AbstractWheelPart.faults(self, model, read)
         trail, radius = read.scalar(self.trail), read.scalar(self.radius)
         if trail < 1e-3 * radius:
             yield Finding(
@@ -479,6 +515,7 @@ def _roll_on_rollers(
         axis=Y,
         roller_angle=angle,
         normal=not b.keeps_height(wheel.parent),
+        stiffness=wheel.stiffness,
     )
     read = NumberReader(b.plain().parameter_values())
     shapes = roller_shapes(Y, angle, wheel.radius, wheel.full_width, read)

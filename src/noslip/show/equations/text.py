@@ -28,6 +28,8 @@ from noslip.show.equations.writing import Written, write
 
 #: Time limit of the simplification, s. The number of operations limits it long before.
 SECONDS = 6.0
+#: Parts beyond which a page says at its beginning what they are.
+MANY_PARTS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,7 @@ def derivation(
         done = [b for block in blocks for b in finisher.finish(block)]
         sections.append(Section(title, tuple(done)))
     sections = common.with_used_symbols(subject, sections)
+    sections[0] = _with_parts_told(sections[0], written)
     residual = _residual(subject, items, written, finisher.motion)
     difference = printed.difference(subject.alphabet.states)
     residual = math.nan if math.isnan(difference) else max(residual, difference)
@@ -128,6 +131,19 @@ def derivation(
         written=written,
         residual=residual,
     )
+
+
+def _with_parts_told(opening: Section, written: Written) -> Section:
+    """The opening of a page, with a word on the parts if there are many."""
+    parts = [s for new in written.parts for s, _ in new]
+    if len(parts) <= MANY_PARTS:
+        return opening
+    said = (
+        f"These equations are long. {len(parts)} parts, {parts[0]} to {parts[-1]}, stand for what "
+        "is used more than once, each introduced where it is first needed. Small motions have "
+        "short equations: noslip derive --linear SPEED."
+    )
+    return Section(opening.title, (*opening.blocks, words(said)))
 
 
 def _draft(subject: Subject) -> list[Drafted]:

@@ -21,10 +21,11 @@ from noslip.model.bodies import (
     Placement,
     Sphere,
 )
-from noslip.model.contacts import DARK, METAL, Plane
+from noslip.model.contacts import Plane
 from noslip.model.joints import Joint
 from noslip.model.model import Model
 from noslip.model.numbers import Array, NumberReader, number, numbers, rotation_to
+from noslip.model.surfaces import DARK, METAL
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.rollers import planes
 
@@ -47,7 +48,8 @@ def default_shapes(
     tables = [plane for plane in planes(model) if plane.body == body.name]
     shapes += [_table(plane, size, color, values) for plane in tables]
     is_wheel = any(c.body == body.name and c.is_wheel for c in model.contacts)
-    if not is_wheel and not tables and (not shapes or number(body.mass, values) > 0):
+    is_ground = any(c.plane.body == body.name for c in model.contacts)
+    if not is_wheel and not is_ground and (not shapes or number(body.mass, values) > 0):
         most = 0.25 * size if shapes else 0.6 * size
         shapes.append(_mass(body, size, most, color, values))
     return tuple(shapes)
@@ -80,6 +82,18 @@ def world_shapes(model: Model, values: Mapping[str, float]) -> tuple[AbstractSha
             plate = (0.4 * size, 0.4 * size, size / 30)
             shapes.append(Box(size=plate, frame=Placement.at(back, rotation_to(axis)), color=METAL))
     return tuple(shapes)
+
+
+def curved_grounds(
+    model: Model, values: Mapping[str, float]
+) -> Iterator[tuple[str, AbstractShape]]:
+    """Ground that is no plane, each once: the body that carries it, and its shape."""
+    seen = []
+    for contact in model.contacts:
+        if (contact.plane, contact.form) not in seen:
+            seen.append((contact.plane, contact.form))
+            for shape in contact.form.shapes(contact.plane.frame, NumberReader(values)):
+                yield contact.plane.body, shape
 
 
 def typical_length(model: Model, values: Mapping[str, float]) -> float:

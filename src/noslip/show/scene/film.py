@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 
+#: Half the width of a trace on curved ground, over its distance.
+RIBBON = 2.5e-3
 #: Pixels drawn for each pixel of the picture, in each direction.
 FINER = 2
 BACKGROUND, CELL, SECTION = (252, 253, 254), (224, 228, 233), (194, 201, 210)
@@ -86,7 +88,9 @@ class Film:
         past = Triangles.joined([self._triangles(k).mixed(BACKGROUND, PAST) for k in earlier])
         shadows = Triangles.joined([past, now])
         image = self._shadowed(self._ground(view, index), view, shadows)
-        if self.traces:
+        if self.traces and self.scene.is_curved:
+            now = Triangles.joined([now, *self._ribbons(at.position, index)])
+        elif self.traces:
             self._draw_traces(ImageDraw.Draw(image), view, index)
         pixels = np.array(image)
         # what does not move is seen once, as it is now
@@ -191,6 +195,24 @@ class Film:
                 ends = np.array([[at, -half, 0.0], [at, half, 0.0]])
                 for pair in (ends, ends[:, [1, 0, 2]]):
                     _line(pen, view, pair @ R.T + p, color, width)
+
+    def _ribbons(self, eye: Array, index: int) -> Iterator[Triangles]:
+        """Traces as ribbons that lie on the ground, so that hills may hide them."""
+        up = self.scene.up
+        for trace in traces(self.scene, self.frames):
+            points = rounded(trace.points[: index + 1])
+            if len(points) < 2:
+                continue
+            along = np.diff(points, axis=0)
+            side = np.cross(along, up)
+            size = np.linalg.norm(side, axis=1, keepdims=True)
+            wide = RIBBON * np.linalg.norm(points - eye, axis=1).mean()
+            side = wide * side / np.maximum(size, 1e-12)
+            a, b = points[:-1] - side, points[:-1] + side
+            c, d = points[1:] + side, points[1:] - side
+            corners = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
+            normals = np.broadcast_to(up, corners.shape)
+            yield _colored(corners, normals, np.array(trace.color) / 255)
 
     def _draw_traces(self, pen: ImageDraw, view: CameraView, index: int) -> None:
         found = traces(self.scene, self.frames)

@@ -90,7 +90,8 @@ def traces(scene: Scene, frames: Frames) -> tuple[Trace, ...]:
     """
     if len(frames) < 2:
         return ()
-    lift = 4e-3 * scene.length * scene.up
+    # curved ground is drawn by flat triangles, which reach above it
+    lift = (4e-2 if scene.is_curved else 4e-3) * scene.length * scene.up
     found = []
     for name, points in frames.traces.items():
         is_contact = name.endswith(".contact")

@@ -10,9 +10,10 @@ import numpy as np
 
 from noslip.errors import ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape
+from noslip.model.grounds import FlatGround
 from noslip.model.model import Model
 from noslip.model.numbers import Array, number, numbers
-from noslip.show.scene.defaults import default_shapes, world_shapes
+from noslip.show.scene.defaults import curved_grounds, default_shapes, world_shapes
 from noslip.show.scene.geometry import placed
 from noslip.show.scene.meshes import Color, Faces, Mesh, Vertices, shape_mesh
 from noslip.show.scene.rollers import Roller, marks, planes, rollers
@@ -72,6 +73,7 @@ class Scene:
         roll, and of bodies without mass.
     length : a length of the model, m: the radius of a ball about its largest body.
     up : direction against gravity, or z.
+    is_curved : whether something rolls on ground that is no plane, which may hide what is behind.
     """
 
     model: str
@@ -82,6 +84,7 @@ class Scene:
     untraced: frozenset[str]
     length: float
     up: Array
+    is_curved: bool = False
 
 
 def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
@@ -98,11 +101,16 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
     grounds = _grounds(model, values)
     turning = rollers(model, values)
     parts: list[Part] = []
+    drawn = {body.name for body in model.bodies if body.shapes}
     for body in model.bodies:
         mine = {roller.shape: roller for roller in turning if roller.body == body.name}
         for k, shape in enumerate(body.shapes or default_shapes(model, body, values)):
             parts += _parts(body.name, shape, mine.get(k), values)
     parts += [_part(WORLD, shape_mesh(shape, values)) for shape in world_shapes(model, values)]
+    for on, shape in curved_grounds(model, values):
+        # a body with shapes shows its ground by them
+        if on not in drawn:
+            parts.append(_part(on, shape_mesh(shape, values)))
     return Scene(
         model=model.name,
         bodies=tuple(body.name for body in model.bodies),
@@ -112,6 +120,7 @@ def scene(model: Model, parameters: Mapping[str, float] | None = None) -> Scene:
         untraced=frozenset(f"{name}.center_of_mass" for name in _untraced(model, values)),
         length=_length(parts, turning),
         up=_up(model, grounds, values),
+        is_curved=any(not isinstance(c.form, FlatGround) for c in model.contacts),
     )
 
 

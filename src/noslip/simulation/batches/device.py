@@ -70,11 +70,13 @@ class DeviceCode:
     programs : by the names of the loop.
     device : where it runs.
     is_single : whether states have single precision.
+    kept : where tables of results are put that stay on the device, if they shall.
     """
 
     programs: Mapping[str, Program]
     device: AbstractDevice
     is_single: bool = False
+    kept: dict[str, DeviceMemory] | None = None
 
 
 def run_on_device(
@@ -112,6 +114,8 @@ def run_on_device(
 
         is_ended = part.run(report, cancel)
         part.download()
+        if code.kept is not None and len(which) == len(results.codes):
+            code.kept.update(part.tables())
         done += len(which)
         if is_ended:
             return True
@@ -280,6 +284,11 @@ class _Part:
         self._memory["counter"].download(counter)
         self._memory["num_paused"].download(paused)
         return int(counter[0]), int(paused[0])
+
+    def tables(self) -> dict[str, DeviceMemory]:
+        """Tables of columns on the device."""
+        names = ("final", "minimum", "maximum", "samples")
+        return {name: self._memory[name] for name in names if name in self._memory}
 
     def download(self) -> None:
         """Copy the results back."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from noslip.engines.devices import DeviceMemory
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.simulation import rules
@@ -52,6 +53,7 @@ class BatchMotions:
     last : (n,) in which of them each ran last.
     changed_speeds : (n,) whether each went on in other speeds than it began with.
     units : of the columns, by name.
+    tables : of columns that are on the device.
     """
 
     def __init__(self, request: BatchRequest, out: Array | None) -> None:
@@ -63,6 +65,7 @@ class BatchMotions:
         self.last = np.zeros(request.count, np.int64)
         self.changed_speeds = np.zeros(request.count, dtype=bool)
         self._is_ended = False
+        self.tables: dict[str, DeviceMemory] = {}
         states = _start_states(code, request)
         self.results = _make_results(code, request, states.shape[1], out)
         self.restart(states)
@@ -115,6 +118,7 @@ class BatchMotions:
         """Integrate trajectories in one basis where they shall run; whether it was ended early."""
         request, device, cancel = self._request, self._request.device, self._request.run.cancel
         if device is None or (basis.system is not self.systems[0] and which.size < FEW):
+            self.tables.clear()
             return run_lanes(
                 self._plan(basis, which),
                 self.results,
@@ -122,7 +126,11 @@ class BatchMotions:
                 progress=report,
                 cancel=cancel,
             )
-        code = DeviceCode(self._code(basis.system).programs, device, request.is_single)
+        # what is kept there is whole as long as no trajectory goes on in other speeds
+        self.tables.clear()
+        kept = self.tables if request.stays_on_device else None
+        programs = self._code(basis.system).programs
+        code = DeviceCode(programs, device, request.is_single, kept)
         plan = self._plan(basis, which, is_on_device=True)
         return run_on_device(plan, self.results, code, progress=report, cancel=cancel)
 

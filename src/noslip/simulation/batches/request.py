@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noslip.engines.device_arrays import to_host
 from noslip.engines.devices import AbstractDevice
 from noslip.engines.native import native_lanes
 from noslip.engines.system import System
@@ -64,6 +65,7 @@ class BatchRequest:
     lanes, threads : how wide the code is, and how many workers run it.
     device : that runs it instead, if one does.
     is_single : whether states have single precision there.
+    stays_on_device : whether columns of results are left there.
     """
 
     run: RunRequest
@@ -87,6 +89,7 @@ class BatchRequest:
     threads: int
     device: AbstractDevice | None = None
     is_single: bool = False
+    stays_on_device: bool = False
 
 
 def read_batch(given: Mapping[str, Any]) -> BatchRequest:
@@ -99,7 +102,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     run = read_run("simulate_batch", given)
     system, columns, keep = run.system, given["columns"], given["keep"]
     lanes = native_lanes() if given["lanes"] is None else given["lanes"]
-    threads = _num_cores() if given["threads"] is None else given["threads"]
+    threads = num_cores() if given["threads"] is None else given["threads"]
     _check_choices(system, columns, keep, lanes, threads, given["max_events"])
     where = f"batch of model '{system.model.name}'"
     device = read_device(given["device"], where)
@@ -114,12 +117,12 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
     traced: dict[str, str | ca.Function] = {}
     for kind, mapping in (("start", starts), ("parameter", given["parameters"] or {})):
         for name, value in mapping.items():
-            numbers[kind, name] = _numbers(value, f"{kind} '{name}'", where)
+            numbers[kind, name] = read_numbers(value, f"{kind} '{name}'", where)
     for name, definition in run.definitions.items():
         if isinstance(definition, str):
             texts[name] = definition
         else:
-            numbers["definition", name] = _numbers(definition, f"definition '{name}'", where)
+            numbers["definition", name] = read_numbers(definition, f"definition '{name}'", where)
     for name, spec in given_inputs.items():
         found = _tables(spec)
         if found:
@@ -133,10 +136,10 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
                 "give numbers, an expression, a Table or a CasADi function, or simulate one by one",
             )
         else:
-            numbers["input", name] = _numbers(spec, f"input '{name}'", where)
+            numbers["input", name] = read_numbers(spec, f"input '{name}'", where)
     lengths = {f"{kind} '{name}'": len(array) for (kind, name), array in numbers.items()}
     lengths |= {f"input '{name}'": len(found) for name, found in tables.items()}
-    count = _count(given["count"], lengths, where)
+    count = read_count(given["count"], lengths, where)
     _check_size(run, given, count, where)
 
     def of(kind: str) -> dict[str, Array]:
@@ -147,7 +150,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         for (kind, name), array in numbers.items()
         if len(array) > 1
     }
-    parameters, system = _parameters(system, of("parameter"), count)
+    parameters, system = parameter_rows(system, of("parameter"), count)
     run = run._replace(system=system)
     return BatchRequest(
         run=run if set(keep) - {"final"} else run._replace(times=np.zeros(0)),
@@ -171,6 +174,7 @@ def read_batch(given: Mapping[str, Any]) -> BatchRequest:
         threads=threads,
         device=device,
         is_single=is_single,
+        stays_on_device=_stays_on_device(given["arrays"], device, where),
     )
 
 
@@ -188,6 +192,19 @@ def read_device(given: Any, where: str) -> AbstractDevice | None:
     raise SimulationError(
         f"device is {given!r}", where, "give 'cpu', 'cuda', or one of several cards as 'cuda:1'"
     )
+
+
+def _stays_on_device(arrays: Any, device: AbstractDevice | None, where: str) -> bool:
+    """Whether results are left on the device."""
+    if arrays not in ("numpy", "device"):
+        raise SimulationError(f"arrays is {arrays!r}", where, "give 'numpy', or 'device' on a GPU")
+    if arrays == "device" and device is None:
+        raise SimulationError(
+            "results shall stay on a device, and the batch runs on the processor",
+            where,
+            "run on a GPU: device='cuda', or leave arrays='device' out",
+        )
+    return bool(arrays == "device")
 
 
 def _is_single(
@@ -244,8 +261,9 @@ def _check_names(system: System, starts: Iterable[str], inputs: Iterable[str]) -
                 )
 
 
-def _numbers(value: Any, what: str, where: str) -> Array:
-    """One number or one for each trajectory, as an array."""
+def read_numbers(value: Any, what: str, where: str) -> Array:
+    """One number or one for each trajectory, as an array; those on a card are copied."""
+    value = to_host(value)
     try:
         given = np.asarray(value)
         if given.dtype.kind in "UScmM" or is_truth(value):
@@ -284,7 +302,7 @@ def _tables(value: Any) -> tuple[Table, ...]:
     return tuple(value) if is_list and all(isinstance(v, Table) for v in value) else ()
 
 
-def _count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
+def read_count(count: int | None, lengths: Mapping[str, int], where: str) -> int:
     """Number of trajectories."""
     if count is not None and (not isinstance(count, int | np.integer) or count < 1):
         raise SimulationError(
@@ -321,7 +339,7 @@ def _check_size(run: RunRequest, given: Mapping[str, Any], count: int, where: st
     )
 
 
-def _parameters(system: System, given: dict[str, Array], count: int) -> tuple[Array, System]:
+def parameter_rows(system: System, given: dict[str, Array], count: int) -> tuple[Array, System]:
     """Rows of parameters, and the system with rows that are independent at them.
 
     Values that differ are checked where each is least and largest.
@@ -396,7 +414,7 @@ def _check_choices(
             raise SimulationError(f"{name} is {number!r}", where, "give a whole number, 1 or more")
 
 
-def _num_cores() -> int:
+def num_cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noslip.atomic import write_atomically
+from noslip.engines.device_arrays import columns_of, to_device
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
 from noslip.model.model import Model
 from noslip.simulation import rules
@@ -22,7 +23,7 @@ from noslip.simulation.batches.motions import BatchMotions
 from noslip.simulation.batches.request import BatchRequest
 from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
-from noslip.simulation.failures import singular_sentence
+from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
 from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
@@ -227,6 +228,10 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
     samples = by_name(results.samples) if "samples" in keep else {}
     for name in set(angle_names(system)) & samples.keys():
         samples[name] = np.unwrap(samples[name], axis=1)
+
+    def left(word: str, columns: dict[str, Any]) -> dict[str, Any]:
+        return _on_device(request, motions, word, columns) if request.stays_on_device else columns
+
     noted = [(k, n) for k, n in enumerate(request.events) if n not in request.terminal]
     for table, bound in ((results.minimum, np.inf), (results.maximum, -np.inf)):
         table[table == bound] = np.nan  # of trajectories without a sample
@@ -236,10 +241,10 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
         varied=request.varied,
         units=motions.units,
         varied_units=request.units,
-        final=by_name(results.final),
-        minimum=by_name(results.minimum) if "minimum" in keep else {},
-        maximum=by_name(results.maximum) if "maximum" in keep else {},
-        samples=samples,
+        final=left("final", by_name(results.final)),
+        minimum=left("minimum", by_name(results.minimum) if "minimum" in keep else {}),
+        maximum=left("maximum", by_name(results.maximum) if "maximum" in keep else {}),
+        samples=left("samples", samples),
         sample_times=run.times,
         event_times={n: results.event_times[:, k] for k, n in noted},
         event_counts={n: results.event_counts[:, k] for k, n in noted},
@@ -255,6 +260,24 @@ def collect(request: BatchRequest, motions: BatchMotions) -> Batch:
         atol=run.atol,
         notes=_notes(request, results),
     )
+
+
+def _on_device(
+    request: BatchRequest, motions: BatchMotions, word: str, columns: dict[str, Any]
+) -> dict[str, Any]:
+    """Columns as arrays on the device: those that were left there, else copied there."""
+    device = request.device
+    if device is None or not columns:
+        return columns
+    values = list(columns.values())
+    memory = motions.tables.get(word)
+    # angles of samples are unwrapped, and extremes of no sample nan
+    is_changed = word != "final" and not (
+        word == "samples" and not set(angle_names(request.run.system)) & columns.keys()
+    )
+    if memory is None or is_changed:
+        memory = to_device(device, np.stack(values, axis=-1))
+    return dict(zip(columns, columns_of(memory, values[0].shape, len(values)), strict=True))
 
 
 def _notes(request: BatchRequest, results: LaneResults) -> tuple[str, ...]:
@@ -295,12 +318,16 @@ def _causes(request: BatchRequest, motions: BatchMotions) -> np.ndarray:
     """Name of the event, or sentence of the singularity, that ended each trajectory."""
     results = motions.results
     causes = np.full(len(results.codes), "", dtype=object)
-    is_event, is_singular = results.codes == rules.EVENT, results.codes == rules.SINGULAR
+    is_event = results.codes == rules.EVENT
+    is_singular = np.isin(results.codes, (rules.SINGULAR, rules.PROJECTION_FAILED))
     causes[is_event] = np.array([*request.events, ""], dtype=object)[results.which[is_event]]
     for k, system in enumerate(motions.systems):
         here = np.flatnonzero(is_singular & (motions.last == k))
         values = request.parameters[here if len(request.parameters) > 1 else np.zeros_like(here)]
         for place, own in zip(here.tolist(), values, strict=True):
-            at = results.times[place], results.states[place]
-            causes[place] = singular_sentence(system, results.which[place], *at, own)
+            at = results.times[place], results.states[place], own
+            how = int(results.codes[place]), int(results.which[place])
+            causes[place] = not_passed(system, *how, *at, "batches")
+            if not causes[place] and how[0] == rules.SINGULAR:
+                causes[place] = singular_sentence(system, how[1], *at)
     return causes

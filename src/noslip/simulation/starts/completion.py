@@ -73,6 +73,8 @@ APART = 1e-6
 LARGEST_BASIS = 1e6
 #: Share of the speeds by which rows may be missed where the basis is trusted.
 BASIS_ERROR = 1e-13
+#: Weight of coordinates that contacts own beside those of bodies.
+FOLLOWING = 1e-5
 #: Sets of given names for which plans are kept.
 MAX_PLANS = 64
 #: Starts that are completed together, and numbers in each of their matrices.
@@ -168,6 +170,9 @@ class Hold(NamedTuple):
             if not set(range(k, k + 4)).issubset(fixed)
         ]
         scale = layout.scale[free]
+        places = set(layout.kinematics.probe.places)
+        # what contacts own follows the bodies, however far
+        scale = scale * np.array([FOLLOWING if k in places else 1.0 for k in free])
         return cls(fixed, held, np.array(free, int), scale, np.array(kept, int), turning)
 
     def matrix(self, task: Task, q: Array, rows: Rows, holonomic: Places) -> Array:
@@ -466,8 +471,10 @@ def _first_fault(
 ) -> SimulationError:
     """The fault of the first trajectory that has one, with its number among many."""
     first = min(faults)
+    if is_one:
+        return faults[first]
     fault = faults[first].faults[0]
-    place = fault.where if is_one else f"{fault.where}, trajectory {trajectories[first]}"
+    place = f"{fault.where}, trajectory {trajectories[first]}"
     return SimulationError(fault.what, place, fault.fix)
 
 
@@ -578,7 +585,19 @@ def _given_coordinates(task: Task, guess: Mapping[str, float]) -> Array:
     for o in angled:
         at = slice(o.quaternion, o.quaternion + 4)
         q[:, at] = quaternions(given_values(o.angle_names, given, n), o.angles.sequence, n)
-    return _normalized(q, layout.kinematics.probe.quaternions)
+    return _with_places(task, _normalized(q, layout.kinematics.probe.quaternions), given)
+
+
+def _with_places(task: Task, q: Array, given: Mapping[str, object]) -> Array:
+    """Coordinates with what contacts own, where it is not given, about where the bodies touch."""
+    layout, probe = task.layout, task.layout.kinematics.probe
+    if not probe.num_places:
+        return q
+    found = probe.with_places(q, task.params)
+    for name, k in layout.coordinates.items():
+        if name in given:
+            found[:, k] = q[:, k]
+    return found
 
 
 def _normalized(q: Array, quaternions: Sequence[int]) -> Array:
@@ -1010,6 +1029,15 @@ def _fit_speeds(
     return v, fit.asked, partial(factors, fit), False
 
 
+class OtherBranchError(SimulationError):
+    """A start on another branch of the configurations than that of the equations.
+
+    `place` is its time, s, and its coordinates.
+    """
+
+    place: tuple[float, Array]
+
+
 def _check_branch(task: Task, q: Array, faults: dict[int, SimulationError]) -> None:
     """Refuse starts on another branch of the configurations than the one the equations are for.
 
@@ -1022,13 +1050,16 @@ def _check_branch(task: Task, q: Array, faults: dict[int, SimulationError]) -> N
     for k in range(len(q)):
         probe = dataclasses.replace(kin.probe, params=task.params_of(k))
         if k not in faults and not probe.is_on(q[k], float(task.t[k])):
-            faults[k] = SimulationError(
+            fault = faults[k] = OtherBranchError(
                 "the mechanism has other degrees of freedom at this configuration than "
                 f"elsewhere, where it has {kin.num_independent_speeds}: its configurations "
                 "form several branches",
                 f"start of model '{system.model.name}'",
-                "start on the other branch, or leave out the constraints that lock it there",
+                "start on the other branch, or leave out the constraints that lock it there; "
+                "simulate and evaluate take equations of this branch if the model names no "
+                "independent speeds",
             )
+            fault.place = float(task.t[k]), q[k]
 
 
 def _check_carried(

@@ -139,7 +139,7 @@ def _make_layout(system: System) -> Layout:
         names=dict.fromkeys([*coordinates, *speeds, *independent, *costates, *angles]),
         states=(*coordinates, *speeds),
         orientations=orientations,
-        rest=np.array([r for node in kin.tree.nodes for r in node.joint.type.rest], dtype=float),
+        rest=kin.rest,
         num_inputs=len(system.inputs),
         blocks=_blocks(kin.N.sparsity()),
         scale=kin.probe.scale,

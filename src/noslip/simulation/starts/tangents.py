@@ -149,7 +149,7 @@ class _CompletedStart:
     def moved(self, step: Array) -> Array:
         """N δ of steps over the scale, of the speeds that are not at rest."""
         free = self.held[1]
-        return self.completion.rows.N[0][:, free] @ (step.T / self.layout.scale[free]).T
+        return self.completion.rows.N[0][:, free] @ (step.T / self.completion.hold.scale).T
 
     @cached_property
     def multipliers(self) -> list[Array]:

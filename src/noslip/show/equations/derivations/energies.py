@@ -143,12 +143,20 @@ def _assembly(subject: Subject, names: list[Glyph]) -> Drafted:
             ", in the equations of the independent quasi-velocities:",
         )
     ]
-    for k, share in enumerate(jointwise_shares(kin, P, w)):
+    idle, count = [], 0
+    for share in jointwise_shares(kin, P, w):
         slope = ca.substitute([ca.jacobian(share.terms, P)], [w], [values])[0]
         block = ca.densify(slope)[rows, :]
-        blocks.append(words(f"{share.word} '{share.owner}':".capitalize()))
-        letter = subject.letter("Γ", f"({k + 1})")
+        said = f"{share.word} '{share.owner}'"
+        if subject.is_zero(block):
+            idle.append(said)
+            continue
+        count += 1
+        blocks.append(words(f"{said[0].upper()}{said[1:]}:"))
+        letter = subject.letter("Γ", f"({count})")
         blocks.append(matrix(subject, letter, block, block, tuple(names[i] for i in rows)))
+    if idle:
+        blocks.append(words(f"Nothing is added by {', '.join(idle)}."))
     return "Joint by joint", blocks
 
 

@@ -168,6 +168,13 @@ class Subject:
         state = [s.q, s.v, self.kin.eta, self.mu, self.etadot, self._all_vdot, self.lam]
         return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
 
+    def is_zero(self, expression: ca.SX) -> bool:
+        """Whether an expression is zero at all test states."""
+        f = ca.Function("f", self.columns, [ca.densify(expression)])
+        edges = np.cumsum([c.shape[0] for c in self.columns])[:-1]
+        values = [np.array(f(*np.split(row, edges))) for row in self.alphabet.states]
+        return all(not np.any(np.abs(x) > 1e-12) for x in values)
+
     @property
     def _num_moving(self) -> int:
         """Number of coordinates, speeds, costates, accelerations and multipliers."""

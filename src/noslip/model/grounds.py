@@ -1,0 +1,615 @@
+"""Grounds that bodies roll on: plane, cylinder, sphere, surface of revolution, height, your own.
+
+A ground is given in a frame of its own (`Plane` says on which body and where). To add one, here or
+in a module of your own, write a frozen data class below `AbstractGround`; nothing else is touched:
+
+1. `word`, by which model files know it; its fields are the keys of its table;
+2. `parameters()` and `point(u, read)`: a point at two parameters; the normal, along ∂p/∂u₁ × ∂p/∂u₂
+   times `side`, points away from the material. They become coordinates without inertia of a
+   contact, whose rates always follow. A level F(p) = 0 answers `chart` instead, with p as its
+   parameters;
+3. `guess(place, read)`: parameters of about the nearest point to a place.
+
+What is below "fallbacks" has a general answer. A ground on which the contact of a ball or a wheel
+has a closed form says so in `closed`, and gives it by `normal_at`, `height` and `curvature`.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import casadi as ca
+import numpy as np
+
+from noslip.errors import ModelError
+from noslip.families import Member
+from noslip.model.bodies import AbstractShape, Placement
+from noslip.model.charts import (
+    Chart,
+    chart_points,
+    even_powers,
+    free_parameters,
+    level_chart,
+    nearest_parameters,
+    range_faults,
+    smooth_chart,
+)
+from noslip.model.expressions import fold, parse
+from noslip.model.findings import Finding, Path, owner
+from noslip.model.numbers import Array, NumberReader
+from noslip.model.quantities import (
+    Meaning,
+    NotNegativeLength,
+    PositiveLength,
+    Quantity,
+    Reads,
+    Scalar,
+    Vector3,
+    angle,
+)
+from noslip.model.surfaces import WheelCircle
+from noslip.model.triangles import Triangles, patch
+from noslip.spatial import EYE3
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+#: Color of ground that is not a plane.
+EARTH = "#c8c2ae"
+
+_X = Quantity(name="x", unit="m", description="contact point along x of the ground", symbol="x")
+_Y = Quantity(name="y", unit="m", description="contact point along y of the ground", symbol="y")
+
+
+class AbstractGround(Member, abc.ABC, family="ground"):
+    """What a body rolls on, in a frame of its own; see the list at the top of this file."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def parameters(self) -> tuple[Quantity, ...]:
+        """What places a point on it: two, or the three of a point on a level."""
+
+    @abc.abstractmethod
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        """Parameters of about the nearest point to a place."""
+
+    # fallbacks
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        """The point at two parameters."""
+        raise NotImplementedError(f"{self.word} has no two parameters")
+
+    def side(self) -> float:
+        """1 or −1: along which of ∂p/∂u₁ × ∂p/∂u₂ and its opposite the normal is."""
+        return 1.0
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        """Point, normal and curvature at the parameters, which are symbols."""
+        return smooth_chart(ca.SX(self.point(u, read)), u, self.side())
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        """Whether it has a closed form for a surface made of circles, or any surface if None."""
+        return False
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        """Unit normal where a ring about a center touches, of a closed form; no ring is a ball."""
+        raise NotImplementedError(self.word)
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        """How far a point is from it along the normal, of a closed form."""
+        raise NotImplementedError(self.word)
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        """(3, 3) tensor where the normal is n, positive where it is convex, of a closed form."""
+        raise NotImplementedError(self.word)
+
+    def heading(self, n: ca.SX) -> ca.SX:
+        """A unit vector across the normal: what x is after z was turned to n the short way.
+
+        It is x where n is −z, where all ways are short.
+        """
+        share = n[0] / (1 + n[2] + 1e-14)
+        return ca.vertcat(1 - share * n[0], -share * n[1], -n[0])
+
+    def cells(self) -> tuple[tuple[str, float, float], ...]:
+        """Parameters with borders of cells where a high derivative jumps: name, first one, step."""
+        return ()
+
+    def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
+        """How far, in lengths of its own, a point is from its border; None if it has none."""
+        return None
+
+    def picture(self, read: NumberReader) -> Array:
+        """(m, n, 3) points for drawing; a row runs left to right as seen along the normal."""
+        lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
+        points = chart_points(lambda u: self.point(u, read), lower, upper, (49, 49))
+        return points.transpose(1, 0, 2) if self.side() > 0 else points
+
+    def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
+        """What it looks like in the frame of its plane."""
+        return (_DrawnGround(ground=self, frame=frame, color=EARTH),)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        """Findings about its fields together; `path` is that of the ground."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DrawnGround(AbstractShape):
+    """Shape of a ground from its own expressions."""
+
+    ground: AbstractGround
+    frame: Placement
+    color: str
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        return patch(self.ground.picture(read))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatGround(AbstractGround):
+    """A plane: the x-y plane of its frame."""
+
+    word = "plane"
+    also_called = ("flat",)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return ()
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(0, 1)
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return True
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        return ca.SX([0, 0, 1])
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return point[2]
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX.zeros(3, 3)
+
+    def shapes(self, frame: Placement, read: NumberReader) -> tuple[AbstractShape, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CylinderGround(AbstractGround):
+    """A round pipe or bar of `radius` (m) along the z axis of its frame.
+
+    With `inside` the body rolls on its inner side. Its `length` (m) is only drawn.
+    """
+
+    radius: PositiveLength
+    inside: bool = False
+    length: PositiveLength = 2.0
+
+    word = "cylinder"
+    also_called = ("pipe",)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return (
+            angle(symbol="ϕ", description="contact point round the axis"),
+            Quantity(name="along", unit="m", description="contact point along the axis"),
+        )
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        r = read.scalar(self.radius)
+        return ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
+
+    def side(self) -> float:
+        return -1.0 if self.inside else 1.0
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return ca.vertcat(ca.atan2(place[1], place[0]), place[2])
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return circle is not None and circle.axis is None
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        return self.side() * ca.vertcat(center[:2] / ca.sqrt(ca.sumsqr(center[:2])), 0)
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return self.side() * (ca.sqrt(ca.sumsqr(point[:2])) - read.scalar(self.radius))
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        round_ = EYE3 - ca.mtimes(n, n.T) - ca.diag(ca.SX([0, 0, 1]))
+        return self.side() / read.scalar(self.radius) * round_
+
+    def heading(self, n: ca.SX) -> ca.SX:
+        return ca.SX([0, 0, 1])
+
+    def picture(self, read: NumberReader) -> Array:
+        half = float(read.scalar(self.length)) / 2
+        # of a pipe only the half below is drawn, so that what rolls in it is seen
+        around = (-np.pi, 0.0) if self.inside else (-np.pi, np.pi)
+        points = chart_points(
+            lambda u: self.point(ca.vertcat(u[1], u[0]), read),
+            np.array([-half, around[0]]),
+            np.array([half, around[1]]),
+            (9, 49),
+        )
+        return points[::-1] if self.inside else points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SphereGround(AbstractGround):
+    """A sphere of `radius` (m) about the origin of its frame; with `inside` its inner side."""
+
+    radius: PositiveLength
+    inside: bool = False
+
+    word = "sphere"
+    also_called = ("ball",)
+
+    def _side(self) -> float:
+        return -1.0 if self.inside else 1.0
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return tuple(
+            Quantity(name=k, unit="m", description=f"contact point along {k}", symbol=k)
+            for k in "xyz"
+        )
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        level = (ca.sumsqr(u) / read.scalar(self.radius) - read.scalar(self.radius)) / 2
+        return level_chart(self._side() * level, u)
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return read.scalar(self.radius) * place / ca.sqrt(ca.sumsqr(place) + 1e-300)
+
+    def closed(self, circle: WheelCircle | None) -> bool:
+        return circle is not None
+
+    def normal_at(self, center: ca.SX, axis: ca.SX | None, radius: ca.SX) -> ca.SX:
+        """From the nearest, inside the farthest, point of the ring."""
+        point = center
+        if axis is not None:
+            across = center - ca.dot(center, axis) * axis
+            point = center - self._side() * radius * across / ca.sqrt(ca.sumsqr(across))
+        return self._side() * point / ca.sqrt(ca.sumsqr(point))
+
+    def height(self, point: ca.SX, read: Reads) -> ca.SX:
+        return self._side() * (ca.sqrt(ca.sumsqr(point)) - read.scalar(self.radius))
+
+    def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
+        return self._side() / read.scalar(self.radius) * (EYE3 - ca.mtimes(n, n.T))
+
+    def picture(self, read: NumberReader) -> Array:
+        r = float(read.scalar(self.radius))
+        # a bowl is drawn up to its brim, so that what rolls in it is seen
+        highest = 0.0 if self.inside else np.pi / 2
+        latitude, longitude = np.linspace(-np.pi / 2, highest, 25), np.linspace(0, 2 * np.pi, 49)
+        points = r * np.stack(
+            [
+                np.outer(np.cos(latitude), np.cos(longitude)),
+                np.outer(np.cos(latitude), np.sin(longitude)),
+                np.outer(np.sin(latitude), 1 + 0 * longitude),
+            ],
+            axis=-1,
+        )
+        return points[::-1] if self.inside else points
+
+
+class AbstractHeight(AbstractGround):
+    """A ground z = h(x, y) over its own x-y plane; the material is below."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        """h(x, y), m."""
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return (_X, _Y)
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        return ca.vertcat(u[0], u[1], self.elevation(u[0], u[1], read))
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return place[:2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeightGround(AbstractHeight):
+    """Hilly ground: its height `z` (m) is an expression of ``x`` and ``y`` in its frame.
+
+    It is drawn up to `extent` (m) along x and y.
+    """
+
+    z: Annotated[Scalar, Meaning(unit="m", own=("x", "y"))]
+    extent: PositiveLength = 2.0
+
+    word = "height"
+    also_called = ("hill", "terrain")
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"x": x, "y": y}).scalar(self.z))
+
+    def picture(self, read: NumberReader) -> Array:
+        far = np.full(2, float(read.scalar(self.extent)))
+        points = chart_points(lambda u: self.point(u, read), -far, far, (81, 81))
+        return points.transpose(1, 0, 2)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return kink_faults((*path, "z"), self.z)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevolvedGround(AbstractHeight):
+    """A bowl, a dome or a funnel about the z axis: its height `z` (m) is an expression of ``r``.
+
+    Even powers of ``r`` are taken as powers of x² + y², so that a profile made of them is smooth
+    on the axis; ``rr`` is r². One with ``r`` itself, such as ``-a/r``, stays away from the axis. It
+    is drawn from the radius `inner` to `extent` (m).
+    """
+
+    z: Annotated[Scalar, Meaning(unit="m", own=("r", "rr"))]
+    extent: PositiveLength = 1.0
+    inner: NotNegativeLength = 0.0
+
+    word = "revolution"
+    also_called = ("bowl", "funnel")
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        squared = x**2 + y**2
+        if not isinstance(self.z, str):
+            return ca.SX(float(self.z))
+        text = even_powers(self.z)
+        return ca.SX(read.extended({"r": ca.sqrt(squared), "rr": squared}).scalar(text))
+
+    def picture(self, read: NumberReader) -> Array:
+        inner, outer = float(read.scalar(self.inner)), float(read.scalar(self.extent))
+        points = chart_points(
+            lambda u: self.point(ca.vertcat(u[0] * ca.cos(u[1]), u[0] * ca.sin(u[1])), read),
+            np.array([max(inner, 1e-6 * outer), 0.0]),
+            np.array([outer, 2 * np.pi]),
+            (33, 65),
+        )
+        return points[::-1]
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return kink_faults((*path, "z"), self.z)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridGround(AbstractHeight):
+    """Measured ground: heights over a square grid, with a quintic spline between them.
+
+    The spline goes through all points and has four continuous derivatives. A run ends at the border
+    of the grid.
+
+    Parameters
+    ----------
+    heights : m, row by row along x, the rows one after the other along y.
+    columns : points in a row.
+    step : from a point to the next along x and along y, m.
+    origin : x and y of the first point, m.
+    """
+
+    heights: Annotated[tuple[Scalar, ...], Meaning(unit="m")]
+    columns: int
+    step: Annotated[float, Meaning(unit="m")]
+    origin: Annotated[tuple[Scalar, Scalar], Meaning(unit="m")] = (0.0, 0.0)
+
+    word = "grid"
+    also_called = ("heightmap", "heightfield", "dem")
+
+    @classmethod
+    def from_points(cls, x: Array, y: Array, z: Array) -> GridGround:
+        """The ground through points over the lines x (m,) and y (n,); heights z are (n, m).
+
+        Raises
+        ------
+        ModelError : if steps are not all alike, or shapes do not fit.
+        """
+        x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
+        where = "GridGround.from_points"
+        if x.ndim != 1 or y.ndim != 1 or z.shape != (len(y), len(x)):
+            raise ModelError(
+                f"x has the shape {x.shape}, y {y.shape} and z {z.shape}",
+                where,
+                "give x of m and y of n numbers, and z of n rows with m heights each",
+            )
+        steps = np.concatenate([np.diff(x), np.diff(y)])
+        if not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9) or not steps[0] > 0:
+            raise ModelError(
+                "the steps of the grid are not all alike and positive",
+                where,
+                "give points at equal distances along x and y; interpolate others onto such a grid",
+            )
+        return cls(
+            heights=tuple(float(h) for h in z.ravel()),
+            columns=len(x),
+            step=float(steps[0]),
+            origin=(float(x[0]), float(y[0])),
+        )
+
+    def _table(self) -> Array:
+        """(rows, columns) heights."""
+        return np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        n = (self.columns, max(1, len(self.heights) // max(1, self.columns)))
+        return tuple(
+            dataclasses.replace(q, lower=float(o), upper=float(o) + self.step * (k - 1))
+            for q, o, k in zip((_X, _Y), self.origin, n, strict=True)
+        )
+
+    def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
+        coefficients = spline_coefficients(self._table())
+        rows, columns = coefficients.shape
+        across = spline_weights((x - float(self.origin[0])) / self.step, columns)
+        along = spline_weights((y - float(self.origin[1])) / self.step, rows)
+        return ca.dot(along, ca.mtimes(ca.DM(coefficients), across))
+
+    def cells(self) -> tuple[tuple[str, float, float], ...]:
+        return tuple((q.name, q.lower, self.step) for q in self.parameters())
+
+    def margin(self, u: ca.SX, read: Reads) -> ca.SX | None:
+        ends = [(u[k] - q.lower, q.upper - u[k]) for k, q in enumerate(self.parameters())]
+        nearest = ca.fmin(ca.fmin(*ends[0]), ca.fmin(*ends[1]))
+        return nearest / self.step
+
+    def picture(self, read: NumberReader) -> Array:
+        lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
+        counts = [
+            min(121, 4 * round((b - a) / self.step) + 1) for a, b in zip(lower, upper, strict=True)
+        ]
+        points = chart_points(lambda u: self.point(u, read), lower, upper, (counts[0], counts[1]))
+        return points.transpose(1, 0, 2)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        said = owner(path[:2])
+        if not self.columns >= 6 or len(self.heights) < 6 * self.columns:
+            yield Finding(
+                (*path, "columns"),
+                f"{said} has a grid of {len(self.heights)} heights in rows of {self.columns}",
+                "give 6 rows of 6 heights at least, which a quintic spline needs",
+            )
+        elif len(self.heights) % self.columns:
+            yield Finding(
+                (*path, "heights"),
+                f"{said} has {len(self.heights)} heights, which are no whole number of rows of "
+                f"{self.columns}",
+                "give a height for every point of the grid; fill gaps by interpolation",
+            )
+        if any(isinstance(h, str) for h in self.heights):
+            yield Finding(
+                (*path, "heights"),
+                f"{said} has an expression among its heights",
+                'give numbers in m; ground with parameters is of type "height"',
+            )
+        if not self.step > 0:
+            yield Finding(
+                (*path, "step"), f"{said} has step = {self.step}", "give a positive number in m"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametricGround(AbstractGround):
+    """Any smooth surface: its points are three expressions of ``u`` and ``v``.
+
+    Parameters
+    ----------
+    position : of a point, in the frame of the ground, m.
+    u_range, v_range : between which the parameters are looked for at the start, and drawn.
+    is_reversed : whether the normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
+    """
+
+    position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
+    u_range: tuple[Scalar, Scalar]
+    v_range: tuple[Scalar, Scalar]
+    is_reversed: bool = False
+
+    word = "parametric"
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return free_parameters(self.u_range, self.v_range)
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"u": u[0], "v": u[1]}).vector(self.position))
+
+    def side(self) -> float:
+        return -1.0 if self.is_reversed else 1.0
+
+    def guess(self, place: ca.SX, read: Reads) -> ca.SX:
+        return nearest_parameters(
+            self.parameters(), lambda u: ca.sumsqr(place - self.point(u, read))
+        )
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return range_faults(path, self.u_range, self.v_range)
+
+
+#: Quintic B-splines of uniform knots on one cell: weights of powers of s, over 120.
+_CELL = np.array(
+    [
+        [1, -5, 10, -10, 5, -1],
+        [26, -50, 20, 20, -20, 5],
+        [66, 0, -60, 0, 30, -10],
+        [26, 50, 20, -20, -20, 10],
+        [1, 5, 10, 10, 5, -5],
+        [0, 0, 0, 0, 0, 1],
+    ]
+)
+
+
+def spline_weights(place: ca.SX, count: int) -> ca.SX:
+    """(count,) weights of the coefficients of a quintic spline at a place, in steps.
+
+    Six of them are not zero. Beyond the ends the polynomials of the last cells go on.
+    """
+    cell = ca.fmin(ca.fmax(ca.floor(place), 0), count - 6)
+    s = place - cell
+    powers = [ca.SX(1)]
+    for _ in range(5):
+        powers.append(powers[-1] * s)
+    local = [
+        sum((float(w) / 120.0 * p for w, p in zip(row, powers, strict=True) if w), ca.SX(0))
+        for row in _CELL
+    ]
+    is_here = [ca.eq(cell, k) for k in range(count - 5)]
+    weights = []
+    for j in range(count):
+        own = [is_here[j - i] * local[i] for i in range(6) if 0 <= j - i < len(is_here)]
+        weights.append(sum(own, ca.SX(0)))
+    return ca.vertcat(*weights)
+
+
+@functools.lru_cache(maxsize=8)
+def _spline_matrix(count: int) -> Array:
+    """Inverse of values and end conditions at `count` points, to its count + 4 coefficients.
+
+    The ends are "not a knot": the fifth derivative does not jump at the two knots next to them, so
+    that the order of the spline is the same everywhere.
+    """
+    A = np.zeros((count + 4, count + 4))
+    for k in range(count):
+        A[k, k : k + 5] = np.array([1, 26, 66, 26, 1]) / 120
+    sixth = np.array([1, -6, 15, -20, 15, -6, 1])
+    for row, first in enumerate((0, 1, count - 4, count - 3), count):
+        A[row, first : first + 7] = sixth
+    return np.asarray(np.linalg.inv(A), dtype=float)
+
+
+def spline_coefficients(table: Array) -> Array:
+    """(m + 4, n + 4) coefficients of the quintic spline through (m, n) values."""
+    m, n = table.shape
+    along, across = _spline_matrix(m)[:, :m], _spline_matrix(n)[:, :n]
+    found: Array = along @ table @ across.T
+    return found
+
+
+#: Functions that have kinks or steps.
+KINKED = ("abs", "sign", "floor", "min", "max")
+
+
+def kink_faults(path: Path, text: Scalar) -> Iterator[Finding]:
+    """A ground has a normal and a curvature everywhere: no kinks."""
+    if not isinstance(text, str):
+        return
+    used: list[str] = []
+
+    def call(function: str, arguments: list[None]) -> None:
+        used.append(function)
+
+    try:
+        fold(parse(text), lambda leaf: None, call, lambda measure, arguments: None)
+    except ValueError:
+        return  # a fault of its own
+    for function in dict.fromkeys(used):
+        if function in KINKED:
+            yield Finding(
+                path,
+                f'{owner(path[:2])} has a ground of height "{text}", where {function}() has a kink',
+                "write it with smooth functions, as sqrt(x^2 + d^2) for abs(x)",
+            )

@@ -1,0 +1,535 @@
+"""Surfaces of bodies that roll: disk, ball, torus, ellipsoid, cylinder, cone, and your own.
+
+To add a surface, here or in a module of your own, write a frozen data class below
+`AbstractSurface`; nothing else is touched:
+
+1. `word`, by which model files know it; its fields are the keys of its table, and their types say
+   units and signs (`quantities.py`);
+2. `reach(read)`: its largest radius, by which things are sized;
+3. of a convex surface `support(direction, read)`: how far it reaches from its center along a
+   direction, times the direction's length. This support function is the whole geometry: the contact
+   point, its motion over the surface, the height and the picture follow from it;
+4. of any other surface `parameters`, and `chart(u, read)`: the point and the outward normal at
+   them. They become coordinates without inertia of a contact, whose rates always follow.
+
+What is below "fallbacks" in the base class has a general answer, which a surface may replace by a
+closed form; `verify` compares that with the support function.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from noslip.families import Member
+from noslip.model.bodies import AbstractShape, Box, Cylinder, Placement, Ring, Sphere
+from noslip.model.charts import (
+    Chart,
+    chart_points,
+    free_parameters,
+    level_chart,
+    nearest_parameters,
+    parameter_grid,
+    range_faults,
+    smooth_chart,
+    squared,
+)
+from noslip.model.findings import Finding, Path
+from noslip.model.numbers import Array, NumberReader, rotation_to
+from noslip.model.quantities import (
+    POSITIVE,
+    Direction,
+    Meaning,
+    NotNegativeLength,
+    PositiveLength,
+    Quantity,
+    Reads,
+    Scalar,
+    Vector3,
+    angle,
+)
+from noslip.model.triangles import Triangles, patch
+from noslip.spatial import Traced, cross
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+#: Colors of what is drawn by default.
+METAL, DARK, MARK, BALL = "#9d9d9d", "#333333", "#f58518", "#e45756"
+
+
+class Touch(NamedTuple):
+    """Where a surface touches a plane with the upward normal n, in the axes that n is given in.
+
+    Parameters
+    ----------
+    arm : from the surface's center, or the body's origin for a contact, to the contact point.
+    heading : unit vector in the plane, the longitudinal direction; None for the plane's x axis.
+    regularity : a number that vanishes where the contact point is not determined; None if it
+        always is.
+    """
+
+    arm: ca.SX
+    heading: ca.SX | None
+    regularity: ca.SX | None
+
+
+class WheelCircle(NamedTuple):
+    """A surface made of circles about an axis: a ring of `radius` with a tube of `tube_radius`.
+
+    The axis is None for a ball, which has all of them.
+    """
+
+    axis: Vector3 | None
+    radius: Scalar
+    tube_radius: Scalar
+
+
+class AbstractSurface(Member, abc.ABC, family="rolling surface"):
+    """A surface that rolls; see the list at the top of this file."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def reach(self, read: Reads) -> ca.SX | float:
+        """The largest distance of a point from the center, m."""
+
+    # of a convex surface
+
+    def support(self, direction: Traced, read: Reads) -> ca.SX:
+        """h(d) = max d·p over the points p of the surface, from its center, in the body frame."""
+        raise NotImplementedError(f"{self.word} has no support function")
+
+    # of any other
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        """What places a point on it where no closed form finds the one that touches."""
+        return ()
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        """The point at its parameters, from its center, in the body frame."""
+        raise NotImplementedError(f"{self.word} has no parameters")
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        """Point, outward normal and curvature at its parameters, which are symbols."""
+        return smooth_chart(ca.SX(self.point(u, read)), u)
+
+    def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
+        """Parameters about where its outward normal is along a direction of the body frame."""
+
+        def behind(u: ca.SX) -> ca.SX:
+            return -ca.dot(direction, self.point(u, read))
+
+        return nearest_parameters(self.parameters(), behind)
+
+    # fallbacks
+
+    #: What [CameronBook1993] calls a free body that rolls on it; empty where there is no closed
+    #: form of its Hamel terms, so that only the general ones are taken.
+    hamel_word: ClassVar[str] = ""
+    #: Whether it rolls alike however it is turned, so that the length of a quaternion, which errors
+    #: of steps change, would be all that its path depends on; it is then divided out.
+    is_round: ClassVar[bool] = False
+
+    def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
+        """Where it touches a plane with normal n: the gradient of the support function at −n.
+
+        Parameters
+        ----------
+        n : unit normal of the plane, in any axes.
+        R : turns vectors of the body frame into those axes.
+        """
+        down = ca.SX.sym("down", 3)
+        point = ca.gradient(ca.SX(self.support(down, read)), down)
+        here = ca.substitute([point], [down], [-ca.mtimes(R.T, n)])[0]
+        return Touch(arm=ca.mtimes(R, here), heading=None, regularity=None)
+
+    def circle(self) -> WheelCircle | None:
+        """Its circles, if it is made of them: rates of its rows then have closed forms."""
+        return None
+
+    def contact_slope(self, touch: Touch, n: ca.SX, read: Reads) -> ca.SX:
+        """(3, 3) how the contact point moves over it as n turns, for a surface with a `hamel_word`.
+
+        In the axes of n.
+        """
+        raise NotImplementedError(self.word)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        """Findings about its fields together; `path` is that of the surface."""
+        return iter(())
+
+    def picture(self, read: NumberReader) -> Array:
+        """(m, n, 3) points of it, rows counterclockwise as seen from outside with n upwards."""
+        if self.parameters():
+            quantities = self.parameters()
+            lower, upper = np.array([[q.lower, q.upper] for q in quantities]).T
+            return chart_points(lambda u: self.point(u, read), lower, upper, (33, 33))
+        d = ca.SX.sym("d", 3)
+        point = ca.gradient(ca.SX(self.support(d, read)), d)
+        latitude = np.pi * (np.arange(33) / 32 - 0.5)
+        longitude = 2 * np.pi * np.arange(65) / 64
+        around = np.stack([np.cos(longitude), np.sin(longitude)])
+        grid = [[*(around * np.cos(a)), np.full(65, np.sin(a))] for a in latitude]
+        directions = np.array(grid).transpose(1, 0, 2).reshape(3, -1)
+        points = np.array(ca.Function("p", [d], [ca.densify(point)]).map(33 * 65)(directions))
+        return points.T.reshape(33, 65, 3)
+
+    def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
+        """What it looks like in the body frame, where the body has no shapes of its own."""
+        frame = Placement.at(center)
+        return (
+            _Drawn(surface=self, share=(0.0, 1.0), frame=frame, color=BALL),
+            _Drawn(surface=self, share=(0.0, 0.12), frame=frame, color=MARK),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawn(AbstractShape):
+    """Shape of a surface from its own expressions; a `share` of its columns, a little larger."""
+
+    surface: AbstractSurface
+    share: tuple[float, float]
+    frame: Placement
+    color: str
+
+    def triangles(self, read: NumberReader) -> Triangles:
+        points = self.surface.picture(read)
+        first, last = (round(x * (points.shape[1] - 1)) for x in self.share)
+        larger = 1.0 if self.share == (0.0, 1.0) else 1.004
+        return patch(larger * points[:, first : last + 1])
+
+
+def _rim(radius: ca.SX, tube: ca.SX | None, n: ca.SX, a: ca.SX) -> Touch:
+    """The contact of a rim, with the unit axis a in the axes of n.
+
+    (1) e = (n − (n·a) a) / |n − (n·a) a|     from the contact point of the rim to the center
+    (2) d = −radius e − tube_radius n         from the center to the contact point
+    (3) longitudinal f = a × n / |a × n|
+    """
+    across = cross(a, n)
+    sine = ca.sqrt(ca.dot(across, across))
+    e = (n - ca.dot(n, a) * a) / sine  # (1)
+    d = -radius * e  # (2)
+    if tube is not None:
+        d = d - tube * n
+    return Touch(arm=d, heading=across / sine, regularity=sine)  # (3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk(AbstractSurface):
+    """A thin disk of `radius` (m) that touches with its sharp rim; `axis` in the body frame."""
+
+    radius: PositiveLength
+    axis: Direction
+
+    word = "disk"
+    hamel_word = "rolling disk"
+
+    def support(self, direction: Traced, read: Reads) -> ca.SX:
+        # the lowest point of a circle about e is at radius times what of the direction is across e
+        along = ca.dot(direction, read.direction(self.axis))
+        return read.scalar(self.radius) * ca.sqrt(ca.dot(direction, direction) - along**2)
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return read.scalar(self.radius)
+
+    def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
+        return _rim(read.scalar(self.radius), None, n, ca.mtimes(R, read.direction(self.axis)))
+
+    def circle(self) -> WheelCircle | None:
+        return WheelCircle(self.axis, self.radius, 0.0)
+
+    def contact_slope(self, touch: Touch, n: ca.SX, read: Reads) -> ca.SX:
+        """δρ = −(r/sin) f fᵀ δn."""
+        assert touch.heading is not None and touch.regularity is not None
+        slope = -read.scalar(self.radius) / touch.regularity
+        return slope * ca.mtimes(touch.heading, touch.heading.T)
+
+    def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
+        radius, R = read.scalar(self.radius), rotation_to(read.vector(self.axis))
+        width = radius / 8
+        tread = Cylinder(radius=radius, length=width, frame=Placement.at(center, R), color=DARK)
+        return (tread, *_marked(radius, width, center, R))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ball(AbstractSurface):
+    """A sphere of `radius` (m)."""
+
+    radius: PositiveLength
+
+    word = "ball"
+    also_called = ("sphere",)
+    is_round = True
+
+    def support(self, direction: Traced, read: Reads) -> ca.SX:
+        return read.scalar(self.radius) * ca.sqrt(ca.dot(direction, direction))
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return read.scalar(self.radius)
+
+    def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
+        return Touch(arm=-read.scalar(self.radius) * n, heading=None, regularity=None)
+
+    def circle(self) -> WheelCircle | None:
+        return WheelCircle(None, 0.0, self.radius)
+
+    def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
+        radius, frame = read.scalar(self.radius), Placement.at(center)
+        return (
+            Sphere(radius=radius, frame=frame, color=BALL),
+            Ring(radius=radius, tube_radius=radius / 40, frame=frame, color=MARK),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torus(AbstractSurface):
+    """A wheel of ring `radius` with a round tire of `tube_radius` (m); `axis` in the body frame.
+
+    The lowest point of an upright torus is `radius` + `tube_radius` below its center.
+    """
+
+    radius: NotNegativeLength  # a torus without a ring is a ball
+    tube_radius: NotNegativeLength
+    axis: Direction
+
+    word = "torus"
+
+    def support(self, direction: Traced, read: Reads) -> ca.SX:
+        ring = Disk(radius=self.radius, axis=self.axis).support(direction, read)
+        return ring + Ball(radius=self.tube_radius).support(direction, read)
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return read.scalar(self.radius) + read.scalar(self.tube_radius)
+
+    def contact(self, n: ca.SX, R: ca.SX, read: Reads) -> Touch:
+        radius, tube = read.scalar(self.radius), read.scalar(self.tube_radius)
+        return _rim(radius, tube, n, ca.mtimes(R, read.direction(self.axis)))
+
+    def circle(self) -> WheelCircle | None:
+        return WheelCircle(self.axis, self.radius, self.tube_radius)
+
+    def shapes(self, center: Array, read: NumberReader) -> tuple[AbstractShape, ...]:
+        radius, tube = read.scalar(self.radius), read.scalar(self.tube_radius)
+        R = rotation_to(read.vector(self.axis))
+        frame = Placement.at(center, R)
+        return (
+            Ring(radius=radius, tube_radius=tube, frame=frame, color=DARK),
+            Cylinder(radius=radius, length=tube / 2, frame=frame, color=METAL),
+            *_marked(radius, 0.6 * tube, center, R),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ellipsoid(AbstractSurface):
+    """An ellipsoid with semi-axes `size` (m) along the axes of its body."""
+
+    size: Annotated[Vector3, Meaning(unit="m", sign=POSITIVE)]
+
+    word = "ellipsoid"
+
+    def support(self, direction: Traced, read: Reads) -> ca.SX:
+        stretched = read.vector(self.size) * direction
+        return ca.sqrt(ca.dot(stretched, stretched))
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return ca.mmax(read.vector(self.size))
+
+
+def _across(axis: ca.SX) -> ca.SX:
+    """(3, 3) a rotation from z to a unit axis."""
+    helper = ca.if_else(ca.fabs(axis[0]) < 0.9, ca.SX([1, 0, 0]), ca.SX([0, 1, 0]))
+    first = cross(axis, helper)
+    first = first / ca.sqrt(ca.dot(first, first))
+    return ca.horzcat(first, cross(axis, first), axis)
+
+
+_ALONG = Quantity(name="along", unit="m", description="place along the axis", symbol="s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CylinderSurface(AbstractSurface):
+    """The side of a round bar of `radius` about an `axis`; its `length` (m) is only drawn.
+
+    On a plane it touches along a line, and rolling there is not defined by one point: use a disk.
+    """
+
+    radius: PositiveLength
+    axis: Direction
+    length: PositiveLength = 1.0
+
+    word = "cylinder"
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return read.scalar(self.radius)
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return angle(symbol="ϕ", description="place round the axis"), _ALONG
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        r = read.scalar(self.radius)
+        own = ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
+        return ca.mtimes(_across(ca.SX(read.direction(self.axis))), own)
+
+    def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
+        own = ca.mtimes(_across(ca.SX(read.direction(self.axis))).T, direction)
+        return ca.vertcat(ca.atan2(own[1], own[0]), 0)
+
+    def picture(self, read: NumberReader) -> Array:
+        half = float(read.scalar(self.length)) / 2
+        return _lathe(self, -half, half, read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConeSurface(AbstractSurface):
+    """The side of a cone: its tip at the center, `radius` at the distance `length` along `axis`."""
+
+    radius: PositiveLength
+    length: PositiveLength
+    axis: Direction
+
+    word = "cone"
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        return ca.hypot(read.scalar(self.radius), read.scalar(self.length))
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return angle(symbol="ϕ", description="place round the axis"), _ALONG
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        r = read.scalar(self.radius) / read.scalar(self.length) * u[1]
+        own = ca.vertcat(r * ca.cos(u[0]), r * ca.sin(u[0]), u[1])
+        return ca.mtimes(_across(ca.SX(read.direction(self.axis))), own)
+
+    def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
+        own = ca.mtimes(_across(ca.SX(read.direction(self.axis))).T, direction)
+        return ca.vertcat(ca.atan2(own[1], own[0]), read.scalar(self.length) / 2)
+
+    def picture(self, read: NumberReader) -> Array:
+        return _lathe(self, 0.0, float(read.scalar(self.length)), read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevolvedSurface(AbstractSurface):
+    """A surface of revolution about z: its radius is `profile`, an expression of ``z`` (m).
+
+    It is taken as the level x² + y² = profile(z)², which is smooth at a pole where a root among the
+    factors of the profile closes it. It reaches from `lower` to `upper` along z (m).
+    """
+
+    profile: Annotated[Scalar, Meaning(unit="m", own=("z",))]
+    lower: float
+    upper: float
+
+    word = "revolution"
+
+    def _radius(self, z: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"z": z}).scalar(self.profile))
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        most = ca.SX(max(abs(self.lower), abs(self.upper)))
+        for z in np.linspace(self.lower, self.upper, 9)[1:-1]:
+            most = ca.fmax(most, self._radius(ca.SX(z), read))
+        return most
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        size = max(abs(self.lower), abs(self.upper))
+        return (
+            Quantity(name="x", unit="m", lower=-size, upper=size, symbol="x"),
+            Quantity(name="y", unit="m", lower=-size, upper=size, symbol="y"),
+            Quantity(name="z", unit="m", lower=self.lower, upper=self.upper, symbol="z"),
+        )
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        text = squared(self.profile) if isinstance(self.profile, str) else self.profile**2
+        return level_chart(u[0] ** 2 + u[1] ** 2 - read.extended({"z": u[2]}).scalar(text), u)
+
+    def guess(self, direction: ca.SX, read: Reads) -> ca.SX:
+        across = ca.sqrt(direction[0] ** 2 + direction[1] ** 2 + 1e-30)
+        best, most = ca.SX.zeros(3), ca.SX(-np.inf)
+        for z in self.lower + (self.upper - self.lower) * (np.arange(41) + 0.5) / 41:
+            r = self._radius(ca.SX(z), read)
+            far = r * across + z * direction[2]
+            here = ca.vertcat(r * direction[0] / across, r * direction[1] / across, z)
+            best = ca.if_else(far > most, here, best)
+            most = ca.fmax(most, far)
+        return best
+
+    def picture(self, read: NumberReader) -> Array:
+        inner = (1 - np.cos(np.linspace(0.0, np.pi, 33))) / 2
+        z = self.lower + (self.upper - self.lower) * inner
+        at = ca.SX.sym("z")
+        r = np.array(ca.Function("r", [at], [self._radius(at, read)])(z[None, :])).ravel()
+        r = np.nan_to_num(r)
+        around = np.linspace(0.0, 2 * np.pi, 49)
+        return np.stack(
+            [np.outer(r, np.cos(around)), np.outer(r, np.sin(around)), np.outer(z, 1 + 0 * around)],
+            axis=-1,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametricSurface(AbstractSurface):
+    """Any smooth surface: its points are three expressions of ``u`` and ``v``.
+
+    Parameters
+    ----------
+    position : of a point, from the center, in the body frame, m.
+    u_range, v_range : between which the parameters are looked for at the start, and drawn.
+    is_reversed : whether the outward normal is ∂p/∂v × ∂p/∂u instead of ∂p/∂u × ∂p/∂v.
+    """
+
+    position: Annotated[Vector3, Meaning(unit="m", own=("u", "v"))]
+    u_range: tuple[Scalar, Scalar]
+    v_range: tuple[Scalar, Scalar]
+    is_reversed: bool = False
+
+    word = "parametric"
+
+    def reach(self, read: Reads) -> ca.SX | float:
+        grid = parameter_grid(self.parameters(), 6)
+        points = [self.point(ca.SX(u), read) for u in grid]
+        return ca.mmax(ca.vertcat(*[ca.sqrt(ca.dot(p, p)) for p in points]))
+
+    def parameters(self) -> tuple[Quantity, ...]:
+        return free_parameters(self.u_range, self.v_range)
+
+    def point(self, u: ca.SX, read: Reads) -> ca.SX:
+        return ca.SX(read.extended({"u": u[0], "v": u[1]}).vector(self.position))
+
+    def chart(self, u: ca.SX, read: Reads) -> Chart:
+        return smooth_chart(self.point(u, read), u, -1.0 if self.is_reversed else 1.0)
+
+    def picture(self, read: NumberReader) -> Array:
+        points = AbstractSurface.picture(self, read)
+        return points if self.is_reversed else points.transpose(1, 0, 2)
+
+    def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
+        return range_faults(path, self.u_range, self.v_range)
+
+
+def _lathe(surface: AbstractSurface, lower: float, upper: float, read: NumberReader) -> Array:
+    """Points of a surface about an axis, of its parameters angle and place along it."""
+    return chart_points(
+        lambda u: surface.point(ca.vertcat(u[1], u[0]), read),
+        np.array([lower, -np.pi]),
+        np.array([upper, np.pi]),
+        (9, 49),
+    )
+
+
+def _marked(radius: float, width: float, center: Array, R: Array) -> Iterator[AbstractShape]:
+    """A bar that shows how a wheel turns, and its hub."""
+    yield Box(
+        size=(0.85 * radius, radius / 7, 1.2 * width),
+        frame=Placement.at(center + R[:, 0] * 0.45 * radius, R),
+        color=MARK,
+    )
+    hub = Placement.at(center, R)
+    yield Cylinder(radius=radius / 8, length=1.6 * width, frame=hub, color=METAL)

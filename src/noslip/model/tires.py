@@ -1,0 +1,207 @@
+"""Tires of wheels that spin and slip along and across their heading.
+
+With v_s the velocity of the contact point over the plane (of the wheel's material, spin included),
+v_r = r ω the rolling speed and v0 a small speed that keeps the slip finite at rest,
+
+    (1)  σ = −v_s / √(v_r² + v0²),   (σ_x, σ_y) along the heading and to its left
+
+is the theoretical slip: σ_x = κ/(1 + κ) and σ_y = tan α/(1 + κ) of the slip ratio κ and the slip
+angle α [Pacejka2012, eqs. 3.32 and 4.E79]. Forces along and across act against the slip as one
+curve over its size says,
+
+    (2)  F_x = (σ_x/|σ|) F_x0(|σ|),   F_y = (σ_y/|σ|) F_y0(|σ|)
+
+so that (F_x/F_x0)² + (F_y/F_y0)² = 1, the friction ellipse. They never add energy. Beside them a
+wheel may have a rolling resistance, a moment f F_z r against its spin, and a camber thrust, a side
+force C_γ sin γ toward the side it leans to.
+
+The load F_z is a field: in a plane model nothing carries it to the tire.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import casadi as ca
+
+from noslip.model.bodies import WORLD
+from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
+from noslip.model.findings import Finding
+from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads
+from noslip.model.quantities import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    ZERO,
+    BodyName,
+    Direction,
+    Meaning,
+    Point,
+    PositiveLength,
+    Scalar,
+)
+from noslip.model.surfaces import Disk
+from noslip.spatial import Traced, cross
+
+if TYPE_CHECKING:
+    from noslip.model.vocabulary import Vocabulary
+
+#: Roads → B, C, μ, E of the magic formula, the sets that are commonly given for a passenger car.
+ROADS: dict[str, tuple[float, float, float, float]] = {
+    "dry": (10.0, 1.9, 1.0, 0.97),
+    "wet": (12.0, 2.3, 0.82, 1.0),
+    "snow": (5.0, 2.0, 0.3, 1.0),
+    "ice": (4.0, 2.0, 0.1, 1.0),
+}
+
+#: Slip below which the direction of (2) is not told apart from the force's slope.
+TINY = 1e-9
+
+_Pure = Annotated[Scalar, Meaning(unit="1", sign=POSITIVE)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbstractWheelTire(AbstractForce):
+    """Fields that tires of spinning wheels share.
+
+    Parameters
+    ----------
+    body : the wheel that spins.
+    axis : of the wheel, in its body's frame.
+    radius : of the wheel, m.
+    load : F_z, N.
+    v0 : speed, m/s, below which slip is counted against it.
+    center : of the wheel, in its body's frame, m.
+    rolling_resistance : f, the part of the load that resists rolling.
+    camber_stiffness : C_γ, N/rad.
+    plane : what it rolls on; by default the ground z = 0 of the world.
+    """
+
+    name: str
+    body: BodyName
+    axis: Direction
+    radius: PositiveLength
+    load: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)]
+    v0: Annotated[Scalar, Meaning(unit="m/s", sign=POSITIVE)] = 0.05
+    center: Point = ZERO
+    rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    camber_stiffness: Annotated[Scalar, Meaning(unit="N/rad")] = 0.0
+    plane: Plane = Plane()
+
+    @abc.abstractmethod
+    def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
+        """F_x0/|σ| and F_y0/|σ| at a size of the slip."""
+
+    def apply(self, loads: Loads) -> None:
+        """Push the wheel at its contact by (2), and the plane's body back."""
+        read = loads.read
+        disk = Disk(radius=self.radius, axis=self.axis)
+        rolling = Rolling(
+            name=self.name, body=self.body, wheel=disk, center=self.center, plane=self.plane
+        )
+        sliding = loads.sliding(rolling)
+        ahead, aside, n = (sliding.directions[d] for d in (LONGITUDINAL, LATERAL, NORMAL))
+        center, v_center = loads.point(self.body, self.center)
+        v_s = [sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]]
+        # rolling speed: what of the center's speed the spin makes good
+        v_r = ca.dot(v_center, ahead) - v_s[0]
+        v0 = read.scalar(self.v0)
+        scale = ca.sqrt(v_r**2 + v0**2)
+        x, y = (-v / scale for v in v_s)  # (1)
+        size = ca.sqrt(x**2 + y**2 + TINY**2)
+        along, across = self.curves(size, loads)
+        force = along * x * ahead + across * y * aside  # (2)
+        self._push(DISSIPATIVE, loads, sliding.point, force)
+        axle = cross(n, ahead)
+        if self.camber_stiffness != 0.0:
+            lean = ca.dot(self._upright(loads, center, sliding.point), aside)
+            self._push(
+                GIVEN, loads, sliding.point, read.scalar(self.camber_stiffness) * lean * aside
+            )
+        if self.rolling_resistance != 0.0:
+            held = read.scalar(self.rolling_resistance) * read.scalar(self.load)
+            moment = -held * read.scalar(self.radius) * ca.tanh(v_r / v0) * axle
+            loads.push(DISSIPATIVE, self.body, self.center, ca.SX.zeros(3), moment)
+
+    def _upright(self, loads: Loads, center: ca.SX, point: ca.SX) -> ca.SX:
+        """Unit vector from the contact point to the wheel's center."""
+        return (center - point) / loads.read.scalar(self.radius)
+
+    def _push(self, share: str, loads: Loads, place: ca.SX, force: Traced) -> None:
+        loads.push_at(share, self.body, place, force)
+        loads.push_at(share, self.plane.body, place, -force)
+
+    def planes(self) -> tuple[Plane, ...]:
+        return (self.plane,)
+
+    def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if self.body in (WORLD, self.plane.body):
+            yield Finding(
+                ("forces", self.name, "body"),
+                f"force '{self.name}' is a tire of '{self.body}', which it rolls on",
+                "name the wheel in body, and what it rolls on in plane.body",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MagicTire(AbstractWheelTire):
+    """Pacejka's magic formula: F = μ F_z sin(C atan(B σ − E (B σ − atan(B σ)))).
+
+    `road` gives B, C, μ and E of a known set; what is given beside it counts instead.
+
+    Parameters
+    ----------
+    road : ``dry``, ``wet``, ``snow`` or ``ice``.
+    B, C, E : stiffness, shape and curvature.
+    friction : μ along the heading.
+    lateral_friction : μ across it; the same by default.
+    """
+
+    road: Annotated[str, Meaning(choices=tuple(ROADS))] = "dry"
+    B: _Pure | None = None
+    C: _Pure | None = None
+    E: Annotated[Scalar, Meaning(unit="1")] | None = None
+    friction: _Pure | None = None
+    lateral_friction: _Pure | None = None
+
+    word = "magic_tire"
+    also_called = ("pacejka", "magic_formula")
+
+    def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
+        read = loads.read
+        given = (self.B, self.C, self.friction, self.E)
+        known = ROADS.get(self.road, ROADS["dry"])
+        B, C, mu, E = (
+            read.scalar(k if own is None else own) for own, k in zip(given, known, strict=True)
+        )
+        aside = mu if self.lateral_friction is None else read.scalar(self.lateral_friction)
+        shape = ca.sin(C * ca.atan(B * slip - E * (B * slip - ca.atan(B * slip))))
+        unit = read.scalar(self.load) * shape / slip
+        return mu * unit, aside * unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrushTire(AbstractWheelTire):
+    """Bristles on a rigid belt under a parabolic pressure, the physical reference.
+
+    With θ = C/(3 μ F_z) and x = θ |σ|, F = μ F_z (3x − 3x² + x³) up to x = 1, where all of them
+    slide, and μ F_z beyond [Pacejka2012, section 3.2.3].
+
+    Parameters
+    ----------
+    stiffness : C, slope of the force at no slip, the same along and across, N.
+    friction : μ.
+    """
+
+    stiffness: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)]
+    friction: _Pure = 1.0
+
+    word = "brush_tire"
+
+    def curves(self, slip: ca.SX, loads: Loads) -> tuple[ca.SX, ca.SX]:
+        most = loads.read.scalar(self.friction) * loads.read.scalar(self.load)
+        x = ca.fmin(loads.read.scalar(self.stiffness) * slip / (3 * most), 1)
+        unit = most * x * (3 - 3 * x + x**2) / slip
+        return unit, unit

@@ -1,0 +1,188 @@
+"""Bodies on curved ground are taken by everything else as those on planes are."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import noslip as ns
+from noslip.model.files import load_model, model_to_toml
+from noslip.model.grounds import GridGround
+from noslip.model.numbers import NumberReader
+
+UPRIGHT = {"ball.qw": 1.0, "ball.qx": 0.0, "ball.qy": 0.0, "ball.qz": 0.0}
+START = {"ball.x": 0.4, "ball.y": 0.0, "ball.wx": -3.0, "ball.wy": 0.0, "ball.wz": 0.0, **UPRIGHT}
+
+
+@pytest.fixture(scope="module")
+def bowl():
+    return ns.compile(ns.derive(ns.load("ball-in-bowl")))
+
+
+def test_small_motions_at_the_bottom_have_their_frequency(bowl):
+    """ω² = g s/((1 + k)(1 − s r)): a pendulum of the length 1/s − r."""
+    rest = {"ball.x": 0.0, "ball.y": 0.0, "ball.wx": 0.0, "ball.wy": 0.0, "ball.wz": 0.0}
+    found = np.sort(ns.linearize(bowl, rest).eigenvalues.imag)
+    wanted = np.sqrt(9.81 * 1.2 / (1.4 * (1 - 1.2 * 0.1)))
+    assert found[-2:] == pytest.approx([wanted, wanted], rel=1e-9)
+
+
+def test_derivatives_by_the_form_of_the_ground_are_those_of_differences(bowl):
+    settings = {"duration": 0.5, "start": START, "rtol": 1e-12, "atol": 1e-12}
+    found = ns.simulate_sensitivities(bowl, with_respect_to=("s",), **settings)
+    h = 1e-4
+    runs = [ns.simulate(bowl, parameters={"s": 1.2 + d}, **settings) for d in (h, -h)]
+    for name in ("ball.x", "ball.z", "touch.x", "ball.wx"):
+        difference = (runs[0][name] - runs[1][name]) / (2 * h)
+        # a central difference has an error of h²/6 times the third derivative
+        assert found[name][:, 0] == pytest.approx(difference, abs=1e-6)
+
+
+def test_lanes_are_single_runs(bowl):
+    s = np.array([0.8, 1.2, 1.5])
+    batch = ns.simulate_batch(bowl, duration=1.0, starts=START, parameters={"s": s})
+    for k, value in enumerate(s):
+        run = ns.simulate(
+            bowl, duration=1.0, start=START, parameters={"s": float(value)}, samples=2
+        )
+        assert batch["ball.x"][k] == pytest.approx(run["ball.x"][-1], abs=1e-12)
+        assert batch["touch.y"][k] == pytest.approx(run["touch.y"][-1], abs=1e-12)
+
+
+def test_lanes_end_where_a_ball_lifts():
+    b = ns.ModelBuilder(name="dome", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    ground, ball = ns.SphereGround(radius=1.0), ns.Ball(radius=0.1)
+    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
+    system = ns.compile(ns.derive(b.build()))
+    first = np.array([0.1, 0.2, 0.3])
+    starts = {"ball.x": 1.1 * np.sin(first), "ball.y": 0.0, "ball.z": 1.1 * np.cos(first)}
+    batch = ns.simulate_batch(system, duration=10.0, starts=starts, rtol=1e-11, atol=1e-11)
+    assert batch["ball.z"] / 1.1 == pytest.approx(2 * np.cos(first) / 3.4, abs=1e-8)
+
+
+def test_friction_is_asked_about_the_local_normal(bowl):
+    """At rest on the wall: what holds it along the wall over what holds it across."""
+    at_rest = {**START, "ball.wx": 0.0}
+    found = ns.evaluate(bowl, at_rest)
+    run = ns.simulate(bowl, duration=0.01, start=at_rest, reactions=True)
+    slope = np.arctan(1.2 * run["touch.x"][0])
+    load = run["reaction.touch.normal"][0]
+    assert load == pytest.approx(9.81 * np.cos(slope), rel=1e-9)
+    along = np.hypot(run["reaction.touch.longitudinal"][0], run["reaction.touch.lateral"][0])
+    # a ball that starts to roll down is held back by k/(1 + k) of its weight along the slope
+    assert along == pytest.approx(9.81 * np.sin(slope) * 0.4 / 1.4, rel=1e-9)
+    audited = ns.audit(bowl, run, friction=0.5)
+    assert audited.wheels[0].demand[0] == pytest.approx(along / load, rel=1e-6)
+    assert found is not None
+
+
+def test_what_is_not_steady_is_told(bowl):
+    with pytest.raises(ns.SimulationError, match="no steady motion"):
+        ns.steady(bowl, {"ball.x": 0.5, "ball.y": 0.0, "ball.wz": 0.0})
+
+
+@pytest.mark.parametrize("name", ["ball-in-bowl", "spherical-robot", "vehicle-on-hills"])
+def test_files_hold_it(name, tmp_path):
+    model = ns.load(name)
+    path = tmp_path / "model.toml"
+    path.write_text(model_to_toml(model))
+    assert load_model(path) == model
+
+
+def test_equations_are_written_with_its_places_as_symbols(bowl):
+    text = ns.equations_text(bowl.equations)
+    assert "agree with the compiled functions" in text
+    assert "contact point along x of the ground" in text
+
+
+def hill(x, y):
+    return np.sin(x) * np.cos(0.7 * y) + 0.1 * x * y
+
+
+@pytest.mark.parametrize("derivative", [0, 1, 2])
+def test_a_grid_converges_with_the_order_of_its_spline_across_cells(derivative):
+    """The error of a quintic spline and its derivatives falls with h to the 6th, 5th and 4th."""
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    exact = ca.sin(x) * ca.cos(0.7 * y) + 0.1 * x * y
+    rng = np.random.default_rng(1)
+    places = rng.uniform(0.5, 4.5, size=(2, 400))
+    errors = []
+    for count in (21, 41):
+        line = np.linspace(0.0, 5.0, count)
+        ground = GridGround.from_points(line, line, hill(line[None, :], line[:, None]))
+        error = ground.elevation(x, y, NumberReader({})) - exact
+        for _ in range(derivative):
+            error = ca.jacobian(error, x)
+        # half of the places are on borders of cells
+        places[0, ::2] = np.round(places[0, ::2] * 20 / 5) * 5 / 20
+        values = ca.Function("e", [x, y], [error]).map(400)(places[:1], places[1:])
+        errors.append(np.abs(np.array(values)).max())
+    order = np.log2(errors[0] / errors[1])
+    assert order > 6 - derivative - 0.35
+
+
+def test_a_paraboloid_as_a_grid_is_the_paraboloid():
+    """A quintic spline holds it exactly, so that the motions agree to rounding."""
+    line = np.arange(-2.0, 2.01, 0.5)
+    grid = GridGround.from_points(line, line, 0.3 * (line[None, :] ** 2 + line[:, None] ** 2))
+    runs = []
+    for ground in (grid, ns.HeightGround(z="0.3*(x^2 + y^2)")):
+        b = ns.ModelBuilder(name="bowl", gravity=(0.0, 0.0, -9.81))
+        b.body("ball", mass=1.0, inertia=(0.004, 0.005, 0.006))
+        b.joint("ball", ns.Free(), parent="world", child="ball")
+        wheel = ns.Disk(radius=0.1, axis=(0.0, 1.0, 0.0))
+        b.contact(ns.Rolling(name="touch", body="ball", wheel=wheel, ground=ground))
+        system = ns.compile(ns.derive(b.build()))
+        runs.append(ns.simulate(system, duration=1.0, start=START, rtol=1e-12, atol=1e-12))
+    assert runs[0].q == pytest.approx(runs[1].q, abs=1e-9)
+
+
+def faults_of(**contact):
+    b = ns.ModelBuilder(name="faulty", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    given = {"name": "touch", "body": "ball", "wheel": ns.Ball(radius=0.1), **contact}
+    b.contact(ns.Rolling(**given))
+    with pytest.raises(ns.ModelError) as raised:
+        b.build()
+    return raised.value.faults
+
+
+@pytest.mark.parametrize(
+    ("contact", "what"),
+    [
+        ({"ground": ns.HeightGround(z="abs(x)")}, "abs() has a kink"),
+        ({"ground": ns.HeightGround(z="x + w")}, "'w'"),
+        ({"ground": ns.SphereGround(radius=-1.0)}, "radius"),
+        ({"ground": GridGround(heights=(0.0,) * 36, columns=5, step=1.0)}, "rows of 5"),
+        ({"ground": GridGround(heights=(0.0,) * 37, columns=6, step=1.0)}, "no whole number"),
+        ({"ground": GridGround(heights=(float("nan"),) * 36, columns=6, step=1.0)}, "nan"),
+        ({"ground": ns.HeightGround(z="x^2"), "name": "ball"}, "a joint of the same name"),
+        ({"lift": "fly"}, "lift"),
+        ({"wheel": ns.Ellipsoid(size=(0.1, -0.1, 0.1))}, "size"),
+        (
+            {
+                "wheel": ns.ParametricSurface(
+                    position=("u", "v", "0.1"), u_range=(1.0, 0.0), v_range=(0.0, 1.0)
+                )
+            },
+            "u_range",
+        ),
+    ],
+)
+def test_faults_are_told(contact, what):
+    faults = faults_of(**contact)
+    assert any(what in fault.what for fault in faults), [fault.what for fault in faults]
+
+
+def test_a_grid_with_unequal_steps_is_refused():
+    x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.5])
+    with pytest.raises(ns.ModelError, match="not all alike"):
+        GridGround.from_points(x, x, np.zeros((6, 6)))
+
+
+def test_a_body_that_does_not_touch_at_the_start_is_told_how_far(bowl):
+    given = {"ball.x": 0.0, "ball.y": 0.0, "ball.z": 0.5}
+    with pytest.raises(ns.SimulationError, match=r"'touch.normal' by 0\.4"):
+        ns.simulate(bowl, duration=1.0, start=given)

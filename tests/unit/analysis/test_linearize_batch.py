@@ -1,0 +1,123 @@
+"""Many linearizations at once: each is the one that `linearize` finds."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import noslip as ns
+
+
+def variants(system, rng, count, spread=0.03):
+    """Parameters near the nominal ones, without gravity."""
+    names = [p.name for p in system.model.parameters if p.name != "g"]
+    nominal = dict(zip((p.name for p in system.model.parameters), system.parameters(), strict=True))
+    return {n: nominal[n] * rng.uniform(1 - spread, 1 + spread, count) for n in names}
+
+
+def one(values, k):
+    return {name: float(v if np.ndim(v) == 0 else v[k]) for name, v in values.items()}
+
+
+def test_bicycles_of_other_shapes_at_other_speeds(system_of, rng):
+    """Second way: `linearize`, variant by variant."""
+    system = system_of("whipple-bicycle")
+    parameters = variants(system, rng, 24)
+    about = {"speed": rng.uniform(1.0, 9.0, 24)}
+    batch = ns.linearize_batch(system, about, parameters=parameters, keep=["A", "B"])
+    assert len(batch) == 24 and batch.is_steady.all()
+    for k in range(24):
+        alone = ns.linearize(system, one(about, k), parameters=one(parameters, k))
+        np.testing.assert_allclose(batch.A[k], alone.A, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(batch.B[k], alone.B, rtol=1e-9, atol=1e-9)
+        found, expected = (np.sort_complex(e) for e in (batch.eigenvalues[k], alone.eigenvalues))
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+        assert batch.is_stable[k] == alone.is_stable
+        assert [s.name for s in batch.states] == [s.name for s in alone.states]
+
+
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [
+        ("rolling-disk", {"disk.tilt": np.pi / 2, "disk.spin_rate": (-9.0, -2.0)}),
+        ("chaplygin-sleigh", {"sleigh.vx": (0.5, 2.0)}),
+    ],
+)
+def test_other_mechanisms(system_of, rng, name, about):
+    system = system_of(name)
+    starts = {k: rng.uniform(*v, 5) if np.ndim(v) else v for k, v in about.items()}
+    batch = ns.linearize_batch(system, starts, keep=["A"])
+    for k in range(5):
+        alone = ns.linearize(system, one(starts, k))
+        np.testing.assert_allclose(batch.A[k], alone.A, rtol=1e-9, atol=1e-9)
+        assert batch.is_stable[k] == alone.is_stable
+
+
+def test_the_published_bicycle_is_stable_between_its_published_speeds(system_of):
+    """Meijaard et al. 2007: between 4.292382536 and 6.024262015 m/s."""
+    speeds = np.array([4.29, 4.293, 5.0, 6.024, 6.025])
+    batch = ns.linearize_batch(system_of("whipple-bicycle"), {"speed": speeds})
+    assert batch.is_stable.tolist() == [False, True, True, True, False]
+
+
+def test_motions_that_are_not_steady_are_marked(system_of):
+    """A bicycle that leans falls."""
+    batch = ns.linearize_batch(
+        system_of("whipple-bicycle"), {"speed": 5.0, "frame.lean": [0.0, 0.2]}
+    )
+    assert batch.is_steady.tolist() == [True, False]
+    assert np.isnan(batch.eigenvalues[1]).all() and not batch.is_stable[1]
+    assert batch.residual[1] > 1e-3
+
+
+def test_inputs_of_each_variant(system_of):
+    """A torque that holds a pendulum at an angle: 2.1 (θ − 0.3) + m g l sin θ of the model."""
+    system = system_of("pendulum")
+    angles = np.array([0.0, 0.4, 1.0])
+    motions = [ns.steady(system, {"swing.angle": a}, find=["torque"]) for a in angles]
+    torques = [motion.inputs["torque"] for motion in motions]
+    batch = ns.linearize_batch(system, {"swing.angle": angles}, inputs={"torque": torques})
+    assert batch.is_steady.all()
+    for k, motion in enumerate(motions):
+        alone = ns.linearize(system, motion.start, inputs=motion.inputs)
+        np.testing.assert_allclose(
+            np.sort_complex(batch.eigenvalues[k]), np.sort_complex(alone.eigenvalues), rtol=1e-8
+        )
+
+
+def test_blocks_and_threads_change_no_bit(system_of, rng, monkeypatch):
+    system = system_of("whipple-bicycle")
+    parameters = variants(system, rng, 50)
+    whole = ns.linearize_batch(system, {"speed": 5.0}, parameters=parameters, threads=1)
+    monkeypatch.setattr("noslip.analysis.linearize_batch.BLOCK", 16)
+    seen = []
+    parts = ns.linearize_batch(
+        system, {"speed": 5.0}, parameters=parameters, threads=2, progress=seen.append
+    )
+    assert np.array_equal(whole.eigenvalues, parts.eigenvalues)
+    assert seen[-1] == 1.0 and len(seen) == 4
+
+
+def test_cancelled_variants_are_not_known(system_of):
+    cancel = threading.Event()
+    cancel.set()
+    system = system_of("whipple-bicycle")
+    batch = ns.linearize_batch(system, {"speed": 5.0}, count=3, cancel=cancel)
+    assert np.isnan(batch.eigenvalues).all() and not batch.is_steady.any()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"about": {"speed": [1.0, 2.0], "steer.angle": [0.0] * 3}}, "numbers of trajectories"),
+        ({"about": {"sped": 1.0}}, "sped"),
+        ({"keep": ["C"]}, "nothing to keep"),
+        ({"keep": "A"}, "keep is 'A'"),
+        ({"about": {"speed": "fast"}}, "not a number"),
+    ],
+)
+def test_refused(system_of, given, text):
+    with pytest.raises(ns.SimulationError, match=text):
+        ns.linearize_batch(system_of("whipple-bicycle"), **given)

@@ -1,0 +1,44 @@
+"""Power and energy of inputs: their sum is the work that the run carries as a state."""
+
+import math
+
+import numpy as np
+
+import noslip as ns
+
+
+def test_power_of_a_motor_is_torque_times_rate(system_of):
+    agv = system_of("agv")
+    run = ns.track(agv, ns.Circle(radius=2.0), timing=ns.Quintic(20.0))
+    for k in (1, 2):
+        by_hand = run[f"torque{k}"] * run[f"wheel{k}.rate"]
+        assert np.max(np.abs(np.abs(run[f"power.torque{k}"]) - np.abs(by_hand))) < 1e-12
+    spent = run["energy.torque1"] + run["energy.torque2"]
+    # nothing else does work; Simpson's rule over 601 samples of a smooth power
+    assert np.max(np.abs(spent - run.work)) < 1e-6 * np.max(np.abs(run.work))
+    assert abs(spent[-1]) < 1e-6 * np.max(spent)  # from rest to rest on the level
+
+
+def test_speeds_that_are_given_do_work_too(system_of):
+    car = system_of("ackermann-car")
+    run = ns.track(car, ns.Sine(amplitude=2.0, wave_number=0.2, extent=30.0))
+    spent = run["energy.rear.torque"] + run["energy.front.steering_rate"]
+    assert np.max(np.abs(run["power.front.steering_rate"])) > 0
+    assert np.max(np.abs(spent - run.work)) < 1e-6 * np.max(np.abs(run.work))
+
+
+def test_rms_and_peak_have_closed_forms(system_of):
+    """u = sin t over whole turns: 1/√2 and 1."""
+    arm = system_of("manipulator-2r")
+    run = ns.simulate(
+        arm,
+        duration=2 * math.pi,
+        start={"joint1.angle": -math.pi / 2},
+        inputs={"tau1": "sin(t)", "tau2": 0.0},
+        samples=2001,
+    )
+    use = run.input_use()
+    assert abs(use["tau1"].rms - 1 / math.sqrt(2)) < 1e-6
+    assert abs(use["tau1"].peak - 1.0) < 1e-5 and use["tau2"] == ("N*m", 0.0, 0.0, 0.0)
+    spent = run["energy.tau1"] + run["energy.tau2"]
+    assert np.max(np.abs(spent - run.work)) < 1e-6 * max(1.0, np.max(np.abs(run.work)))
