@@ -24,6 +24,7 @@ UNKNOWN_TO_COUPLINGS = {
     "vehicle-on-hills": 1,
     "car": 1,
     "forklift": 1,
+    "tractor-trailer-tires": 1,
     "roller-racer": 1,
     "snakeboard": 2,  # two of them
     "ackermann-car": 4,  # one, a differential, and the law of both front wheels

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import noslip as ns
 from noslip.model.forces import Tire
+from noslip.model.tires import AbstractWheelTire
 
 GROUND = "displaced_ground"
 
@@ -52,7 +53,7 @@ def in_displaced_world(model: ns.Model, place: ns.Placement) -> ns.Model:
     for force in model.forces:
         if isinstance(force, ns.Spring):
             force = grounded(force, "body", "other_body")
-        if isinstance(force, Tire):
+        if isinstance(force, Tire | AbstractWheelTire):
             force = dataclasses.replace(force, plane=grounded(force.plane, "body"))
         if isinstance(force, ns.Wrench) and force.axes == "world":
             force = dataclasses.replace(

@@ -37,6 +37,7 @@ from scipy.integrate import solve_ivp
 
 import noslip as ns
 from noslip.model.forces import Tire
+from noslip.model.tires import ROADS
 
 #: Size of a complex step: its square is nothing beside one.
 STEP = 1e-40
@@ -582,6 +583,8 @@ class Maximal:
                     other += self._move(x, k, point).T @ push + self._turn(k).T @ moment
                 case Tire():
                     other += self._tire(force, x, V)
+                case ns.MagicTire():
+                    other += self._magic(force, x, V)
                 case _:
                     raise NotImplementedError(force)
         return gyro, conservative, other, U
@@ -598,6 +601,24 @@ class Maximal:
             maximum = self.number(tire.maximum)
             size = maximum * math.tanh(size / maximum)
         return -size * (across @ slip)
+
+    def _magic(self, tire: ns.MagicTire, x: Pose, V: np.ndarray) -> np.ndarray:
+        assert tire.rolling_resistance == tire.camber_stiffness == 0.0
+        body, ground = self.index[tire.body], self.index[tire.plane.body]
+        axes = x.R[ground] @ self._frame(tire.plane.frame)[0]
+        n = axes[:, 2]
+        wheel = ns.Disk(radius=tire.radius, axis=tire.axis)
+        point, along = self._lowest(x, tire, n, axes, wheel)
+        center = self._point(x, body, self.vector(tire.center))
+        slip = self._move(x, body, point) - self._move(x, ground, point)
+        aside = np.cross(n, along)
+        v_x, v_y = along @ slip @ V, aside @ slip @ V
+        scale = math.hypot(along @ self._move(x, body, center) @ V - v_x, self.number(tire.v0))
+        size = math.sqrt((v_x**2 + v_y**2) / scale**2 + 1e-18)
+        B, C, mu, E = ROADS[tire.road]
+        curve = math.sin(C * math.atan(B * size * (1 - E) + E * math.atan(B * size)))
+        force = -mu * self.number(tire.load) * curve / size / scale * (v_x * along + v_y * aside)
+        return force @ slip
 
     # --- the answer ---------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from states import State
 
 import noslip as ns
 from noslip.model.forces import Tire
+from noslip.model.tires import ROADS
 
 _FUNCTIONS = {
     name: getattr(ca, name)
@@ -214,6 +215,8 @@ class NewtonEuler:
                     Q += pose.point_jacobian(point).T @ push + pose.J_turn.T @ moment
                 case Tire():
                     Q += self._tire(force)
+                case ns.MagicTire():
+                    Q += self._magic(force)
                 case _:
                     raise NotImplementedError(force)
         return Q, U
@@ -234,6 +237,25 @@ class NewtonEuler:
             maximum = self.value(tire.maximum)
             size = maximum * ca.tanh(size / maximum)
         return -size * J.T @ across
+
+    def _magic(self, tire: ns.MagicTire) -> ca.SX:
+        """Generalized force of a spinning wheel's tire on a road, without resistance and camber."""
+        assert tire.rolling_resistance == tire.camber_stiffness == 0.0
+        body, ground = self.poses[tire.body], self.poses[tire.plane.body]
+        n = ground.R @ self.placement(tire.plane.frame)[0][:, 2]
+        wheel = ns.Disk(radius=tire.radius, axis=tire.axis)
+        point, axis = self._lowest_point(tire, body, n, wheel)
+        along = ca.cross(axis, n) / ca.norm_2(ca.cross(axis, n))
+        J = body.point_jacobian(point) - ground.point_jacobian(point)
+        center = body.point_jacobian(body.point(self.column(tire.center)))
+        x, y = ca.dot(along, J @ self.v), ca.dot(ca.cross(n, along), J @ self.v)
+        rolling = ca.dot(along, center @ self.v) - x
+        scale = ca.sqrt(rolling**2 + self.value(tire.v0) ** 2)
+        slip = ca.sqrt((x**2 + y**2) / scale**2 + 1e-18)
+        B, C, mu, E = ROADS[tire.road]
+        curve = ca.sin(C * ca.atan(B * slip * (1 - E) + E * ca.atan(B * slip)))
+        size = mu * self.value(tire.load) * curve / slip / scale
+        return -size * J.T @ (x * along + y * ca.cross(n, along))
 
     # --- what holds them ----------------------------------------------------------------------
 

@@ -127,7 +127,8 @@ def check_unused(model: Model, known: Vocabulary) -> Iterator[Finding]:
             except ExpressionError:
                 continue
     declared: list[Path] = [("parameters", p.name) for p in model.parameters]
-    declared += [("definitions", d.name) for d in model.definitions]
+    # those of parts, as left.slip_angle, are there to be asked for
+    declared += [("definitions", d.name) for d in model.definitions if "." not in d.name]
     declared += [("inputs", i.name) for i in model.inputs]
     if model.scenario:
         declared += [("scenario", "parameters", p.name) for p in model.scenario.parameters]

@@ -181,7 +181,6 @@ class Rolling(AbstractContact):
     spin : whether turning about the normal is locked.
     lift : what a run does where the ground would have to pull: ``end``, or ``keep`` holding the
         body down; ``auto`` ends on curved ground and keeps on a plane.
-    plane : what it rolls on; by default the ground z = 0 of the world.
     stiffness : of wheel and ground against load, by which wheels share a load that statics leaves
         open, N/m; equal shares of stiffness by default. Nothing moves by it.
     """
