@@ -13,6 +13,7 @@ import noslip as ns
 from noslip.cli import main
 from noslip.formats import known_formats
 from noslip.show.equations.formats import AbstractEquationFormat
+from noslip.show.equations.linear import linear_equations
 from noslip.show.equations.text import derivation, equations_text
 
 FORMATS = known_formats(AbstractEquationFormat)
@@ -133,15 +134,39 @@ def test_text_keeps_to_its_width(documents):
         assert all(len(line) <= 110 for line in formulas)
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX (texlive-latex-base)")
+needs_tex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs TeX (texlive-latex-base)"
+)
+
+
+def compile_latex(body, folder):
+    """Typeset a fragment in a bare article, without edits; ASCII is what every LaTeX reads."""
+    whole = "\\documentclass{article}\n\\begin{document}\n" + body + "\n\\end{document}\n"
+    (folder / "main.tex").write_text(whole, "ascii")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+@needs_tex
 @pytest.mark.parametrize(("name", "method"), [("rolling-disk", "complement"), ("agv", "desantis")])
 def test_latex_compiles_in_a_bare_article(documents, name, method, tmp_path):
-    body = documents(name, method)[1]["latex"]
-    whole = "\\documentclass{article}\n\\begin{document}\n" + body + "\n\\end{document}\n"
-    (tmp_path / "main.tex").write_text(whole, "ascii")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+    compile_latex(documents(name, method)[1]["latex"], tmp_path)
+
+
+@needs_tex
+@pytest.mark.parametrize("method", METHODS)
+def test_latex_of_matrices_compiles(method, tmp_path):
+    compile_latex(ns.matrices(ns.load("sled-with-rotor"), method).text("latex"), tmp_path)
+
+
+@needs_tex
+def test_latex_of_wide_matrices_joints_and_linear_equations_compiles(tmp_path):
+    wide = ns.matrices(ns.load("agv"), state={"wheel1.rate": -5.0}).text("latex", only=["A", "T"])
+    joints = "\n".join(ns.joint_template(word).text("latex") for word in ns.JOINT_TEMPLATES)
+    found = linear_equations(ns.derive(ns.load("whipple-bicycle")), "speed")
+    linear = FORMATS["latex"].text(found.title, found.sections)
+    compile_latex("\n".join([wide, joints, linear]), tmp_path)
 
 
 LETTERS = {

@@ -63,6 +63,17 @@ def test_channels_are_what_a_driver_wants():
     assert labels["lhd"] == labels["lhd-noslip"] == [("speed", SPEED), ("waist.angle", PLACE)]
 
 
+@pytest.mark.parametrize("name", ["mecanum-base", "omni-base"])
+def test_a_base_on_rollers_is_driven_sideways(name):
+    driver = driver_of(name)
+    assert driver.controls.labels == ["speed", "turning", "sideways"]
+    driver.command(2, 0.1)
+    drive(driver, 3.0)
+    names = [s.name for s in driver.system.speeds]
+    vx, vy, turn = (driver.v[names.index(f"base.{s}")] for s in ("vx", "vy", "rate"))
+    assert np.array([vx, vy, turn]) == pytest.approx([0.0, 0.1, 0.0], abs=1e-3)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_with_inputs_can_be_driven(name):
     model = ns.load(name)

@@ -229,12 +229,15 @@ def _base_channels(
         x, y, ahead = 0.0, 0.0, (1.0, 0.0)
     vx, vy, turn = np.eye(len(system.speeds))[base.speeds.start : base.speeds.stop]
     forward = ahead[0] * (vx - turn * y) + ahead[1] * (vy + turn * x)
+    sideways = ahead[0] * (vy + turn * x) - ahead[1] * (vx - turn * y)
     fast = float(f"{2 * length:.1g}")
     candidates = [
         Channel(label="speed", unit="m/s", kind=SPEED, largest=fast, rate=fast, row=forward),
         Channel(
             label="turning", unit="rad/s", kind=SPEED, largest=TURNING, rate=2 * TURNING, row=turn
         ),
+        # of a base on mecanum or omni wheels, to its left
+        Channel(label="sideways", unit="m/s", kind=SPEED, largest=fast, rate=fast, row=sideways),
     ]
     served = [c for c in others if not c.speed_input]
     chosen: list[Channel] = []

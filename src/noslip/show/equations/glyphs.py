@@ -100,20 +100,50 @@ def _latex_index(index: str) -> str:
 
 _SIGNS = {"−": "$-$", "–": "--", "—": "---", "×": r"$\times$", "·": r"$\cdot$", "²": "$^2$"}
 _SIGNS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_SIGNS |= {"°": r"$^\circ$", "’": "'", "½": r"$\frac{1}{2}$"}
+_SIGNS |= {"°": r"$^\circ$", "’": "'", "′": "'", "½": r"$\frac{1}{2}$", "…": r"\ldots{}"}
+_SIGNS |= {
+    "±": r"$\pm$",
+    "→": r"$\to$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\ne$",
+    "∞": r"$\infty$",
+}
+_SIGNS |= {"∫": r"$\int$", "√": r"$\surd$", "∈": r"$\in$", "⊗": r"$\otimes$", "≈": r"$\approx$"}
+#: Combining marks → commands above a letter.
+_ABOVE = {"\u0307": r"\dot", "\u0308": r"\ddot", TILDE: r"\tilde", "\u0304": r"\bar", _HAT: r"\hat"}
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ᵀ", "0123456789-+T")
+_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_PIECES = re.compile(
+    rf"(?P<letter>.)(?P<marks>[{''.join(_ABOVE)}]+)|(?P<up>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ᵀ]+)|(?P<down>[₀-₉]+)|(?P<other>.)",
+    re.DOTALL,
+)
 
 
 def escape_latex(text: str) -> str:
-    """Text with the characters that LaTeX reads as commands, and Greek letters as mathematics."""
+    """Text with the characters that LaTeX reads as commands, and mathematics as such.
+
+    Greek letters, letters with dots, and numbers above and below the line need no package so.
+    """
+    # ä is a letter of LaTeX, Ṫ is not
+    plain = "".join(unicodedata.normalize("NFD", c) if c > "\u1dff" else c for c in text)
     done = ""
-    for c in text:
-        if c in "#$%&_{}":
-            done += "\\" + c
-        elif c in _LATEX:
-            done += f"${_LATEX[c]}$"
+    for piece in _PIECES.finditer(plain):
+        if piece["letter"]:
+            inside = _LATEX.get(piece["letter"], piece["letter"])
+            for mark in piece["marks"]:
+                inside = f"{_ABOVE[mark]}{{{inside}}}"
+            done += f"${inside}$"
+        elif piece["up"]:
+            done += f"$^{{{piece['up'].translate(_RAISED)}}}$"
+        elif piece["down"]:
+            done += f"$_{{{piece['down'].translate(_LOWERED)}}}$"
         else:
-            done += _SIGNS.get(c, c)
-    return done
+            c = piece["other"]
+            known = _SIGNS.get(c, c) if c not in _LATEX else f"${_LATEX[c]}$"
+            done += "\\" + c if c in "#$%&_{}" else known
+    # mathematics that follows mathematics is one formula
+    return re.sub(r"(?<!\\)\$\$", "", done)
 
 
 def glyph_of_text(text: str) -> Glyph:
