@@ -12,7 +12,7 @@ a run repeats to the bit and every run of a batch has numbers of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ import casadi as ca
 import numpy as np
 
 from noslip.control.forms import read_entries, read_number
+from noslip.engines.cache import IdentityKey
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.model.quantities import Quantity, Scalar
@@ -264,8 +265,17 @@ class PlantLaw(AbstractInputLaw):
             seed=self.plant.seed,
             run=self.plant.run,
             guards=(),
-            key=None,
+            key=self._key(own),
         )
+
+    def _key(self, own: InputGenerator) -> Hashable:
+        """Cache key of the code: noise, starts and parameters are values."""
+        if own.key is None:
+            return None
+        plant = self.plant
+        disturbances = tuple((name, str(text)) for name, text in plant.disturbances.items())
+        signals = plant.sensors, plant.actuators, disturbances, self.period
+        return "plant", own.key, signals, IdentityKey(self.model)
 
     def _true(self, system: System) -> ca.SX:
         """Coordinates and independent speeds of the model, of the plant's state."""
