@@ -24,19 +24,20 @@ def build() -> Model:
     b.parameter("m", 0.5, "kg", "mass of the ball")
     b.parameter("r_ball", 0.06, "m", "radius of the ball", "r_b")
     b.parameter("J", 0.2, "kg*m^2", "inertia of the dish about its axle")
+    b.parameter("r_dish", 0.8, "m", "radius of the dish", "r_d")
     b.parameter("s", 0.15, "1/m", "curvature of the dish")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     moment = "0.4*m*r_ball^2"
-    radii = (0.8, 0.6, 0.4, 0.2, 0.0)
+    radii = tuple(f"{share}*r_dish" for share in (1.0, 0.75, 0.5, 0.25, 0.0))
     b.body(
         "dish",
         mass=5.0,
         inertia=("J/2", "J/2", "J"),
         shapes=(
-            Turned(radii=radii, heights=tuple(f"s/2*{r}^2" for r in radii), color=LIGHT),
+            Turned(radii=radii, heights=tuple(f"s/2*({r})^2" for r in radii), color=LIGHT),
             Box(
-                size=(0.08, 0.08, 0.01),
-                frame=Placement(position=(0.7, 0.0, "s/2*0.7^2")),
+                size=("0.1*r_dish", "0.1*r_dish", "0.012*r_dish"),
+                frame=Placement(position=("0.88*r_dish", 0.0, "s/2*(0.88*r_dish)^2")),
                 color=ORANGE,
             ),
         ),
@@ -70,7 +71,7 @@ def build() -> Model:
             body="ball",
             wheel=Ball(radius="r_ball"),
             plane=Plane(body="dish"),
-            ground=RevolvedGround(z="s/2*r^2", extent=0.8),
+            ground=RevolvedGround(z="s/2*r^2", extent="r_dish"),
         )
     )
     b.input("torque", "N*m", "motor torque on the dish", "τ")

@@ -25,7 +25,7 @@ def hills(step: float, columns: int, rows: int, origin: tuple[float, float]) -> 
 def build() -> Model:
     """The bicycle of `whipple-bicycle` with both wheels on the hills."""
     model = bicycle()
-    ground = hills(2.0, 11, 7, (-3.0, -6.0))
+    ground = hills(1.5, 11, 6, (-1.5, -3.75))
     contacts = tuple(
         dataclasses.replace(contact, ground=ground)
         for contact in model.contacts
@@ -37,8 +37,8 @@ def build() -> Model:
         description="The benchmark bicycle over hills from a grid of measured heights",
         contacts=contacts,
         scenario=Scenario(
-            duration=2.5,
-            samples=251,
+            duration=2.0,
+            samples=201,
             start={
                 "speed": 5.0,
                 "frame.x": 0.0,

@@ -31,6 +31,7 @@ def build() -> Model:
     b.parameter("r", 0.08, "m", "radius of the wheel")
     b.parameter("m_shell", 2.0, "kg", "mass of the shell", "m_s")
     b.parameter("m_cart", 4.0, "kg", "mass of the cart", "m_c")
+    b.parameter("m_wheel", 0.3, "kg", "mass of the wheel", "m_w")
     b.parameter("l", 0.15, "m", "mass center of the cart below the middle")
     b.parameter("g", 9.81, "m/s^2", "gravity")
     shell = "2/3*m_shell*R^2"
@@ -68,8 +69,8 @@ def build() -> Model:
     )
     b.body(
         "wheel",
-        mass=0.3,
-        inertia=("0.3*r^2/4", "0.3*r^2/2", "0.3*r^2/4"),
+        mass="m_wheel",
+        inertia=("m_wheel*r^2/4", "m_wheel*r^2/2", "m_wheel*r^2/4"),
         shapes=wheel_shapes("r", "r/3", "y"),
     )
     b.joint(

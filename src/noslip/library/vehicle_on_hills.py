@@ -84,7 +84,7 @@ def build() -> Model:
         child="front",
         description="spin of the front wheel, positive rolls forward",
     )
-    ground = hills(2.0, 11, 7, (-3.0, -6.0))
+    ground = hills(1.5, 10, 6, (-1.5, -3.75))
     tire = Torus(radius="r - tire", tube_radius="tire", axis=(0.0, 1.0, 0.0))
     for name in ("left", "right", "front"):
         b.contact(
@@ -100,13 +100,13 @@ def build() -> Model:
     b.independent_speed("speed", "r*left.rate", "m/s", "v")
     b.scenario(
         Scenario(
-            duration=5.0,
+            duration=3.5,
             samples=251,
             start={
                 "speed": 2.0,
                 "frame.x": 0.0,
                 "frame.y": 1.0,
-                "frame.yaw": -0.4,
+                "frame.yaw": -0.3,
                 "steer.angle": 0.0,
             },
             inputs={

@@ -44,6 +44,9 @@ def accelerations(kinematics, values):
 TOGETHER = {
     # independent speeds that are expressions
     *("lhd", "tricycle", "whipple-bicycle", "steered-arm"),
+    # places of contacts on curved ground, and ground that moves
+    *("ball-in-bowl", "ball-on-dish", "coin-in-funnel", "spherical-robot"),
+    *("bicycle-on-hills", "vehicle-on-hills"),
     # general rows
     *("sleigh-by-row", "point-on-circle", "moving-rows", "ackermann-car", "truck-trailers"),
     # wheels on one shaft

@@ -127,7 +127,7 @@ def is_far(scene: Scene, frames: Frames) -> bool:
 
 
 def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
-    """(n, 3) corners of the boxes about all parts, at some of the frames."""
+    """(n, 3) corners of the boxes about all parts, or of parts, at some of the frames."""
     every = max(1, len(frames) // LOOKED_AT)
     chosen = slice(None, None, every)
     moved_by = 0.0 if shift is None else shift[chosen, None, :]
@@ -135,6 +135,9 @@ def _points(scene: Scene, frames: Frames, shift: Array | None = None) -> Array:
     for part in scene.parts:
         low, high = part.vertices.min(axis=0), part.vertices.max(axis=0)
         corners = Extent(lower=low.astype(float), upper=high.astype(float)).corners
+        if scene.is_curved:
+            # bowls and dishes are round, and much smaller than the boxes about them
+            corners = part.vertices.astype(float)
         R, p = part_poses(scene, frames, part, chosen)
         moved = np.einsum("nij,cj->nci", R, corners) + p[:, None, :] + moved_by
         points.append(moved.reshape(-1, 3))
