@@ -32,6 +32,8 @@ from noslip.sweeps.store import MODEL, REQUEST, SweepStore, read_store, write_ch
 AHEAD = 2
 #: Times that a chunk may end with the loss of all workers that tried it.
 MOST_LOSSES = 3
+#: Times that workers are asked whether they see the folder.
+TRIES = 20
 #: s to connect, between looks at the cluster, and before a chunk that is claimed is tried again.
 CONNECT, POLL, AGAIN = 10.0, 0.1, 0.5
 
@@ -130,10 +132,15 @@ def _is_shared(client: Any, folder: Path) -> bool:
     token = folder / f".token-{secrets.token_hex(8)}"
     token.write_text("noslip", "ascii")
     try:
-        seen = client.run(_sees, str(token.resolve()))
+        for _ in range(TRIES):
+            with contextlib.suppress(Exception):  # a worker that dies now does not answer
+                seen = client.run(_sees, str(token.resolve()), on_error="ignore")
+                if seen:
+                    return all(seen.values())
+            time.sleep(POLL)
+        return False
     finally:
         token.unlink(missing_ok=True)
-    return bool(seen) and all(seen.values())
 
 
 def _sees(path: str) -> bool:

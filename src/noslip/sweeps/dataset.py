@@ -17,7 +17,7 @@ import numpy as np
 
 from noslip.sweeps.design import Integers, SampleFactor
 from noslip.sweeps.layers import Layer, inverse, row_maps
-from noslip.sweeps.measures import ENDINGS, NOT_RUN
+from noslip.sweeps.measures import ENDING, ENDINGS, NOT_RUN, REASON
 from noslip.sweeps.store import SweepStore, read_store
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Chunks of one measure that are kept in memory by an open dataset.
 KEPT = 64
-ENDING, REASON = "ending", "reason"
 
 
 class StoreReader:

@@ -203,8 +203,8 @@ class OpenChunks:
         self._workload = workload
         self._places = deque(places)
 
-    def __bool__(self) -> bool:
-        return bool(self._places)
+    def __len__(self) -> int:
+        return len(self._places)
 
     def take(
         self, room: int, later: Mapping[tuple[int, int], float], *, claim: bool

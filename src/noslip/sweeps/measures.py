@@ -409,6 +409,8 @@ class PointResults:
     reasons: dict[int, str]
 
 
+#: Variables that every sweep has.
+ENDING, REASON = "ending", "reason"
 #: How a point can end; 0 is one that has not been run.
 ENDINGS = (
     "not run",

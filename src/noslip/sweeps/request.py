@@ -31,7 +31,7 @@ from noslip.reading import read_text
 from noslip.simulation.batches.request import read_device
 from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
 from noslip.sweeps.layers import row_maps
-from noslip.sweeps.measures import check_texts
+from noslip.sweeps.measures import ENDING, REASON, check_texts
 from noslip.sweeps.works import AbstractWork, function_text, make_work
 
 
@@ -128,6 +128,12 @@ def read_request(
         raise TypeError(f"work is {work!r:.60}: give a word such as 'run', or a function")
     made = make_work(word, model, own, texts)
     made.check_varied(design.names)
+    for name in sorted({*design.names, ENDING, REASON} & set(texts)):
+        raise SimulationError(
+            f"measure '{name}' has the name of what is varied, or of what every sweep has",
+            f"sweep of model '{model.name}'",
+            "give it another name",
+        )
     made.variables()
     defaults = made.defaults
     kept = {n: _plain(x) for n, x in own.items() if n not in defaults or x != defaults[n]}

@@ -95,6 +95,13 @@ def test_another_request_is_refused_with_the_difference(swept, change, words):
     assert words in str(caught.value) and "choose another folder" in caught.value.fix
 
 
+@pytest.mark.parametrize("name", ["x", "ending"])
+def test_a_measure_with_a_name_that_is_taken_is_refused(swept, name):
+    with pytest.raises(ns.SimulationError, match="give it another name"):
+        swept("0:1:2", measures=(name,))
+    assert not swept.calls() and not swept.folder.exists()
+
+
 def test_another_model_or_target_is_refused_with_the_difference(tmp_path):
     options = {"vary": {"m": "1,2"}, "folder": tmp_path / "s", "duration": 0.1}
     ns.sweep(ns.load("knife-edge"), ["final:skate.x"], **options)

@@ -38,9 +38,17 @@ from noslip.show.report.page import page
 from noslip.show.report.pictures import animation
 from noslip.show.units import unit_text
 from noslip.simulation.trajectory import Trajectory
-from noslip.sweeps.dataset import ENDING, REASON, StoreReader, point_values
+from noslip.sweeps.dataset import StoreReader, point_values
 from noslip.sweeps.design import AxisFactor
-from noslip.sweeps.measures import ENDINGS, EVENT, EXCLUDED, FINISHED, NOT_RUN
+from noslip.sweeps.measures import (
+    ENDING,
+    ENDINGS,
+    EVENT,
+    EXCLUDED,
+    FINISHED,
+    NOT_RUN,
+    REASON,
+)
 from noslip.sweeps.sensitivity_indices import SobolIndices, grid_indices, sample_indices
 from noslip.sweeps.store import read_store
 

@@ -1,0 +1,184 @@
+"""Sweeps: what the store, the scheduler and the processes cost beside the work itself.
+
+All in one run, as ratios: a Dask cluster of as many processes against threads, 1, 2 and 4
+processes, resuming a store of 10 000 chunks, and the same study as a loop with joblib (where it is
+installed). Answers are compared bit by bit before a time counts. Behind them, without a ratio: what
+a million trajectories take on this machine, tasks a second of one scheduler with empty tasks, and
+what the store of a point takes on the disk.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import noslip as ns
+from measuring import Measure, leave
+from noslip.sweeps.dataset import StoreReader
+from noslip.sweeps.execute import Workload
+from noslip.sweeps.measures import PointResults
+from noslip.sweeps.store import read_store
+
+MODEL, MEASURES = "rolling-disk", ["final:disk.x", "final:disk.y", "max:disk.tilt"]
+#: Points of the compared study; chunks of about a second.
+POINTS, CHUNK, DURATION = 160_000, 20_000, 3.0
+CHUNKS = 10_000
+PROCESSES = (1, 2, 4)
+
+
+def study(folder, **options):
+    """Seconds that the chunks of a study take, without compiling and starting."""
+    moments = []
+    model = ns.load(MODEL)
+    dataset = ns.sweep(
+        model,
+        MEASURES,
+        sample={"disk.tilt": "uniform:1,1.4", "m": "gauss:2,0.1"},
+        draws=POINTS,
+        duration=DURATION,
+        samples=31,
+        folder=folder,
+        chunk=CHUNK,
+        progress=lambda state: moments.append((time.perf_counter(), state.points)),
+        **options,
+    )
+    first = next(k for k, (_, points) in enumerate(moments) if points)
+    (begin, done), (end, points) = moments[first], moments[-1]
+    # from the first finished chunk on, so that the start of workers does not count
+    return (end - begin) / (points - done) * POINTS, dataset
+
+
+def loop_with_joblib():
+    """The same study as one writes it: single runs in a loop over processes."""
+    from joblib import Parallel, delayed
+
+    few = 400
+    rng = np.random.default_rng(0)
+    tilts, masses = rng.uniform(1, 1.4, few), rng.normal(2, 0.1, few)
+    with Parallel(n_jobs=2) as pool:
+        pool(delayed(_one)(t, m) for t, m in zip(tilts[:8], masses[:8], strict=True))
+        began = time.perf_counter()
+        pool(delayed(_one)(t, m) for t, m in zip(tilts, masses, strict=True))
+        return (time.perf_counter() - began) / few * POINTS
+
+
+_SYSTEM = None
+
+
+def _one(tilt, mass):
+    global _SYSTEM
+    if _SYSTEM is None:
+        _SYSTEM = ns.compile(ns.derive(ns.load(MODEL)))
+    run = ns.run_scenario(
+        _SYSTEM, changes={"disk.tilt": tilt, "m": mass}, duration=DURATION, samples=31
+    )
+    return run["disk.x"][-1], run["disk.y"][-1], run["disk.tilt"].max()
+
+
+def resume(folder):
+    """Seconds to find what is left of a store of many chunks, one of which is missing."""
+    dataset = ns.sweep(
+        ns.load("knife-edge"),
+        ["value"],
+        vary={"x": f"0:{CHUNKS - 1}:{CHUNKS}"},
+        work="function",
+        function=_nothing,
+        folder=folder,
+        chunk=CHUNKS,
+    )
+    assert dataset.attrs["complete"] == 1
+    request = folder / "sweep.json"
+    request.write_text(request.read_text().replace(f'"block": {CHUNKS}', '"block": 1'))
+    store = read_store(folder)
+    shutil.rmtree(folder / "chunks")
+    one = PointResults(values={"value": np.zeros(1)}, endings=np.ones(1, np.uint8), reasons={})
+    first = store.write(0, 0, one, {})
+    for block in range(1, CHUNKS - 1):
+        place = store.chunk_folder(0, block)
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(first, place / f"{block:09d}.0f.nc")
+    began = time.perf_counter()
+    left = len(Workload(read_store(folder)).left())
+    taken = time.perf_counter() - began
+    assert left == 1
+    began = time.perf_counter()
+    StoreReader(read_store(folder)).read("value", np.arange(0, CHUNKS, 100))
+    return taken, time.perf_counter() - began
+
+
+def _nothing(point):
+    return {"value": point["x"]}
+
+
+def tasks_a_second(count=2000):
+    """Empty tasks that one scheduler hands to two workers a second."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.gather(client.map(_empty, range(50), pure=False))
+        began = time.perf_counter()
+        client.gather(client.map(_empty, range(count), pure=False))
+        return count / (time.perf_counter() - began)
+
+
+def _empty(k):
+    return k
+
+
+def main() -> None:
+    measures, notes = [], []
+    place = Path(tempfile.mkdtemp(prefix="noslip-sweeps-"))
+    study(place / "warm", threads=2)
+    threads, own = study(place / "threads", threads=2)
+    times = {}
+    for count in PROCESSES:
+        times[count], other = study(place / f"dask-{count}", on="dask", threads=count)
+        same = all(np.array_equal(own[m], other[m]) for m in MEASURES)
+        assert same, "results of threads and processes differ"
+    measures.append(
+        Measure(
+            what="a Dask cluster of 2 processes over 2 threads, chunks of a second",
+            value=times[2] / threads,
+            unit="times as long",
+            below=1.1,
+        )
+    )
+    for count in (2, 4):
+        what = f"{count} processes of a Dask cluster against 1"
+        measures.append(Measure(what=what, value=times[1] / times[count]))
+    if importlib.util.find_spec("joblib"):
+        loop = loop_with_joblib()
+        what = "a sweep against the same study as a loop of single runs with joblib"
+        measures.append(Measure(what=what, value=loop / threads, at_least=1.0))
+    else:
+        notes.append("the loop with joblib, which is not installed")
+    resumed, some = resume(place / "chunks")
+    what = f"resuming a store of {CHUNKS} chunks"
+    measures.append(Measure(what=what, value=resumed, unit="s", below=2.0))
+    measures.append(
+        Measure(what="reading 100 values from as many chunks of it", value=some, unit="s")
+    )
+    size = sum(path.stat().st_size for path in (place / "threads").rglob("*.nc")) / POINTS
+    rate = POINTS / threads
+    measures.append(Measure(what="a million trajectories on 2 threads", value=1e6 / rate, unit="s"))
+    measures.append(Measure(what="a point of 3 measures on the disk", value=size, unit="bytes"))
+    measures.append(
+        Measure(what="empty tasks of one scheduler", value=tasks_a_second(), unit="1/s")
+    )
+    shutil.rmtree(place, ignore_errors=True)
+    timings = {"threads": threads, **{f"dask {n}": t for n, t in times.items()}, "resume": resumed}
+    leave("sweeps", measures, timings, checks={"bits that differ": 0.0}, left_out=notes)
+
+
+if __name__ == "__main__":
+    main()
