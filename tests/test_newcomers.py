@@ -218,7 +218,7 @@ def test_a_reader_that_has_read_enough(tmp_path):
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", script], capture_output=True, timeout=60, check=False
     )
-    assert done.stdout.startswith(b"rolling-disk") and done.stdout.count(b"\n") == 1
+    assert done.stdout.startswith(b"differential-robot") and done.stdout.count(b"\n") == 1
     assert b"Traceback" not in done.stderr
 
 

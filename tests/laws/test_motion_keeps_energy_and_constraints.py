@@ -15,8 +15,9 @@ SLIP, GAP = 1e-12, 1e-12
 #: Chains of seven bodies, whose code takes seconds to compile; one of them stands for all.
 SLOW = ("loop-closed-by-fixed", "loop-closed-by-prismatic", "loop-closed-by-planar")
 SLOW += ("loop-closed-by-spherical",)
-#: Falls flat from an arbitrary state; its own scenario is run with the library.
-FALLS = ("coin-in-funnel",)
+#: From an arbitrary state one falls flat, and one leaves its grid; their own scenarios are run with
+#: the library.
+FALLS = ("coin-in-funnel", "vehicle-on-hills")
 
 
 def test_energy_and_constraints_along_a_motion(model_name, system_of, rng):

@@ -61,6 +61,9 @@ TOGETHER = {
     *("loop-closed-by-planar", "loop-closed-by-spherical"),
 }
 
+#: A single body that rolls: its rows are solved by where it rolls.
+ALONE = ("ball-in-bowl", "ball-on-dish", "coin-in-funnel")
+
 #: All others: trees, with wheels and blades on the ground.
 JOINT_BY_JOINT = [name for name in (*ns.MODELS, *MECHANISMS) if name not in TOGETHER]
 
@@ -88,8 +91,9 @@ def test_both_ways_give_the_same_motion(name, found, monkeypatch, rng):
 def test_what_cannot_be_solved_joint_by_joint(name, found):
     model = MECHANISMS[name]() if name in MECHANISMS else ns.load(name)
     trace(model)
-    # with expressions for independent speeds it is not even tried
+    # with expressions for independent speeds, or few bodies, it is not even tried
     is_tried = not any(speed.expression for speed in model.independent_speeds)
+    is_tried = is_tried and name not in ALONE
     assert found == [None] * is_tried
 
 

@@ -152,7 +152,10 @@ def make_controls(
             channels.append(_joint_channel(system, node, ""))
             motors.append(name)
         elif base is None:
-            channels.append(_wheel_channel(system, node))
+            # wheels that the others determine help to drive, and have no channel of their own
+            wheel, served = _wheel_channel(system, node), [c for c in channels if not c.speed_input]
+            if can_command(system, [*served, wheel], [*motors, name], values):
+                channels.append(wheel)
             motors.append(name)
         else:
             rest.append(name)
