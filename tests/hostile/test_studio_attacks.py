@@ -353,10 +353,11 @@ def test_messages_that_viser_knows_and_the_studio_has_no_use_for_are_dropped(
     with door.visitor() as visitor:
         for kind, fields in OTHERS.items():
             visitor.sendall(pack({"type": kind} | fields))
+        # the last one, and messages are heard in the order in which they were sent
         visitor.sendall(pack(CAMERA))
+        wait_until(lambda: heard)
         visitor.sendall(frame(b"\x03\xe8", code=8))
         assert close_code(visitor) == 1000
-    # in the order in which they were sent
     assert heard == ["ViewerCameraMessage"]
 
 
