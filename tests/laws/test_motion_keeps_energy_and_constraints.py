@@ -22,7 +22,7 @@ FALLS = ("coin-in-funnel", "vehicle-on-hills")
 
 def test_energy_and_constraints_along_a_motion(model_name, system_of, rng):
     if model_name in (*SLOW, *FALLS):
-        return
+        pytest.skip("another chain stands for it, or its own scenario is run with the library")
     system = system_of(model_name)
     (state,) = admissible_states(system.equations, rng, 1)
     start = {c.name: float(x) for c, x in zip(system.coordinates, state.q, strict=True)}

@@ -28,14 +28,11 @@ from noslip.bridges.description import (
     least_turn,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.bridges.xml_text import XmlElement, XmlReader, parse_xml
-from noslip.errors import ModelError, nearest
+from noslip.bridges.xml_text import XmlElement, XmlReader, read_document
+from noslip.errors import nearest
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_about, rotation_to
-from noslip.reading import read_text
 
-#: Bytes of a file.
-MAX_BYTES = 20_000_000
 #: Density of what has none, kg/m³.
 DENSITY = 1000.0
 
@@ -70,17 +67,7 @@ class Mjcf(AbstractRobotFormat):
 
 def read_mjcf(path: str | os.PathLike[str]) -> RobotDescription:
     """The mechanism that an MJCF file describes; its root is the world."""
-    file = os.fspath(path)
-    text = read_text(
-        file, ModelError, "give an MJCF file; meshes are files of their own", max_bytes=MAX_BYTES
-    )
-    root = parse_xml(text, file)
-    if root.tag != "mujoco":
-        raise ModelError(
-            f"the document is a <{root.tag}>, not a <mujoco>",
-            f"{file}, line {root.line}",
-            "give an MJCF file; a URDF file is named .urdf",
-        )
+    file, root = read_document(path, "mujoco", "MJCF", "a URDF file is named .urdf")
     return _Reading(file, root).robot()
 
 
@@ -417,7 +404,6 @@ class _Reading(XmlReader):
                     f"equality '{name}' ties '{body}', which is no body",
                     nearest(body, self.poses),
                 )
-                body = WORLD
         one, two = (self.poses.get(body, Pose()) for body in (first, second))
         if element.tag == "connect":
             anchor = Pose(np.array(self.numbers(element, "anchor", (0.0, 0.0, 0.0))))

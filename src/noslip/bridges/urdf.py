@@ -24,13 +24,9 @@ from noslip.bridges.description import (
     RobotDescription,
 )
 from noslip.bridges.robots import AbstractRobotFormat
-from noslip.bridges.xml_text import XmlElement, XmlReader, parse_xml
+from noslip.bridges.xml_text import XmlElement, XmlReader, read_document
 from noslip.errors import ModelError, nearest
 from noslip.model.numbers import Array
-from noslip.reading import read_text
-
-#: Bytes of a file.
-MAX_BYTES = 20_000_000
 
 _KINDS = {
     "fixed": "fixed",
@@ -64,17 +60,8 @@ class Urdf(AbstractRobotFormat):
 
 def read_urdf(path: str | os.PathLike[str]) -> RobotDescription:
     """The robot that a URDF file describes."""
-    file = os.fspath(path)
-    text = read_text(
-        file, ModelError, "give a URDF file; meshes are files of their own", max_bytes=MAX_BYTES
-    )
-    root = parse_xml(text, file)
-    if root.tag != "robot":
-        raise ModelError(
-            f"the document is a <{root.tag}>, not a <robot>",
-            f"{file}, line {root.line}",
-            "give a URDF file; a file for MuJoCo is named .xml or .mjcf",
-        )
+    other = "a file for MuJoCo is named .xml or .mjcf"
+    file, root = read_document(path, "robot", "URDF", other)
     _refuse_xacro(root, file)
     return _Reading(file).robot(root)
 

@@ -7,15 +7,18 @@ included. Depth and number of elements are bounded.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from noslip.errors import Fault, ModelError
-from noslip.reading import LARGEST
+from noslip.reading import LARGEST, read_text
 
 #: Elements of a document, and elements around one.
 MAX_ELEMENTS, MAX_DEPTH = 200_000, 200
+#: Bytes of a file.
+MAX_BYTES = 20_000_000
 
 
 @dataclass(slots=True)
@@ -92,6 +95,30 @@ def parse_xml(text: str, file: str) -> XmlElement:
             "correct it there",
         ) from error
     return roots[0]
+
+
+def read_document(
+    path: str | os.PathLike[str], tag: str, name: str, other: str
+) -> tuple[str, XmlElement]:
+    """Name of a file, and its root element, which must have a tag.
+
+    Parameters
+    ----------
+    path : of the file.
+    tag : of its root.
+    name : of the format, for messages.
+    other : what to do with a document of another kind.
+    """
+    file = os.fspath(path)
+    fix = f"give a file of {name}; meshes are files of their own"
+    root = parse_xml(read_text(file, ModelError, fix, max_bytes=MAX_BYTES), file)
+    if root.tag != tag:
+        raise ModelError(
+            f"the document is a <{root.tag}>, not a <{tag}>",
+            f"{file}, line {root.line}",
+            f"give a file of {name}; {other}",
+        )
+    return file, root
 
 
 class XmlReader:

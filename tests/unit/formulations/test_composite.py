@@ -30,7 +30,7 @@ def test_inertia_for_unit_tree_speeds_is_the_mass_matrix(equations, rng, is_lump
     kin = equations.kinematics
     tree = lumped(kin.tree) if is_lumped else kin.tree
     if not is_told_apart(tree, is_lumped):
-        return
+        pytest.skip("a wheel without mass is taken for a lumped one")
     composite = composite_inertia(tree, joint_inertias(tree), ca.SX.eye(kin.num_speeds))
     f = numeric(equations, composite, mass_matrix(kin))
     for state in admissible_states(equations, rng, 2):
@@ -44,7 +44,7 @@ def test_forces_of_a_motion_are_inverse_dynamics_less_weights(equations, rng, is
     kin = equations.kinematics
     tree = lumped(kin.tree) if is_lumped else kin.tree
     if not is_told_apart(tree, is_lumped):
-        return
+        pytest.skip("a wheel without mass is taken for a lumped one")
     world = -kin.reader.vector(kin.model.gravity)
     vdot = ca.DM(rng.normal(size=kin.num_speeds))
     needed = motion_forces(tree, joint_inertias(tree), kin.v, ca.SX(vdot), world)
