@@ -21,7 +21,7 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     try:
         return _find(name)
     except AttributeError:
-        if name in __all__ or name.startswith("__"):
+        if name in __all__ or name.startswith("_"):
             raise
         from noslip.errors import nearest
 
