@@ -5,6 +5,7 @@
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
     vda5050.py        factsheets of VDA 5050
+    exports.py        the family of what goes out, and `export`
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
     xml_text.py       safe reading of XML
