@@ -156,8 +156,8 @@ def _draft(subject: Subject) -> list[Drafted]:
     drafted += [common.kinematics(subject), common.constraints(subject)]
     drafted.append(common.admissible_speeds(subject, subject.letter(*formulation.basis_symbol)))
     drafted += _own_sections(subject)
-    forces = common.constraint_forces(subject)
-    return [*drafted, forces] if forces is not None else drafted
+    last = (common.force_states(subject), common.constraint_forces(subject))
+    return [*drafted, *(section for section in last if section is not None)]
 
 
 def _own_sections(subject: Subject) -> list[Drafted]:
@@ -235,5 +235,6 @@ def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
     known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
     moving = [*subject.notation.coordinates, *subject.notation.speeds]
     moving += [*subject.notation.independent_speeds, *subject.notation.costates]
+    moving += subject.notation.force_states
     known |= {f"{e.name}'": symbol(e.glyph.rate) for e in moving}
     return known
