@@ -20,7 +20,14 @@ from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
-from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
+from noslip.show.equations.derivations.document import (
+    Draft,
+    Finisher,
+    Section,
+    glyphs_in,
+    items_of,
+    words,
+)
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.layout import DIGITS
@@ -110,14 +117,12 @@ def derivation(
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
-    finisher = Finisher(written, subject.arrange)
-    sections = []
-    for title, blocks in drafted:
-        done = [b for block in blocks for b in finisher.finish(block)]
-        sections.append(Section(title, tuple(done)))
+    sections, _ = _finished(drafted, Finisher(written, subject.arrange))
+    used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
+    sections, motion = _finished(drafted, Finisher(written, subject.arrange, used))
     sections = common.with_used_symbols(subject, sections)
     sections[0] = _with_parts_told(sections[0], written)
-    residual = _residual(subject, items, written, finisher.motion)
+    residual = _residual(subject, items, written, motion)
     difference = printed.difference(subject.alphabet.states)
     residual = math.nan if math.isnan(difference) else max(residual, difference)
     sections.append(_closing(written, residual))
@@ -125,12 +130,23 @@ def derivation(
     return Derivation(
         title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
         sections=sections,
-        motion=finisher.motion,
+        motion=motion,
         meanings=_meanings(items, written),
         symbols=_symbols(subject),
         written=written,
         residual=residual,
     )
+
+
+def _finished(
+    drafted: list[Drafted], finisher: Finisher
+) -> tuple[list[Section], list[tuple[sympy.Expr, sympy.Expr]]]:
+    """The sections with their mathematics in place, and the equations of motion."""
+    sections = [
+        Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
+        for title, blocks in drafted
+    ]
+    return sections, finisher.motion
 
 
 def _with_parts_told(opening: Section, written: Written) -> Section:
