@@ -135,6 +135,7 @@ PUBLIC = [
     "MecanumWheel",
     "MethodMatrices",
     "MethodObject",
+    "MissingPackageError",
     "Model",
     "ModelBuilder",
     "ModelError",
