@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import sympy
 
-from noslip.formats import format_called
 from noslip.formulations.base import Equations
+from noslip.show.equations.blocks import Section, words
+from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
@@ -29,12 +30,9 @@ from noslip.show.equations.derivations.document import (
     words,
 )
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
 
-#: Time limit of the simplification, s. The number of operations limits it long before.
-SECONDS = 6.0
 #: Parts beyond which a page says at its beginning what they are.
 MANY_PARTS = 30
 
@@ -65,36 +63,6 @@ class Derivation:
     def is_confirmed(self) -> bool:
         """Whether everything shown agrees with what is compiled."""
         return self.written.is_confirmed and self.residual <= TOLERANCE
-
-
-def equations_text(
-    equations: Equations,
-    format: str = "text",
-    *,
-    coordinates: str | None = None,
-    speeds: Sequence[str] = (),
-    seconds: float = SECONDS,
-) -> str:
-    """The derivation of the equations of motion, for people.
-
-    Parameters
-    ----------
-    equations : derived equations; the document follows their formulation.
-    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
-        or ``"html"`` (one page with MathML that needs no network), or the word of your own.
-    coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
-        model names some.
-    speeds : independent speeds to print, as in ``("disk.yaw_rate", "w = disk.spin_rate/2")``; the
-        usual ones by default.
-    seconds : time limit of the simplification; what is not done by then is shown as it is.
-
-    Raises
-    ------
-    NoslipError : if there is no such format, or there are no such coordinates or speeds.
-    """
-    used = format_called(AbstractEquationFormat, format, "equations_text, format")
-    done = derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
-    return used.text(done.title, done.sections)
 
 
 def derivation(
