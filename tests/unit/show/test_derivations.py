@@ -13,9 +13,9 @@ from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
 from noslip.show.equations import writing
+from noslip.show.equations.blocks import Lines, Paragraph, glyphs_in
 from noslip.show.equations.confirming import Alphabet, Item, worst_difference
 from noslip.show.equations.coordinates import printed_equations
-from noslip.show.equations.derivations.document import Lines, Paragraph, glyphs_in
 from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.factoring import tidied
 from noslip.show.equations.glyphs import Glyph

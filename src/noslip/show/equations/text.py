@@ -15,20 +15,13 @@ import numpy as np
 import sympy
 
 from noslip.formulations.base import Equations
-from noslip.show.equations.blocks import Section, words
+from noslip.show.equations.blocks import Section, glyphs_in, words
 from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
-from noslip.show.equations.derivations.document import (
-    Draft,
-    Finisher,
-    Section,
-    glyphs_in,
-    items_of,
-    words,
-)
+from noslip.show.equations.derivations.document import Draft, Finisher, items_of
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
