@@ -440,6 +440,13 @@ def header_text(source: CSource) -> str:
         f"int {p}_change_basis(int *basis, {real} t, {real} *x, const {real} *inputs,",
         f"    const {p}_parameters *p);",
         "",
+        "/* How far the basis is from its end: below 0 it is time for another one. */",
+        f"{real} {p}_margin(int basis, {real} t, const {real} *x, const {p}_parameters *p);",
+        "",
+        "/* Largest residual of the holonomic constraints and unit quaternions. */",
+        f"{real} {p}_residual(int basis, {real} t, const {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p);",
+        "",
         "/* Moves x onto the holonomic constraints and unit quaternions, if there are any. */",
         f"int {p}_project(int basis, {real} t, {real} *x, const {real} *inputs,",
         f"    const {p}_parameters *p);",
@@ -748,16 +755,18 @@ int @P@_speeds(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
     return @P@_finite(v, @N@_NUM_SPEEDS) ? @N@_OK : @N@_NOT_FINITE;
 }
 
-/* whether the measures of a basis are within their bounds here */
-static int @P@_within(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
+@real@ @P@_margin(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
 {
     static const int counts[@nb@] = { @counts@ };
-    @real@ m[@nm@] = { 0 };
+    @real@ m[@nm@] = { 0 }, least = INFINITY;
     int k;
+    if (basis < 0 || basis >= @nb@) return -INFINITY;
     @P@_measures_of(basis, t, x, p, m);
-    for (k = 0; k < counts[basis]; ++k)
-        if (!(fabs@f@(m[k]) >= @one@)) return 0;
-    return 1;
+    for (k = 0; k < counts[basis]; ++k) {
+        if (!isfinite(m[k])) return -INFINITY;
+        if (fabs@f@(m[k]) < least) least = fabs@f@(m[k]);
+    }
+    return least - @one@;
 }
 
 int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
@@ -766,29 +775,23 @@ int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *e
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     @P@_generalized_of(basis, t, x, etadot, inputs, p, generalized);
     if (!@P@_finite(generalized, @nf@)) return @N@_NOT_FINITE;
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 
 int @P@_change_basis(int *basis, @real@ t, @real@ *x, const @real@ *inputs,
     const @P@_parameters *p)
 {
-    static const int counts[@nb@] = { @counts@ };
-    @real@ m[@nm@] = { 0 }, v[@nv@], eta[@nf@ + 1], least, best_least = -@one@;
+    @real@ v[@nv@] = { 0 }, eta[@nf@ + 1] = { 0 }, margin, most = -INFINITY;
     int b, k, best = -1;
     if (*basis < 0 || *basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (b = 0; b < @nb@; ++b) {
-        least = INFINITY;
-        @P@_measures_of(b, t, x, p, m);
-        for (k = 0; k < counts[b]; ++k) {
-            if (!(fabs@f@(m[k]) >= least)) least = fabs@f@(m[k]);
-            if (!isfinite(m[k])) least = -@one@;
-        }
-        if (least > best_least) {
+        margin = @P@_margin(b, t, x, p);
+        if (margin > most) {
             best = b;
-            best_least = least;
+            most = margin;
         }
     }
-    if (best < 0 || best_least < @near@) return @N@_SINGULAR;
+    if (best < 0 || most + @one@ < @near@) return @N@_SINGULAR;
     if (best == *basis) return @N@_OK;
     @P@_speeds_of(*basis, t, x, inputs, p, v);
     @P@_eta_of(best, t, x, v, p, eta);
@@ -806,11 +809,21 @@ int @P@_inverse_dynamics(int basis, @real@ t, const @real@ *x, const @real@ *eta
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     @P@_inverse_of(basis, t, x, etadot, inputs, p, forces);
     if (!@P@_finite(forces, @nu@)) return @N@_NOT_FINITE;
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 """
 
 _NO_PROJECTION = """\
+@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    (void)t;
+    (void)x;
+    (void)inputs;
+    (void)p;
+    return basis < 0 || basis >= @nb@ ? INFINITY : @zero@;
+}
+
 int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
 {
     (void)t;
@@ -822,9 +835,18 @@ int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_
 """
 
 _PROJECT = """\
+@real@ @P@_residual(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    @real@ out[@nx@ + 1] = { 0 };
+    if (basis < 0 || basis >= @nb@) return INFINITY;
+    @P@_projected_of(basis, t, x, inputs, p, out);
+    return out[@nx@];
+}
+
 int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
 {
-    @real@ y[@nx@ + 1], out[@nx@ + 1], size = @one@;
+    @real@ y[@nx@ + 1] = { 0 }, out[@nx@ + 1] = { 0 }, size = @one@;
     int k, turn;
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (k = 0; k < @nx@; ++k) y[k] = x[k];
@@ -861,7 +883,7 @@ int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
     int code, stage, j, b = *basis;
     if (b < 0 || b >= @nb@) return @N@_NO_SUCH_BASIS;
     for (j = 0; j < @nx@; ++j) first[j] = x[j];
-    if (!@P@_within(b, t, first, p)) {
+    if (!(@P@_margin(b, t, first, p) >= @zero@)) {
         code = @P@_change_basis(&b, t, first, inputs, p);
         if (code != @N@_OK) return code;
     }
@@ -883,7 +905,7 @@ int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
     if (code != @N@_OK) return code;
     @P@_measures_of(b, t + step, y, p, m);
     if (@P@_leaps(b, m, k[0] + @nx@, @near@)) return @N@_STEP_TOO_LONG;
-    if (!@P@_within(b, t + step, y, p)) {
+    if (!(@P@_margin(b, t + step, y, p) >= @zero@)) {
         code = @P@_change_basis(&b, t + step, y, u, p);
         if (code != @N@_OK) return code;
     }
@@ -902,7 +924,7 @@ _CONTROL = """\
 int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_parameters *p,
     @P@_controller *controller, @real@ *inputs)
 {
-    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@], later[@some_z@];
+    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@] = { 0 }, later[@some_z@] = { 0 };
     int j, stage;
     if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
     for (j = 0; j < @some_z@; ++j) z[j] = later[j] = controller->z[j];@update@
@@ -918,6 +940,6 @@ int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_par
             + k[2][@ninputs@ + j]) + k[3][@ninputs@ + j]);
     if (!@P@_finite(inputs, @N@_NUM_INPUTS) || !@P@_finite(z, @nz@)) return @N@_NOT_FINITE;
     for (j = 0; j < @nz@; ++j) controller->z[j] = z[j];
-    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+    return @P@_margin(basis, t, x, p) >= @zero@ ? @N@_OK : @N@_BASIS_ENDS;
 }
 """

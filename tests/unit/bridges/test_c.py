@@ -25,7 +25,7 @@ OK, BASIS_ENDS, SINGULAR, NOT_FINITE, STEP_TOO_LONG, OFF_CONSTRAINTS, NO_SUCH_BA
 class Code:
     """Exported code, compiled and loaded."""
 
-    def __init__(self, system, folder, *, compiler="gcc", flags=("-O1",), **options):
+    def __init__(self, system, folder, *, compiler="gcc", flags=("-O2",), **options):
         self.system = system
         self.files = ns.export(system, folder / "code.c", overwrite=True, **options).files
         library = folder / f"{compiler}.so"
