@@ -137,6 +137,7 @@ PUBLIC = [
     "MecanumWheel",
     "MethodMatrices",
     "MethodObject",
+    "MissingPackageError",
     "Model",
     "ModelBuilder",
     "ModelError",

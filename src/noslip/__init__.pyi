@@ -9,6 +9,7 @@ from .errors import (
     SimulationError as SimulationError,
     DeviceError as DeviceError,
     StorageError as StorageError,
+    MissingPackageError as MissingPackageError,
     Fault as Fault,
 )
 
@@ -486,7 +487,7 @@ from .show.check import (
 from .show.equations.formats import (
     AbstractEquationFormat as AbstractEquationFormat,
 )
-from .show.equations.text import (
+from .show.equations.equations_text import (
     equations_text as equations_text,
 )
 from .show.joint_templates import (

@@ -4,7 +4,7 @@ One file and its header, C99 that is also C++, no allocation, no library but lib
 independent speeds that the coordinates' ranges need are in it (`basis_cover.py`); every function
 takes the number of the one that a state is in, its *basis*, and returns a code when that ends.
 
-    state x = [q; eta]     inputs = [forces u; given speeds w; their rates]
+    state x = [q; eta; z], z of forces     inputs = [forces u; given speeds w; their rates]
 
 Names of the model become members of a struct and enumerators. One that would be something else in
 C is refused (:func:`check_c_name`); text of the model stands in comments only, of plain letters.
@@ -132,8 +132,7 @@ class CSource:
     @property
     def num_states(self) -> int:
         """Size of x."""
-        kin = self.system.kinematics
-        return int(kin.num_coordinates + kin.num_independent_speeds)
+        return int(self.system.equations.state.shape[0])
 
     @property
     def is_driven(self) -> bool:
@@ -341,6 +340,7 @@ def header_text(source: CSource) -> str:
     p, upper, real = source.prefix, source.prefix.upper(), f"{source.prefix}_real"
     system = source.system
     model = system.model
+    first = len(system.coordinates) + len(system.independent_speeds)
     counts = {
         "COORDINATES": len(system.coordinates),
         "INDEPENDENT_SPEEDS": len(system.independent_speeds),
@@ -354,8 +354,8 @@ def header_text(source: CSource) -> str:
     lines = [
         f"/* Equations of motion of '{c_comment(model.name)}', written by noslip {__version__}.",
         " *",
-        " * State x = [coordinates q; independent speeds eta]. Inputs = [forces; given speeds;",
-        " * their rates]. SI units. eta means other speeds in another basis:",
+        " * State x = [coordinates q; independent speeds eta; states of forces]. Inputs = [forces;",
+        " * given speeds; their rates]. SI units. eta means other speeds in another basis:",
         " *",
     ]
     for b, other in enumerate(source.cover.systems):
@@ -390,6 +390,7 @@ def header_text(source: CSource) -> str:
         "};",
         "",
         *_places("coordinates in x", f"{upper}_Q", system.coordinates, 0),
+        *_places("states of forces in x", f"{upper}_X", system.auxiliary_states, first),
         *_places("tree speeds in v", f"{upper}_V", system.speeds, 0),
         *_places("inputs", f"{upper}_U", system.inputs, 0),
         "/* parameters */",
@@ -598,7 +599,7 @@ def _bounds(source: CSource) -> tuple[float, float]:
 def _constants(source: CSource) -> list[str]:
     p, real, number = source.prefix, f"{source.prefix}_real", source.number
     given = [number(float(source.parameters[k])) for k, _ in source.members] or [number(0.0)]
-    x = [*source.start.q, *source.start.eta]
+    x = [*source.start.q, *source.start.eta, *source.start.mu]
     lines = [
         f"const {p}_parameters {p}_nominal = {{",
         *_wrapped(given),
@@ -630,7 +631,7 @@ def _of_basis(source: CSource, b: int, system: System) -> list[str]:
     nx, nu, nf = source.num_states, len(system.inputs), kin.num_independent_speeds
     names = ["t", *_named("x", nx), *_named("u", nu)]
     health = [h.value for h in system.singularity_measures]
-    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, *health)
+    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates, *health)
     title = ", ".join(s.name for s in system.independent_speeds)
     lines = [f"/* basis {b}: {c_comment(title)} */", ""]
 

@@ -218,6 +218,8 @@ def fmu_variables(source: CSource) -> list[FmuVariable]:
         said = ", ".join(f"{s.name} [{s.unit}] in basis {b}" for b, s in enumerate(each))
         unit = units.pop() if len(units) == 1 else "1"
         states.append((f"eta[{k + 1}]", unit, f"independent speed: {said}", "local", float(value)))
+    for z, value in zip(system.auxiliary_states, source.start.mu, strict=True):
+        states.append((z.name, z.unit, z.description, "output", float(value)))
     for name, unit, said, causality, value in states:
         add(name=name, unit=unit, description=said, causality=causality, start=value)
     for k, (name, unit, *_) in enumerate(states):
@@ -327,7 +329,7 @@ def _printed(source: CSource) -> list[str]:
         kin, eq = system.kinematics, system.equations
         E = selection(kin.symbols.q, kin.symbols.params)
         outputs = ca.vertcat(kin.v, ca.mtimes(E, kin.v)) if chosen else kin.v
-        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations)
+        rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
         dx, du = ca.SX.sym("dx", nx), ca.SX.sym("du", nu)
         both = ca.vertcat(rates, outputs)
         slope = ca.jtimes(both, ca.vertcat(eq.state, eq.inputs), ca.vertcat(dx, du))

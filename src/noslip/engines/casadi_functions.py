@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def _rates(system: System) -> ca.SX:
     kin, eq = system.kinematics, system.equations
-    return ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.costate_rates)
+    return ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, eq.auxiliary_rates)
 
 
 def _measures(system: System) -> ca.SX:

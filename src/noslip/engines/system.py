@@ -118,6 +118,11 @@ class System:
         )
 
     @cached_property
+    def auxiliary_states(self) -> tuple[Quantity, ...]:
+        """[μ; z], in order: costates, and states that forces have of their own."""
+        return self.costates + self.kinematics.force_states
+
+    @cached_property
     def inputs(self) -> tuple[Quantity, ...]:
         """[u; w; ẇ], in order; the rate of a speed input ``steer`` is called ``steer_rate``."""
         units = {s.name: s.unit for s in self.speeds}
@@ -170,7 +175,7 @@ class System:
 
     @cached_property
     def rates(self) -> NativeFunction:
-        """[q̇; η̇; μ̇; Ẇ; health]: the right-hand side."""
+        """[q̇; η̇; μ̇; ż; Ẇ; health]: the right-hand side."""
         return self.compile_expression("rates", self.rates_expression)
 
     @cached_property
@@ -365,14 +370,14 @@ class System:
     ) -> ca.Function:
         """CasADi function of t, x, u and p, for optimizers and tools that take CasADi.
 
-        Its inputs are called ``t``, ``x`` = [q; η; μ], ``u`` = [forces; speed inputs; their rates]
-        and ``p``, its outputs as `outputs` says. It can be differentiated, mapped, serialized
-        (``function.save``) and called by names: ``function(x=…, u=…)["rates"]``. CasADi takes an
-        input that is left out for zeros, so give `parameters` or `p`.
+        Its inputs are called ``t``, ``x`` = [q; η; μ; z], ``u`` = [forces; speed inputs; their
+        rates] and ``p``, its outputs as `outputs` says. It can be differentiated, mapped,
+        serialized (``function.save``) and called by names: ``function(x=…, u=…)["rates"]``. CasADi
+        takes an input that is left out for zeros, so give `parameters` or `p`.
 
         Parameters
         ----------
-        outputs : of ``rates`` (q̇, η̇, μ̇), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
+        outputs : of ``rates`` (of x), ``speeds`` (v), ``accelerations`` (v̇), ``measures`` (of
             singularities: the independent speeds end where one is below its floor), ``energies``
             (K, U), ``residuals`` (A v + a, then g), ``multipliers`` (λ) and ``poses`` (of a body,
             R_WB by rows and p_WB).
