@@ -278,6 +278,7 @@ PUBLIC = [
     "steady",
     "sweep",
     "sweep_eigenvalues",
+    "to_control",
     "trace",
     "track",
     "verify",

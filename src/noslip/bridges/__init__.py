@@ -8,6 +8,7 @@
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
     fmu.py            functional mock-up units; fmu_code.py has their fixed C code
+    python_control.py systems of python-control
     casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
