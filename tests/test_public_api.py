@@ -278,6 +278,7 @@ PUBLIC = [
     "steady",
     "sweep",
     "sweep_eigenvalues",
+    "to_control",
     "trace",
     "track",
     "verify",
@@ -364,8 +365,9 @@ def test_no_text_is_ever_run_as_code():
     for path in sorted(SOURCE.rglob("*.py")):
         words = {"eval", "exec", "sympify", "parse_expr", "__import__"}
         modules = {"pickle", "marshal", "shelve", "dill", "joblib", "subprocess"}
-        if path.relative_to(SOURCE).as_posix() == "show/scene/film.py":
-            # ffmpeg, with our own arguments, reads pictures and no text
+        # ffmpeg, with our own arguments, reads pictures and no text; a C compiler reads code that
+        # is printed from operations, with texts of the model in comments alone
+        if path.relative_to(SOURCE).as_posix() in ("show/scene/film.py", "bridges/fmu.py"):
             modules.remove("subprocess")
         for node in ast.walk(ast.parse(path.read_text(), str(path))):
             place = f"{path}:{getattr(node, 'lineno', 0)}"

@@ -458,6 +458,9 @@ from .bridges.exports import (
     Exported as Exported,
     export as export,
 )
+from .bridges.python_control import (
+    to_control as to_control,
+)
 
 # sweep
 from .sweeps.design import (

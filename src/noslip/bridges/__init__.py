@@ -7,6 +7,9 @@
     vda5050.py        factsheets of VDA 5050
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
+    fmu.py            functional mock-up units; fmu_code.py has their fixed C code
+    python_control.py systems of python-control
+    casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
@@ -19,4 +22,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "c")
+BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "c", "casadi_file", "fmu")
