@@ -13,12 +13,13 @@ from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
 from noslip.show.equations import writing
+from noslip.show.equations.blocks import Lines, Paragraph, glyphs_in
 from noslip.show.equations.confirming import Alphabet, Item, worst_difference
 from noslip.show.equations.coordinates import printed_equations
-from noslip.show.equations.derivations.document import Lines, Paragraph, glyphs_in
+from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.factoring import tidied
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.text import derivation, equations_text
+from noslip.show.equations.text import derivation
 from noslip.show.equations.typeset import to_text
 from noslip.show.equations.writing import write
 
@@ -254,6 +255,7 @@ def test_two_runs_are_the_same_to_the_byte(name):
     code = (
         "import noslip as ns; from noslip.show.equations.text import *; "
         "from noslip.formats import known_formats; "
+        "from noslip.show.equations.formats import AbstractEquationFormat; "
         f"e = ns.derive(ns.load({name!r})); d = derivation(e); "
         "formats = known_formats(AbstractEquationFormat).values(); "
         "print(*[f.text(d.title, d.sections) for f in formats])"
