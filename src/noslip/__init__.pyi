@@ -289,6 +289,12 @@ from .analysis.instant_kinematics import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .analysis.evaluate_batch import (
+    InstantBatch as InstantBatch,
+    InverseDynamicsBatch as InverseDynamicsBatch,
+    evaluate_batch as evaluate_batch,
+    inverse_dynamics_batch as inverse_dynamics_batch,
+)
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,
@@ -298,6 +304,10 @@ from .analysis.history import (
 from .analysis.audit import (
     Audit as Audit,
     audit as audit,
+)
+from .analysis.audit_batch import (
+    AuditBatch as AuditBatch,
+    audit_batch as audit_batch,
 )
 from .analysis.linearize import (
     Linearization as Linearization,
@@ -314,6 +324,10 @@ from .analysis.canonical import (
 from .analysis.steady import (
     SteadyMotion as SteadyMotion,
     steady as steady,
+)
+from .analysis.steady_batch import (
+    SteadyBatch as SteadyBatch,
+    steady_batch as steady_batch,
 )
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,

@@ -38,7 +38,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.analysis.reactions import reactions, sampled_states
+from noslip.analysis.reactions import SampledMotion, motion_of, reactions_at
 from noslip.engines.system import Array, System
 from noslip.kinematics.kinematics import Kinematics
 from noslip.kinematics.tree import frame_pose
@@ -76,11 +76,16 @@ class ContactForces:
 
 def contact_forces(system: System, run: Trajectory) -> ContactForces:
     """Compute the forces of all contacts along a run, and the family that is left open."""
+    return contact_forces_at(system, motion_of(system, run))
+
+
+def contact_forces_at(system: System, run: SampledMotion) -> ContactForces:
+    """The forces of all contacts at sampled states, as :func:`contact_forces` gives them."""
     kin = system.kinematics
     contacts = tuple(trace.contact for trace in kin.contacts)
-    joints = [r for r in reactions(system, run) if r.kind == "joint"]
-    parts = [r for r in reactions(system, run, axes="contact") if r.kind == "contact"]
-    at = sampled_states(system, run)
+    joints = [r for r in reactions_at(system, run, "world") if r.kind == "joint"]
+    parts = [r for r in reactions_at(system, run, "contact") if r.kind == "contact"]
+    at = run.arguments(system)
     frames = system.contact_axes.map(*at).reshape(len(run.t), len(contacts), 4, 3)
     ok = _determines_motion(system, at)
     for numbers in (frames, *(r.force for r in (*joints, *parts) if not r.note)):
@@ -88,14 +93,16 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
     frames, n = frames[ok], int(np.sum(ok))
     least = np.array([r.force[ok] for r in parts]).reshape(len(contacts), n, 3)
     least = least.transpose(1, 0, 2).copy()
-    shared = _shared_by_rows(system, run.t[ok], run.q[ok], at[3])
+    values = run.values if run.values.ndim == 1 else run.values[ok]
+    first = run.parameters_of(0)
+    shared = _shared_by_rows(system, run.t[ok], run.q[ok], values)
     rows = {row.name for row in kin.rows}
     load_from = {c.name: "row" for c in contacts if f"{c.name}.{NORMAL}" in rows}
     families, unsupported = [shared], []
     unknown: dict[str, str] = {}
     for node, joint in zip(kin.tree.nodes, joints, strict=False):
         carried = [k for k, c in enumerate(contacts) if _is_between(kin, node.joint, c)]
-        under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], at[3])]
+        under = [k for k in carried if _stands_under(kin, node.joint, contacts[k], first)]
         if joint.note:
             why = f"planar joint '{joint.name}' holds the wheels, and {joint.note}"
             unknown |= {contacts[k].name: why for k in under}
@@ -111,7 +118,8 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
             force=joint.force[ok],
             moment=joint.moment[ok],
             length=kin.length,
-            stiffness=_stiffness(system, [contacts[k] for k in under], at[3]),
+            stiffness=_stiffness(system, [contacts[k] for k in under], values),
+            is_one_motion=run.is_one,
         )
         loads, unheld = base.loads()
         least[:, under, 2] += loads
@@ -172,9 +180,12 @@ def _is_between(kin: Kinematics, joint: Joint, contact: AbstractContact) -> bool
 
 
 def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -> Array:
-    """(m,) stiffness of wheels against load, over their mean; ones if one of them has none."""
+    """(m,) or (n, m) stiffness of wheels against load over their mean; ones if one has none."""
+    if params.ndim > 1:
+        rows, which = np.unique(params, axis=0, return_inverse=True)
+        return np.array([_stiffness(system, contacts, row) for row in rows])[which.ravel()]
     names = [p.name for p in system.model.parameters]
-    values = dict(zip(names, np.ravel(params)[: len(names)].tolist(), strict=True))
+    values = dict(zip(names, params.tolist(), strict=True))
     given = [c.load_stiffness() for c in contacts]
     found = [number(k, values) for k in given if k is not None]
     if len(found) < len(contacts):
@@ -234,7 +245,8 @@ class WheelSupport:
     frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
     point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
     length : of the model, to compare moments with forces, m.
-    stiffness : (m,) K in proportion; ones where wheels have none.
+    stiffness : (m,) or (n, m) K in proportion; ones where wheels have none.
+    is_one_motion : whether the largest load of all samples is the scale of each.
     """
 
     joint: str
@@ -245,6 +257,7 @@ class WheelSupport:
     moment: Array
     length: float
     stiffness: Array
+    is_one_motion: bool = True
 
     @property
     def _middle(self) -> Array:
@@ -272,15 +285,18 @@ class WheelSupport:
     def _inverse(self) -> Array:
         """(n, m, 3) solution of (2) on springs: W (E W)⁺ with W² = K."""
         W = np.sqrt(self.stiffness)
-        weighted = np.linalg.pinv(self._equilibrium() * W, rcond=IN_LINE)
-        return np.asarray(W[:, None] * weighted, dtype=np.float64)
+        weighted = np.linalg.pinv(self._equilibrium() * W[..., None, :], rcond=IN_LINE)
+        return np.asarray(W[..., None] * weighted, dtype=np.float64)
 
     def loads(self) -> tuple[Array, Array]:
         """(n, m) loads of least norm, NaN where a moment is not held; that moment, (n,) N·m."""
         needed = self._held(self.force[..., None], self.moment[..., None])
         loads = self._inverse() @ needed
         missing = (needed - self._equilibrium() @ loads)[..., 0]
-        tolerance = BALANCED * float(np.max(np.abs(needed), initial=0.0))
+        largest = np.max(np.abs(needed), axis=(1, 2), initial=0.0)
+        if self.is_one_motion:
+            largest = np.max(largest, initial=0.0)
+        tolerance = BALANCED * largest
         is_held = np.linalg.norm(missing, axis=1) <= tolerance
         unheld = self.length * np.linalg.norm(missing[:, 1:], axis=1)
         return np.where(is_held[:, None], loads[..., 0], np.nan), np.where(is_held, 0.0, unheld)
