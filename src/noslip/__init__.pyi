@@ -350,6 +350,12 @@ from .sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
 )
+from .sensitivities.batch import (
+    GradientBatch as GradientBatch,
+    SensitivitiesBatch as SensitivitiesBatch,
+    gradient_batch as gradient_batch,
+    simulate_sensitivities_batch as simulate_sensitivities_batch,
+)
 
 # 6 control
 from .control.paths.base import (
