@@ -264,7 +264,7 @@ class _Evaluation:
         speed_inputs = None
         inputs_at = self._inputs_at(u, params) if self._texts else None
         if inputs_at is not None:
-            rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+            rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.auxiliary_states))
 
             def speed_inputs(k: NDArray[np.int64], q: Array) -> Array:
                 x = variants.state_rows(q, *(np.tile(part, (len(q), 1)) for part in rest))

@@ -215,9 +215,9 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     some = slice(block.start, block.stop)
     params = variants.rows(variants.parameters, block)
     u = variants.rows(variants.inputs, block)
-    q, eta, _ = variants.completed(block, plan.time)
+    q, eta, states = variants.completed(block, plan.time)
     nf = len(chart.speeds)
-    c = chart.from_many_coordinates(q)
+    c = chart.from_many_coordinates(q, states)
     x = np.concatenate([c, np.zeros((n, nf))], axis=1)
     # η is affine in ζ
     at_rest, slope = plan.speeds_at(plan.time, x, u, params)
@@ -235,7 +235,7 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     num_states = len(plan.states)
     A, B = both[:, :, :num_states], both[:, :, num_states:]
     is_steady = (residual <= STEADY * size) & np.all(np.isfinite(A), axis=(1, 2))
-    is_steady &= _is_regular(plan, q, eta, u, params)
+    is_steady &= _is_regular(plan, (q, eta, states), u, params)
     results["residual"][some], results["is_steady"][some] = residual, is_steady
     values = np.linalg.eigvals(A[is_steady]).astype(complex)
     order = np.lexsort((-values.imag, -values.real), axis=1) if values.size else np.zeros(0, int)
@@ -258,11 +258,13 @@ def _coordinate_map(plan: _Plan, G: Array) -> Array:
     return T
 
 
-def _is_regular(plan: _Plan, q: Array, eta: Array, u: Array, params: Array) -> np.ndarray:
+def _is_regular(
+    plan: _Plan, state: tuple[Array, Array, Array], u: Array, params: Array
+) -> np.ndarray:
     """Whether the independent speeds determine the motion of each variant."""
     system = plan.variants.system
-    x = plan.variants.state_rows(q, eta, np.zeros((len(q), 0)))
-    measures = system.rates.map(np.full(len(q), plan.time), x, u, params)[:, system.num_states :]
+    x = plan.variants.state_rows(*state)
+    measures = system.rates.map(np.full(len(x), plan.time), x, u, params)[:, system.num_states :]
     limits = np.array([measure.limit for measure in system.singularity_measures])
     return np.all(np.abs(measures) > limits, axis=1)
 

@@ -72,7 +72,7 @@ class SampledMotion(NamedTuple):
     Parameters
     ----------
     t, q, v, inputs : (n,), (n, nq), (n, nv) and (n, nu).
-    rest : (n, k) costates and work, behind the independent speeds.
+    rest : (n, k) auxiliary states and work, behind the independent speeds.
     values : (np,) parameters, or (n, np).
     is_one : whether the samples are of one motion, whose largest force is the scale of all.
     """
@@ -103,7 +103,7 @@ def motion_of(system: System, run: Trajectory) -> SampledMotion:
             "reactions(system, run)",
             "pass the system that was simulated",
         )
-    columns = [run[c.name][:, None] for c in system.costates]
+    columns = [run[c.name][:, None] for c in system.auxiliary_states]
     if system.does_work:
         columns.append(run.work[:, None])
     return SampledMotion(

@@ -65,7 +65,7 @@ class SteadyBatch:
     is_found : (n,) whether a steady motion was found; the numbers of others are nan.
     messages : variant → why none was found.
     values, rates, inputs : name → (n,).
-    q, v, eta : (n, …) a consistent state on each motion.
+    q, v, eta, states : (n, …) a consistent state on each motion, states of forces last.
     units : of all of these, by name.
     residual : (n,) largest condition that is left.
     family : (n,) parameters of the family around each motion; −1 where none was found.
@@ -82,6 +82,7 @@ class SteadyBatch:
     q: Array = field(repr=False)
     v: Array = field(repr=False)
     eta: Array = field(repr=False)
+    states: Array = field(repr=False)
     units: dict[str, str] = field(repr=False)
     residual: Array = field(repr=False)
     family: NDArray[np.int64] = field(repr=False)
@@ -111,7 +112,7 @@ class SteadyBatch:
             q=self.q[k],
             v=self.v[k],
             eta=self.eta[k],
-            mu=np.zeros(0),
+            mu=self.states[k],
             position_residual=0.0,
             speed_residual=0.0,
             completed={},
@@ -303,7 +304,8 @@ class _Search:
         params, u = (
             variants.rows(table, block) for table in (variants.parameters, variants.inputs)
         )
-        c = chart.from_many_coordinates(self._configurations(values, params))
+        q = self._configurations(values, params)
+        c = chart.from_many_coordinates(q, self._force_states(values, n))
         points = _Points(
             c=c,
             zeta=np.zeros((n, len(chart.speeds))),
@@ -314,11 +316,13 @@ class _Search:
         found = self._evaluate(points)
         speeds = slice(c.shape[1], c.shape[1] + len(chart.speeds))
         at_rest, by_zeta = found[:5], [by_y[:, :, speeds] for by_y in found[5:10]]
-        wanted = [w for w in find_wanted(self._first, _firsts(values)) if w.is_speed]
+        found_places = zip(values, find_wanted(self._first, _firsts(values)), strict=True)
+        speeds_wanted = {name: w for name, w in found_places if w.is_speed}
+        wanted = list(speeds_wanted.values())
         if wanted:
             rows = np.stack([by_zeta[w.part][:, w.place] for w in wanted], axis=1)
             now = np.stack([at_rest[w.part][:, w.place, 0] for w in wanted], axis=1)
-            asked = {name: x for name, x in values.items() if not is_place(self._system, name)}
+            asked = {name: values[name] for name in speeds_wanted}
             return points._replace(zeta=least_stacked(rows, _table(asked, n) - now, 1e-10))
         eta = np.zeros((n, len(chart.speeds)))
         if isinstance(guess, Start):
@@ -351,12 +355,24 @@ class _Search:
             one = [guess_configuration(system, of(k), params[k], self._time) for k in range(n)]
             return np.array(one)
 
+    def _force_states(self, values: dict[str, Array], n: int) -> Array:
+        """(n, nz) states of forces: given, guessed, or zero."""
+        names = [z.name for z in self._system.kinematics.force_states]
+        table = np.zeros((n, len(names)))
+        if isinstance(self._guess, Start) and len(self._guess.mu):
+            table[:] = self._guess.mu
+        elif not isinstance(self._guess, Start):
+            for k, name in enumerate(names):
+                table[:, k] = values.get(name, 0.0)
+        return table
+
     def _is_regular(self, points: _Points) -> NDArray[np.bool_]:
         """Whether the independent speeds determine the motion of each variant."""
         system, n = self._system, len(points.c)
         q = self._chart.to_many_coordinates(points.c)
         eta = self._evaluate(points)[4][:, :, 0]
-        x = np.concatenate([q, eta, np.zeros((n, 1 if system.does_work else 0))], axis=1)
+        states, work = points.c[:, self._chart.num_placed :], int(system.does_work)
+        x = np.concatenate([q, eta, states, np.zeros((n, work))], axis=1)
         rates = system.rates.map(np.full(n, self._time), x, points.inputs, points.parameters)
         limits = np.array([measure.limit for measure in system.singularity_measures])
         return np.asarray(np.all(np.abs(rates[:, system.num_states :]) > limits, axis=1))
@@ -535,6 +551,7 @@ class _Search:
             q=self._q,
             v=self._v,
             eta=self._eta,
+            states=self._y[:, chart.num_placed : len(chart.coordinates)],
             units={name: units[name] for name in (*values, *rates, *inputs)},
             residual=self._residual,
             family=self._family,

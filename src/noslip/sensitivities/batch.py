@@ -476,7 +476,7 @@ class _Motions:
         num_q = kin.num_coordinates
         places |= {s.name: num_q + k for k, s in enumerate(kin.independent_speeds)}
         is_plain = not isinstance(start, Start) and set(start or {}) <= set(places)
-        if not is_plain or kin.probe.holonomic or kin.probe.num_places or system.costates:
+        if not is_plain or kin.probe.holonomic or kin.probe.num_places or system.auxiliary_states:
             return None
         columns = [v for v in variables for _ in v.values]
         tangents = np.zeros((loop.num_states, len(columns)))
