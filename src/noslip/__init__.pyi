@@ -290,6 +290,12 @@ from .analysis.instant_kinematics import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .analysis.evaluate_batch import (
+    InstantBatch as InstantBatch,
+    InverseDynamicsBatch as InverseDynamicsBatch,
+    evaluate_batch as evaluate_batch,
+    inverse_dynamics_batch as inverse_dynamics_batch,
+)
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,
@@ -299,6 +305,10 @@ from .analysis.history import (
 from .analysis.audit import (
     Audit as Audit,
     audit as audit,
+)
+from .analysis.audit_batch import (
+    AuditBatch as AuditBatch,
+    audit_batch as audit_batch,
 )
 from .analysis.linearize import (
     Linearization as Linearization,
@@ -315,6 +325,10 @@ from .analysis.canonical import (
 from .analysis.steady import (
     SteadyMotion as SteadyMotion,
     steady as steady,
+)
+from .analysis.steady_batch import (
+    SteadyBatch as SteadyBatch,
+    steady_batch as steady_batch,
 )
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
@@ -336,6 +350,12 @@ from .sensitivities.objective import (
 from .sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
+)
+from .sensitivities.batch import (
+    GradientBatch as GradientBatch,
+    SensitivitiesBatch as SensitivitiesBatch,
+    gradient_batch as gradient_batch,
+    simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 
 # 6 control
