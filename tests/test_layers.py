@@ -55,6 +55,7 @@ ALLOWED = {
     ("__init__", "errors"): "a name that does not exist is told with its nearest",
     ("__init__", "show"): "in a notebook the import itself lets equations show as mathematics",
     ("cli", ""): "a command is the public function of that name",
+    ("bridges", "__version__"): "code that is written says by which version it was",
     ("engines", "__version__"): "object code on disk is loaded by the version that stored it",
     ("show", "__version__"): "the summary of a run says by which version it was made",
 }

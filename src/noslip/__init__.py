@@ -28,7 +28,7 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
             raise
         raise missing from None
     except AttributeError:
-        if name in __all__ or name.startswith("__"):
+        if name in __all__ or name.startswith("_"):
             raise
         from noslip.errors import nearest
 

@@ -452,6 +452,13 @@ from .control.track import (
     track as track,
 )
 
+# to other programs
+from .bridges.exports import (
+    AbstractSystemFormat as AbstractSystemFormat,
+    Exported as Exported,
+    export as export,
+)
+
 # sweep
 from .sweeps.design import (
     AbstractDistribution as AbstractDistribution,

@@ -37,7 +37,7 @@ COMMANDS = {
     "track": ("runs", "track"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
-    "export": ("bridges", "export_run"),
+    "export": ("bridges", "export"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }

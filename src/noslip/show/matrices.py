@@ -419,7 +419,7 @@ def _numbers(
     num_u, num_w = len(kin.model.inputs), len(kin.model.speed_inputs)
     w = given[num_u : num_u + num_w]
     start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
-    columns = [s.t, s.q, kin.eta, equations.costates, equations.inputs, s.params]
+    columns = [s.t, s.q, kin.eta, equations.auxiliary_states, equations.inputs, s.params]
     values: list[float | Array] = [time, start.q, start.eta, start.mu, given, params]
     whole = ca.Function("objects", columns, [ca.densify(o.value) for o in objects.values()])
     found = whole.call([ca.DM(x) for x in values])

@@ -113,6 +113,16 @@ class Notation:
             )
             for e in self.multipliers[: equations.costates.shape[0]]
         ]
+        self.force_states = [
+            Entry(
+                self._unique(self.method_letter(Glyph("z", str(k + 1))), z.name),
+                z.name,
+                z.unit,
+                z.description,
+                "force state",
+            )
+            for k, z in enumerate(kin.force_states)
+        ]
 
     def _described(self) -> list[Entry]:
         """What the model itself describes."""
@@ -175,7 +185,8 @@ class Notation:
     def legend(self) -> list[Entry]:
         """All entries, coordinates first, each symbol once."""
         entries = [*self.coordinates, *self.speeds, *self.independent_speeds, *self.inputs]
-        entries += [*self.speed_inputs, *self.multipliers, *self.costates, *self.parameters]
+        entries += [*self.speed_inputs, *self.multipliers, *self.costates, *self.force_states]
+        entries += self.parameters
         return list({e.glyph: e for e in entries}.values())
 
     def letter(self, wanted: str) -> str:

@@ -161,12 +161,24 @@ def items_of(block: Draft) -> list[Item]:
 
 
 class Finisher:
-    """Puts written expressions into drafted blocks, and keeps the equations of motion."""
+    """Puts written expressions into drafted blocks, and keeps the equations of motion.
 
-    def __init__(self, written: Written, arrange: Arranger) -> None:
+    Parameters
+    ----------
+    written : the expressions, in the order of the blocks.
+    arrange : lays them out.
+    used : glyphs that stand somewhere on the page, as text; the entries of matrices among them are
+        introduced below their matrix.
+    """
+
+    def __init__(
+        self, written: Written, arrange: Arranger, used: frozenset[str] = frozenset()
+    ) -> None:
         self.written = written
         self.arrange = arrange
+        self.used = used
         self.motion: list[tuple[sympy.Expr, sympy.Expr]] = []
+        self._zeros: dict[sympy.Symbol, sympy.Expr] = {}
         self._next = iter(zip(written.expressions, written.parts, strict=True))
 
     def finish(self, block: Draft) -> list[Block]:
@@ -219,7 +231,11 @@ class Finisher:
                     continue
                 nodes[i, j] = self.arrange(expression)
                 is_long = measure(expression) > ENTRY_SIZE or expression.is_Dummy
-                if is_long and block.letter is not None:
+                label = block.label(i, j)
+                if label is not None and expression == 0:
+                    self._zeros[symbol(label)] = expression
+                is_used = label is not None and label.text in self.used and expression != 0
+                if (is_long or is_used) and block.letter is not None:
                     labeled.add((i, j))
         if all(node == MathNumber("0") for node in nodes.values()):
             return [Lines((EquationLine(block.name, MathNumber("0")),))]
@@ -284,7 +300,9 @@ class Finisher:
         terms: list[sympy.Expr] = []
         for term, expression in side:
             is_long = expression.is_Dummy or (not is_short and measure(expression) > ENTRY_SIZE)
-            coefficient = term.label if is_long and term.label is not None else expression
+            coefficient = expression
+            if is_long and term.label is not None:
+                coefficient = term.label.xreplace(self._zeros)
             if expression == 0:
                 continue
             whole = term.sign * coefficient * (1 if term.factor is None else term.factor)

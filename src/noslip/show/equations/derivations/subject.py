@@ -161,7 +161,7 @@ class Subject:
         def rates(entries: list[Entry]) -> list[Entry]:
             return [replace(e, glyph=e.glyph.rate) for e in entries]
 
-        state = [*n.coordinates, *n.speeds, *n.independent_speeds, *n.costates]
+        state = [*n.coordinates, *n.speeds, *n.independent_speeds, *n.costates, *n.force_states]
         state += [*rates(n.independent_speeds), *rates(n.speeds), *n.multipliers]
         inputs = [*n.inputs, *n.speed_inputs, *rates(n.speed_inputs)]
         return [n.time, *state, *inputs, *n.parameters]
@@ -170,7 +170,7 @@ class Subject:
     def columns(self) -> list[ca.SX]:
         """t, everything that moves, inputs and parameters."""
         s = self.kin.symbols
-        state = [s.q, s.v, self.kin.eta, self.mu, self.etadot, self._all_vdot, self.lam]
+        state = [s.q, s.v, self.kin.eta, self.mu, s.z, self.etadot, self._all_vdot, self.lam]
         return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
 
     def is_zero(self, expression: ca.SX) -> bool:
@@ -225,12 +225,12 @@ class Subject:
         """How expressions are laid out: parameters, then coordinates, speeds, inputs, rates."""
         from noslip.show.equations.arranger import Arranger
 
-        order = ["parameter", "time", "coordinate", "costate", "tree speed", "independent speed"]
-        order += ["speed input", "force input", "multiplier"]
+        order = ["parameter", "time", "coordinate", "costate", "force state", "tree speed"]
+        order += ["independent speed", "speed input", "force input", "multiplier"]
         ranks: dict[sympy.Symbol, tuple[int, int]] = {}
         for k, entry in enumerate(self.entries):
             group = order.index(entry.group)
-            place = 0 if group == 0 else 3 if group < 4 else 4 if group < 7 else 6
+            place = 0 if group == 0 else 3 if group < 5 else 4 if group < 8 else 6
             # masses and inertias stand first, other parameters by their names
             rank = (place, k if place else int(entry.unit not in _INERTIAS))
             ranks.setdefault(symbol(entry.glyph), rank)
@@ -257,7 +257,7 @@ class Subject:
         kin, e = self.kin, self.equations
         s = kin.symbols
         rng = np.random.default_rng(1991)
-        given = [s.t, s.q, kin.eta, self.mu, s.u, s.w, s.wdot, s.params]
+        given = [s.t, s.q, kin.eta, self.equations.auxiliary_states, s.u, s.w, s.wdot, s.params]
         solved = [kin.v, e.accelerations, e.speed_rates]
         solved.append(
             ca.substitute([self.multipliers], [self.etadot], [e.accelerations])[0]
