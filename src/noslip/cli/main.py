@@ -26,6 +26,7 @@ COMMANDS = {
     "import": ("bridges", "import_robot"),
     "check": ("models", "check"),
     "expand": ("models", "expand"),
+    "schema": ("models", "schema"),
     "derive": ("equations", "derive"),
     "matrices": ("equations", "matrices"),
     "joints": ("equations", "joints"),
