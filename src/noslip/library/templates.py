@@ -12,7 +12,7 @@ from noslip.errors import ModelError, nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class AskedSize:
     """A number to ask for: what it is, its unit, its usual value, and the range it must be in."""
 
     description: str
@@ -23,11 +23,11 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class VehicleKind:
     """A kind of vehicle: what it is, what is asked for, and the function that writes the file."""
 
     description: str
-    sizes: Mapping[str, Size]
+    sizes: Mapping[str, AskedSize]
     write: Callable[[Mapping[str, float]], str]
 
 
@@ -213,42 +213,42 @@ def _mecanum(sizes: Mapping[str, float]) -> str:
 
 def _sizes(
     mass: float, box: tuple[float, float, float], radius: float, separation: float, **more: float
-) -> dict[str, Size]:
+) -> dict[str, AskedSize]:
     """Sizes that vehicles share, with their usual values."""
     found = {
-        "mass": Size("of the base", "kg", mass, 1e-3, 1e6),
-        "length": Size("of the base's box", "m", box[0], 1e-3, 100.0),
-        "width": Size("of the base's box", "m", box[1], 1e-3, 100.0),
-        "height": Size("of the base's box", "m", box[2], 1e-3, 100.0),
-        "wheel_radius": Size("of the wheels", "m", radius, 1e-3, 10.0),
-        "wheel_mass": Size("of each wheel", "kg", more["wheel_mass"], 1e-4, 1e5),
-        "wheel_separation": Size("left wheel to right wheel", "m", separation, 1e-3, 100.0),
+        "mass": AskedSize("of the base", "kg", mass, 1e-3, 1e6),
+        "length": AskedSize("of the base's box", "m", box[0], 1e-3, 100.0),
+        "width": AskedSize("of the base's box", "m", box[1], 1e-3, 100.0),
+        "height": AskedSize("of the base's box", "m", box[2], 1e-3, 100.0),
+        "wheel_radius": AskedSize("of the wheels", "m", radius, 1e-3, 10.0),
+        "wheel_mass": AskedSize("of each wheel", "kg", more["wheel_mass"], 1e-4, 1e5),
+        "wheel_separation": AskedSize("left wheel to right wheel", "m", separation, 1e-3, 100.0),
     }
     if "wheelbase" in more:
-        found["wheelbase"] = Size(
+        found["wheelbase"] = AskedSize(
             "rear wheels to front wheels", "m", more["wheelbase"], 1e-3, 100.0
         )
     return found
 
 
-#: Kind → what it is, its sizes and its file.
-KINDS: dict[str, Kind] = {
-    "differential": Kind(
+#: VehicleKind → what it is, its sizes and its file.
+KINDS: dict[str, VehicleKind] = {
+    "differential": VehicleKind(
         "Robot with two driven wheels and a caster",
         _sizes(15.0, (0.5, 0.32, 0.14), 0.1, 0.4, wheel_mass=1.2),
         _differential,
     ),
-    "car": Kind(
+    "car": VehicleKind(
         "Car with a differential and Ackermann steering",
         _sizes(1200.0, (3.9, 1.2, 0.5), 0.32, 1.5, wheel_mass=18.0, wheelbase=2.6),
         _car,
     ),
-    "tricycle": Kind(
+    "tricycle": VehicleKind(
         "Tricycle with a driven and steered front wheel",
         _sizes(60.0, (1.0, 0.5, 0.3), 0.12, 0.5, wheel_mass=2.0, wheelbase=0.8),
         _tricycle,
     ),
-    "mecanum": Kind(
+    "mecanum": VehicleKind(
         "Base on four mecanum wheels, which drives in any direction",
         _sizes(40.0, (0.85, 0.36, 0.16), 0.1, 0.5, wheel_mass=1.5, wheelbase=0.6),
         _mecanum,
