@@ -82,6 +82,7 @@ PUBLIC = [
     "DrivenWheel",
     "DynamicsHistory",
     "EigenvalueSweep",
+    "ElasticContact",
     "Ellipse",
     "Ellipsoid",
     "Ending",

@@ -107,6 +107,9 @@ from .model.forces import (
     Tire as Tire,
     Wrench as Wrench,
 )
+from .model.elastic_contacts import (
+    ElasticContact as ElasticContact,
+)
 from .model.tires import (
     MagicTire as MagicTire,
     BrushTire as BrushTire,
