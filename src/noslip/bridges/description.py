@@ -63,6 +63,10 @@ class Pose(NamedTuple):
         """The pose of a frame that is given in this one."""
         return Pose(self.p + self.R @ other.p, self.R @ other.R)
 
+    def inverse(self) -> Pose:
+        """The pose of the other frame in this one."""
+        return Pose(-self.R.T @ self.p, self.R.T)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geometry:

@@ -1,23 +1,29 @@
-"""`noslip import` and `noslip export`: robot descriptions in, runs out."""
+"""`noslip import` and `noslip export`: robot descriptions in, runs and models out."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import noslip as ns
 from noslip.cli.options import FamilyWord, check_target, force_option
 
+if TYPE_CHECKING:
+    from noslip.formats import AbstractFormat
+
 _LINK = "LINK[=RADIUS]"
 
 
-def _run_formats() -> list[str]:
-    """Words of the formats that runs are written in."""
+def _written_formats() -> dict[str, AbstractFormat]:
+    """Formats that runs and models are written in, by word."""
     from noslip.formats import known_formats
+    from noslip.model.files import AbstractModelFormat
     from noslip.simulation.run_files import AbstractRunFormat
 
-    return [w for w, format in known_formats(AbstractRunFormat).items() if format.can("write")]
+    known = {**known_formats(AbstractModelFormat), **known_formats(AbstractRunFormat)}
+    return {word: format for word, format in known.items() if format.can("write")}
 
 
 @click.command("import")
@@ -110,27 +116,40 @@ def import_robot(
 
 
 @click.command("export")
-@click.argument("run", type=click.Path(file_okay=False))
+@click.argument("source")
 @click.option(
     "--to",
     "word",
     required=True,
-    type=FamilyWord("format", _run_formats),
-    help="What to write: a table for other programs, or a ROS 2 bag.",
+    type=FamilyWord("format", lambda: list(_written_formats())),
+    help="What to write: of a run a table or a ROS 2 bag, of a model another format of robots.",
 )
-@click.option("-o", "--output", help="File to write; by default named as the folder.")
+@click.option("-o", "--output", help="File to write; by default named as the source.")
 @force_option
-def export_run(run: str, word: str, output: str | None, force: bool) -> None:  # fmt: skip
-    """Write a run, the folder that `noslip run` or `noslip track` made, for other programs."""
-    from noslip.formats import format_called, write_file
+def export_file(source: str, word: str, output: str | None, force: bool) -> None:
+    """Write a run or a model for other programs.
+
+    A run is the folder that `noslip run` or `noslip track` made; a model a name of the library, a
+    file, or that of such a folder. What a format cannot say of a model is listed.
+    """
+    from noslip.formats import write_file
     from noslip.simulation.run_files import AbstractRunFormat
 
-    format = format_called(AbstractRunFormat, word, "--to")
-    folder = Path(run)
-    name = (folder.resolve().name or "run") + format.suffixes[0]
-    target = Path(output) if output is not None else Path(name)
+    format = _written_formats()[word]
+    path = Path(source)
+    name = path.resolve().name if path.exists() else source
+    stem = name if path.is_dir() or not path.exists() else name.partition(".")[0]
+    target = Path(output) if output is not None else Path((stem or "run") + format.suffixes[0])
     check_target(target, force)
-    write_file(format, ns.read_run(folder), target)
+    if isinstance(format, AbstractRunFormat):
+        write_file(format, ns.read_run(path), target)
+        notes: tuple[str, ...] = ()
+    else:
+        model = ns.load(path / "model.toml" if path.is_dir() else source)
+        write_file(format, model, target)
+        notes = format.losses(model)  # type: ignore[attr-defined]
+    for note in notes:
+        click.echo(f"note: {note}")
     click.echo(f"written: {target}")
 
 

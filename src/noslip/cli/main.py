@@ -34,7 +34,7 @@ COMMANDS = {
     "track": ("runs", "track"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
-    "export": ("bridges", "export_run"),
+    "export": ("bridges", "export_file"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
