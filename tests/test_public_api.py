@@ -88,6 +88,7 @@ PUBLIC = [
     "Ending",
     "Equations",
     "ExpressionMotion",
+    "Facets",
     "Fault",
     "FeedForward",
     "FifthWheel",

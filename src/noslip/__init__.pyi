@@ -31,6 +31,7 @@ from .model.bodies import (
     Sphere as Sphere,
     Ring as Ring,
     Turned as Turned,
+    Facets as Facets,
 )
 from .model.joints import (
     AbstractJointType as AbstractJointType,

@@ -7,6 +7,7 @@
     vda5050.py        factsheets of VDA 5050
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
+    mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
 A bridge is a format of one of the families in `formats.py`. `BRIDGES` lists the modules; they are

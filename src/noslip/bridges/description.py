@@ -18,10 +18,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import NamedTuple
 
 import numpy as np
 
+from noslip.bridges.mesh_files import drawn
 from noslip.errors import Fault, ModelError, nearest
 from noslip.model.bodies import WORLD, AbstractShape, Box, Cylinder, Placement, Sphere
 from noslip.model.contacts import Rolling
@@ -623,11 +625,20 @@ class _Building:
     def _shapes(self, link: Link) -> Iterator[AbstractShape]:
         parts = link.visuals or link.collisions
         for part in parts:
+            if part.kind == "mesh":
+                yield from self._mesh(part)
+                continue
             made = list(_shape(part))
             if not made:
-                what = f"mesh '{part.file}'" if part.kind == "mesh" else f"a {part.kind}"
-                self.notes.append(f"{what} of link '{link.name}' is not drawn")
+                self.notes.append(f"a {part.kind} of link '{link.name}' is not drawn")
             yield from made
+
+    def _mesh(self, part: Geometry) -> Iterator[AbstractShape]:
+        made = drawn(part.file, FilePath(self.robot.file), part.size)
+        if isinstance(made, str):
+            self.notes.append(made)
+            return
+        yield replace(made, frame=_placement(part.pose), color=part.color or made.color)
 
     def _add_joint(
         self, b: ModelBuilder, joint: LinkJoint, name: str, link_name: Mapping[str, str]
