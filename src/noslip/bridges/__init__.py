@@ -7,6 +7,7 @@
     vda5050.py        factsheets of VDA 5050
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
+    ros2_controllers.py  parameters of controllers for wheeled bases
     mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
@@ -17,4 +18,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros")
+BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers")
