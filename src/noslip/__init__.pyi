@@ -293,6 +293,10 @@ from .analysis.instant_kinematics import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .simulation.measured import (
+    MeasuredTable as MeasuredTable,
+    read_measured as read_measured,
+)
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,

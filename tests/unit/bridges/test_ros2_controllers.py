@@ -91,7 +91,10 @@ def test_a_forklift_is_a_tricycle(written):
 
 
 def test_bases_that_no_controller_fits_are_refused(tmp_path, system_of):
-    for name, what in (("omni-base", "no controller fits 3 wheels"), ("snakeboard", "no controller")):
+    for name, what in (
+        ("omni-base", "no controller fits 3 wheels"),
+        ("snakeboard", "no controller"),
+    ):
         with pytest.raises(ModelError, match=what):
             ns.save_model(ns.load(name), tmp_path / "x.controllers.yaml")
     with pytest.raises(ModelError, match="no base that moves over the ground"):
