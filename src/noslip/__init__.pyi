@@ -9,6 +9,7 @@ from .errors import (
     SimulationError as SimulationError,
     DeviceError as DeviceError,
     StorageError as StorageError,
+    MissingPackageError as MissingPackageError,
     Fault as Fault,
 )
 
@@ -295,7 +296,6 @@ from .analysis.instant_kinematics import (
 )
 from .simulation.measured import (
     MeasuredTable as MeasuredTable,
-    read_measured as read_measured,
 )
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
@@ -459,6 +459,16 @@ from .control.track import (
     track as track,
 )
 
+# to other programs
+from .bridges.measured_files import (
+    read_measured as read_measured,
+)
+from .bridges.exports import (
+    AbstractSystemFormat as AbstractSystemFormat,
+    Exported as Exported,
+    export as export,
+)
+
 # sweep
 from .sweeps.design import (
     AbstractDistribution as AbstractDistribution,
@@ -487,7 +497,7 @@ from .show.check import (
 from .show.equations.formats import (
     AbstractEquationFormat as AbstractEquationFormat,
 )
-from .show.equations.text import (
+from .show.equations.equations_text import (
     equations_text as equations_text,
 )
 from .show.joint_templates import (

@@ -5,7 +5,11 @@
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
     vda5050.py        factsheets of VDA 5050
+    exports.py        the family of what goes out, and `export`
+    c.py              C code of compiled systems; c_source.py writes it for others too
+    basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
+    measured_files.py measured data, with names and units said once
     ros.py            runs as ROS 2 bags
     ros2_controllers.py  parameters of controllers for wheeled bases
     mesh_files.py     meshes that robots are drawn with
@@ -18,4 +22,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers")
+BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers", "c")

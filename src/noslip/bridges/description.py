@@ -626,17 +626,17 @@ class _Building:
         parts = link.visuals or link.collisions
         for part in parts:
             if part.kind == "mesh":
-                yield from self._mesh(part)
+                yield from self._mesh(link.name, part)
                 continue
             made = list(_shape(part))
             if not made:
                 self.notes.append(f"a {part.kind} of link '{link.name}' is not drawn")
             yield from made
 
-    def _mesh(self, part: Geometry) -> Iterator[AbstractShape]:
+    def _mesh(self, link: str, part: Geometry) -> Iterator[AbstractShape]:
         made = drawn(part.file, FilePath(self.robot.file), part.size)
         if isinstance(made, str):
-            self.notes.append(made)
+            self.notes.append(made.replace(" is not drawn", f" of link '{link}' is not drawn", 1))
             return
         yield replace(made, frame=_placement(part.pose), color=part.color or made.color)
 

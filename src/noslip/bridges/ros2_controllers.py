@@ -50,7 +50,7 @@ class Ros2Controllers(AbstractModelFormat):
         """Write the parameters of the controller that fits."""
         path.write_text("\n".join(_lines(controller_parameters(model))) + "\n", "utf-8")
 
-    def losses(self, model: Model) -> tuple[str, ...]:
+    def notes(self, model: Model) -> tuple[str, ...]:
         """That geometry is all there is."""
         return ("the file has geometry and names of joints; limits, rates and gains are yours",)
 

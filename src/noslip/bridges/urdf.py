@@ -72,7 +72,7 @@ class Urdf(AbstractRobotFormat):
         """Write the tree of a model."""
         path.write_text(_Writing(model).text(), "utf-8")
 
-    def losses(self, model: Model) -> tuple[str, ...]:
+    def notes(self, model: Model) -> tuple[str, ...]:
         """What URDF cannot say of a model."""
         writing = _Writing(model)
         writing.text()

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 import noslip as ns
 from noslip.cli.options import FamilyWord, check_target, force_option
 
-if TYPE_CHECKING:
-    from noslip.formats import AbstractFormat
-
 _LINK = "LINK[=RADIUS]"
 
 
-def _written_formats() -> dict[str, AbstractFormat]:
-    """Formats that runs and models are written in, by word."""
-    from noslip.formats import known_formats
-    from noslip.model.files import AbstractModelFormat
-    from noslip.simulation.run_files import AbstractRunFormat
+def _targets() -> list[str]:
+    """Words of the targets of exports."""
+    from noslip.bridges.exports import export_targets
 
-    known = {**known_formats(AbstractModelFormat), **known_formats(AbstractRunFormat)}
-    return {word: format for word, format in known.items() if format.can("write")}
+    return list(export_targets())
 
 
 @click.command("import")
@@ -116,41 +109,66 @@ def import_robot(
 
 
 @click.command("export")
-@click.argument("source")
+@click.argument("thing", metavar="RUN|MODEL")
 @click.option(
     "--to",
     "word",
     required=True,
-    type=FamilyWord("format", lambda: list(_written_formats())),
-    help="What to write: of a run a table or a ROS 2 bag, of a model another format of robots.",
+    type=FamilyWord("target", _targets),
+    help="What to write: of a run a table or a ROS 2 bag, of a model code or a description.",
 )
-@click.option("-o", "--output", help="File to write; by default named as the source.")
+@click.option("-o", "--output", help="File to write; by default named as the run or the model.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the target, as in precision=single. Repeatable.",
+)
 @force_option
-def export_file(source: str, word: str, output: str | None, force: bool) -> None:
+def export(
+    thing: str, word: str, output: str | None, options: tuple[str, ...], force: bool
+) -> None:  # fmt: skip
     """Write a run or a model for other programs.
 
-    A run is the folder that `noslip run` or `noslip track` made; a model a name of the library, a
-    file, or that of such a folder. What a format cannot say of a model is listed.
+    A run is the folder that `noslip run` or `noslip track` made; a model is a name or a file.
     """
-    from noslip.formats import write_file
+    from noslip.bridges.exports import make_target
     from noslip.simulation.run_files import AbstractRunFormat
 
-    format = _written_formats()[word]
-    path = Path(source)
-    name = path.resolve().name if path.exists() else source
-    stem = name if path.is_dir() or not path.exists() else name.partition(".")[0]
-    target = Path(output) if output is not None else Path((stem or "run") + format.suffixes[0])
-    check_target(target, force)
-    if isinstance(format, AbstractRunFormat):
-        write_file(format, ns.read_run(path), target)
-        notes: tuple[str, ...] = ()
+    chosen = dict(_option(text) for text in options)
+    target = make_target(word, chosen, f"noslip export --to {word}")
+    given: ns.Trajectory | ns.Model
+    if isinstance(target, AbstractRunFormat):
+        given = ns.read_run(Path(thing))
+        name = Path(thing).resolve().name or "run"
     else:
-        model = ns.load(path / "model.toml" if path.is_dir() else source)
-        write_file(format, model, target)
-        notes = format.losses(model)  # type: ignore[attr-defined]
-    for note in notes:
+        given = ns.load(thing)
+        name = given.name
+    path = Path(output) if output is not None else Path(name + target.suffixes[0])
+    check_target(path, force)
+    done = ns.export(given, path, to=word, overwrite=force, **chosen)
+    for note in done.notes:
         click.echo(f"note: {note}")
-    click.echo(f"written: {target}")
+    for file in done.files:
+        click.echo(f"written: {file}")
+
+
+def _option(text: str) -> tuple[str, float | bool | str]:
+    """Read NAME=VALUE; a value is a number, true, false or a word."""
+    name, is_given, value = (part.strip() for part in text.partition("="))
+    if not is_given or not name.isidentifier():
+        raise click.UsageError(f"--option {text!r}: write NAME=VALUE, as in precision=single")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, int(value)
+    except ValueError:
+        pass
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
 
 
 def _values(option: str, texts: tuple[str, ...]) -> dict[str, float | None]:

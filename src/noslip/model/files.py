@@ -47,12 +47,6 @@ class AbstractModelFormat(AbstractFormat, family="model format"):
     holds = "a model"
     error = ModelError
 
-    # fallbacks
-
-    def losses(self, model: Model) -> tuple[str, ...]:
-        """What files of this format cannot say of a model, a sentence each."""
-        return ()
-
 
 class AbstractModelText(AbstractModelFormat):
     """A format that is text for the tables of `tables.py`, with the checks, limits and messages
@@ -254,7 +248,7 @@ def save_model(
             file,
             "check the name, and that the folder may be written to",
         ) from error
-    return format.losses(model)
+    return format.notes(model)
 
 
 def model_to_toml(model: Model) -> str:

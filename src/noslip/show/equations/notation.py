@@ -19,8 +19,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import sympy
+from typing import TYPE_CHECKING
 
 from noslip.formulations.base import Equations
 from noslip.model.forces import ForceInput
@@ -28,6 +27,9 @@ from noslip.model.letters import GREEK, read_symbol
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.show.equations.glyphs import Glyph, glyph_of_name, glyph_of_symbol
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ class Notation:
 
 def symbol(glyph: Glyph) -> sympy.Symbol:
     """The SymPy symbol that is written as this glyph."""
+    import sympy  # symbols and their legend are also for texts without it
+
     return sympy.Symbol(unicodedata.normalize("NFC", glyph.text), real=True)
 
 

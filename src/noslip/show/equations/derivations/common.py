@@ -9,19 +9,16 @@ import casadi as ca
 from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.show.equations.blocks import CellTable, Section, glyphs_in, words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained
 from noslip.show.equations.derivations.document import (
-    CellTable,
     Draft,
     ItemTable,
     Matrix,
     Motion,
     Scalars,
-    Section,
     Term,
-    glyphs_in,
-    words,
 )
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from noslip.formulations.base import Equations
@@ -17,11 +17,16 @@ from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
 from noslip.model.angle_coordinates import angle_joints
 from noslip.model.joints import Joint
-from noslip.show.equations.confirming import Alphabet
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Arranger, MathRow, formula
+from noslip.show.equations.layout import MathRow, formula
 from noslip.show.equations.notation import Entry, Notation, symbol
+
+if TYPE_CHECKING:
+    import sympy
+
+    from noslip.show.equations.arranger import Arranger
+    from noslip.show.equations.confirming import Alphabet
 
 Array = NDArray[np.float64]
 
@@ -172,7 +177,7 @@ class Subject:
         """Whether an expression is zero at all test states."""
         f = ca.Function("f", self.columns, [ca.densify(expression)])
         edges = np.cumsum([c.shape[0] for c in self.columns])[:-1]
-        values = [np.array(f(*np.split(row, edges))) for row in self.alphabet.states]
+        values = [np.array(f(*np.split(row, edges))) for row in self.states]
         return all(not np.any(np.abs(x) > 1e-12) for x in values)
 
     @property
@@ -181,19 +186,36 @@ class Subject:
         return int(self.columns[1].shape[0])
 
     @cached_property
+    def states(self) -> Array:
+        """Values of all columns at random states that fulfill the equations of motion."""
+        return self._states()
+
+    @property
+    def quaternions(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Places of the entries of unit quaternions among all columns."""
+        return tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions)
+
+    @property
+    def positive(self) -> frozenset[tuple[str, int]]:
+        """Entries whose sine or cosine is positive, as in `Alphabet`."""
+        return frozenset(
+            ("sine" if is_euler else "cosine", k + 1) for k, is_euler in self.second_angles
+        )
+
+    @cached_property
     def alphabet(self) -> Alphabet:
         """Inputs and symbols of all written expressions."""
+        from noslip.show.equations.confirming import Alphabet
+
         units = [e.unit if e.group == "parameter" else "" for e in self.entries]
         return Alphabet(
             columns=self.columns,
             symbols=[symbol(e.glyph) for e in self.entries],
-            states=self._states(),
+            states=self.states,
             free_states=self._states(break_rows=True),
             leading=frozenset(k for k, unit in enumerate(units) if unit in _INERTIAS),
-            quaternions=tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions),
-            positive=frozenset(
-                ("sine" if is_euler else "cosine", k + 1) for k, is_euler in self.second_angles
-            ),
+            quaternions=self.quaternions,
+            positive=self.positive,
             speeds=frozenset(range(1 + self.kin.num_coordinates, 1 + self._num_moving)),
             letter=self.notation.letter("z"),
         )
@@ -201,6 +223,8 @@ class Subject:
     @cached_property
     def arrange(self) -> Arranger:
         """How expressions are laid out: parameters, then coordinates, speeds, inputs, rates."""
+        from noslip.show.equations.arranger import Arranger
+
         order = ["parameter", "time", "coordinate", "costate", "force state", "tree speed"]
         order += ["independent speed", "speed input", "force input", "multiplier"]
         ranks: dict[sympy.Symbol, tuple[int, int]] = {}
