@@ -26,7 +26,7 @@ from noslip.simulation.trajectory import Array, Trajectory, largest_errors
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
     "holds": ("good", "holds"),
-    "depends": ("warn", "depends on the split"),
+    "holds if shared": ("warn", "holds if shared"),
     "fails": ("bad", "fails"),
     "unknown": ("open", "no verdict"),
 }

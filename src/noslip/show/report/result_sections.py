@@ -113,7 +113,10 @@ def _why(audit: Audit) -> Html:
         )
     return {
         "holds": text("However the wheels share the forces, the ground can hold them."),
-        "depends": text("Some ways of sharing the forces between the wheels hold, others do not."),
+        "holds if shared": text(
+            "Friction lets the wheels share the forces so that the ground holds them; some other "
+            "ways of sharing would not hold."
+        ),
         "fails": text("However the wheels share the forces, a wheel slips or lifts."),
         "unknown": text("The loads of some wheels are not known."),
     }[audit.verdict]
