@@ -67,3 +67,21 @@ def test_a_phone_shows_where_equations_begin(new_page, file):
             .nextElementSibling.querySelector('math').getBoundingClientRect().x"""
     )
     assert 0 <= start < 60
+
+
+def test_rows_of_matrices_have_their_names_beside_them(page, file):
+    """Behind the bracket, as high as the entries of their row."""
+    shown(page, file)
+    rows = page.evaluate(
+        """() => [...document.querySelectorAll('.noslip mtable.named mtr')].map(row => {
+            const box = e => e.getBoundingClientRect();
+            const last = row.querySelector('mtd.close'), name = row.querySelector('mtd.name > *');
+            const entry = box(last.firstElementChild), word = box(name);
+            const lower = (word.top + word.bottom - entry.top - entry.bottom) / 2;
+            const line = parseFloat(getComputedStyle(last).borderRightWidth);
+            return [word.left - box(last).right, lower, line];
+        })"""
+    )
+    assert len(rows) > 10
+    for behind, lower, line in rows:
+        assert behind > 5 and abs(lower) < 8 and line >= 1
