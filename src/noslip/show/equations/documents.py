@@ -371,25 +371,31 @@ _PARTS_STYLE = """
     linear-gradient(currentColor, currentColor) 0 100% / 0.35em 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 100% / 0.35em 0.08em no-repeat; }
 .noslip mtable.named { margin: 0.2em; }
-.noslip mtr.top { --top: 0.35em; }
-.noslip mtr.bottom { --bottom: 0.35em; }
-.noslip mtd.open, .noslip mtd.close { border: 0 solid; background:
+.noslip mtr.row-top { --top: 0.35em; }
+.noslip mtr.row-bottom { --bottom: 0.35em; }
+.noslip mtd.bracket-open, .noslip mtd.bracket-close { border: 0 solid; background:
     linear-gradient(currentColor, currentColor) var(--at) 0 / var(--top, 0) 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) var(--at) 100% / var(--bottom, 0) 0.08em
       no-repeat; }
-.noslip mtd.open { border-left-width: 0.08em; --at: 0; }
-.noslip mtd.close { border-right-width: 0.08em; --at: 100%; }
-.noslip mtd.open.close { background:
+.noslip mtd.bracket-open { border-left-width: 0.08em; --at: 0; }
+.noslip mtd.bracket-close { border-right-width: 0.08em; --at: 100%; }
+.noslip mtd.bracket-open.bracket-close { background:
     linear-gradient(currentColor, currentColor) 0 0 / var(--top, 0) 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 0 / var(--top, 0) 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 0 100% / var(--bottom, 0) 0.08em no-repeat,
     linear-gradient(currentColor, currentColor) 100% 100% / var(--bottom, 0) 0.08em no-repeat; }
-.noslip mtd.name { text-align: left; padding-left: 1em; opacity: 0.65; }
+.noslip mtd.row-name { text-align: left; padding-left: 1em; opacity: 0.65; }
 .noslip math { font-size: 1.15em; }
 .noslip mover > mo { padding-bottom: 0.1em; }
-@media (max-width: 40rem) {
+.noslip { container-type: inline-size; }
+@container (max-width: 40rem) {
   .noslip .side { text-align: left; }
   .noslip .scroll { margin-left: 0; }
+}
+@container (max-width: 30rem) {
+  .noslip .scroll tr { display: block; padding: 0.2rem 0; }
+  .noslip .scroll td { display: inline-block; }
+  .noslip .scroll td.note { display: block; }
 }
 """.strip()
 
@@ -493,12 +499,12 @@ def _named_matrix(grid: MathGrid, names: tuple[Node, ...]) -> str:
     """A matrix with the names of its rows in a last column; borders of cells are its brackets."""
     rows = []
     for i, (name, entries) in enumerate(zip(names, grid.rows, strict=True)):
-        ends = [*["top"] * (i == 0), *["bottom"] * (i == len(names) - 1)]
+        ends = [*["row-top"] * (i == 0), *["row-bottom"] * (i == len(names) - 1)]
         cells = ""
         for j, entry in enumerate(entries):
-            sides = [*["open"] * (j == 0), *["close"] * (j == len(entries) - 1)]
+            sides = [*["bracket-open"] * (j == 0), *["bracket-close"] * (j == len(entries) - 1)]
             cells += f"<mtd{_class(sides)}>{to_mathml(entry)}</mtd>"
-        cells += f'<mtd class="name">{to_mathml(name)}</mtd>'
+        cells += f'<mtd class="row-name">{to_mathml(name)}</mtd>'
         rows.append(f"<mtr{_class(ends)}>{cells}</mtr>")
     return f'<mtable class="named">{"".join(rows)}</mtable>'
 
