@@ -31,6 +31,7 @@ from noslip.simulation.plan import EMPTY, RunValues
 from noslip.simulation.request import RunRequest, read_run
 from noslip.simulation.runner import NativeResult, run_memory
 from noslip.simulation.samples import Segment, assemble, output_function
+from noslip.simulation.second_contacts import second_contact_notes
 from noslip.simulation.segments import (
     Ends,
     Indices,
@@ -163,6 +164,7 @@ def simulate(
         *motion.fault_notes(),
         *_passages(motion, request, reactions=reactions),
         *_small_motion(request, trajectory),
+        *second_contact_notes(here, trajectory.t, trajectory.q, request.values),
     )
     if notes:
         trajectory = dataclasses.replace(trajectory, notes=trajectory.notes + notes)
