@@ -241,6 +241,7 @@ PUBLIC = [
     "export",
     "follow",
     "gradient",
+    "gym",
     "gyration",
     "import_robot",
     "inverse_dynamics",
