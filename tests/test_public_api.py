@@ -255,6 +255,7 @@ PUBLIC = [
     "follow",
     "gradient",
     "gradient_batch",
+    "gym",
     "gyration",
     "import_robot",
     "inverse_dynamics",

@@ -490,6 +490,7 @@ from .bridges.exports import (
     Exported as Exported,
     export as export,
 )
+from .bridges import gym as gym
 from .bridges.python_control import (
     to_control as to_control,
 )
