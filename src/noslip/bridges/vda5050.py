@@ -45,7 +45,6 @@ from noslip.control.paths.splines import Nurbs
 from noslip.errors import Fault, ModelError, SimulationError, nearest
 from noslip.model.numbers import rotation_about
 from noslip.reading import LARGEST, read_text
-from noslip.words import counted
 
 #: Mass of a vehicle over the volume of its box, kg/m³, where it is not given.
 DENSITY = 250.0
@@ -377,7 +376,7 @@ class _Order(_Message):
         notes = []
         held = [x for x in (*nodes, *edges) if x.get("released") is not True]
         if held:
-            notes.append(f"{counted(len(held), 'node or edge')} beyond the base are not released")
+            notes.append(f"{len(held)} of its nodes and edges are not released, and left out")
         nodes = [node for node in nodes if node.get("released") is True]
         edges = [edge for edge in edges if edge.get("released") is True]
         if len(edges) != max(0, len(nodes) - 1) or not nodes:

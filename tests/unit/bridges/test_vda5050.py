@@ -211,7 +211,7 @@ def test_an_order_becomes_legs_between_stops(tmp_path):
     assert first.maximum_speed == 1.2 and back.maximum_speed == inf
     assert first.actions == ("pick",) and first.heading == 1.57
     assert not first.is_backward and back.is_backward and last.is_backward
-    assert any("2 nodes or edges beyond the base" in note for note in found.notes)
+    assert any("2 of its nodes and edges are not released" in note for note in found.notes)
     assert any("corridor" in note for note in found.notes)
 
 
