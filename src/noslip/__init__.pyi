@@ -485,6 +485,11 @@ from .control.track import (
 from .bridges.measured_files import (
     read_measured as read_measured,
 )
+from .bridges.vda5050 import (
+    Mission as Mission,
+    MissionLeg as MissionLeg,
+    read_mission as read_mission,
+)
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
     Exported as Exported,
