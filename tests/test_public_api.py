@@ -154,6 +154,7 @@ PUBLIC = [
     "ParametricSurface",
     "PathErrors",
     "PathMotion",
+    "PathTracking",
     "Pendulum",
     "Placement",
     "Planar",

@@ -420,8 +420,8 @@ def _follow(
     "--controller",
     default="none",
     show_default=True,
-    help="Such as pose, pose:kx=2,ky=6, steered, trailer, pd:kp=30,20,kd=6,4, "
-    "lqr:platform.y=20,torque1=1,torque2=1.",
+    help="Such as path, which suits all vehicles, pose, pose:kx=2,ky=6, steered, trailer, "
+    "pd:kp=30,20,kd=6,4, lqr:platform.y=20,torque1=1,torque2=1.",
 )
 @limit_option
 @period_option
