@@ -163,6 +163,7 @@ PUBLIC = [
     "ParametricSurface",
     "PathErrors",
     "PathMotion",
+    "PathTracking",
     "Pendulum",
     "Placement",
     "Planar",
