@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
 from noslip.extras import require
 from noslip.memory_limits import check_memory
-from noslip.show.scene.camera import is_far
+from noslip.show.scene import overlays
+from noslip.show.scene.camera import extent, is_far
 from noslip.show.scene.frames import Frames, frames
+from noslip.show.scene.meshes import Color
 from noslip.show.scene.scene import Scene, scene
 from noslip.simulation.trajectory import Trajectory
 
@@ -166,12 +169,54 @@ def animation_html(
     ----------
     dark : a dark page.
     """
+    return recorded(
+        system,
+        run,
+        forces=forces,
+        velocities=velocities,
+        traces=traces,
+        follow=follow,
+        rate=rate,
+        speed=speed,
+        dark=dark,
+    ).page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """An animation as a page, with what its scene shows.
+
+    Parameters
+    ----------
+    page : the HTML.
+    cell : distance of the ground's grid lines, m; every fifth line is dark.
+    traces : name of a path that is drawn → its color.
+    """
+
+    page: str
+    cell: float
+    traces: dict[str, Color]
+
+
+def recorded(
+    system: System,
+    run: Trajectory,
+    *,
+    forces: bool = False,
+    velocities: bool = False,
+    traces: bool = True,
+    follow: bool | None = None,
+    rate: float | None = None,
+    speed: float = 1.0,
+    dark: bool = False,
+) -> Recording:
+    """Record an animation; options as those of :func:`animation_html`."""
     from noslip.show.scene.stage import recording_html
 
     trajectory = _trajectory(run)
     shown_rate = film_rate(trajectory, rate, speed, ".html")
     drawn, motion = _motion(system, trajectory, shown_rate / speed, forces)
-    return recording_html(
+    page = recording_html(
         drawn,
         motion,
         title=f"{trajectory.model.name} - noslip",
@@ -181,6 +226,12 @@ def animation_html(
         follow=is_far(drawn, motion) if follow is None else follow,
         speed=speed,
         dark=dark,
+    )
+    shown = overlays.traces(drawn, motion) if traces else ()
+    return Recording(
+        page=page,
+        cell=overlays.grids(drawn, extent(drawn, motion))[0].cell,
+        traces={trace.name: trace.color for trace in shown},
     )
 
 

@@ -201,6 +201,8 @@ figcaption { color: var(--soft); font-size: 0.85rem; margin: 0.3rem 0; }
 figure img, figure svg { display: block; width: 100% !important; max-width: none !important;
   height: auto; }
 main section > figure:has(> svg) { max-width: 28rem; margin: 0.8rem 0 1.4rem; }
+.trace { display: inline-block; width: 1.1rem; height: 3px; margin: 0 0.35rem 0.25em 0.6rem;
+  background: var(--trace); border-radius: 2px; }
 .figures { columns: 2 22rem; column-gap: 2rem; margin: 0.8rem 0; }
 .figures figure { break-inside: avoid; padding-bottom: 1.4rem; }
 .stage { position: relative; aspect-ratio: 16 / 10; max-height: 75vh; width: 100%; overflow: hidden;

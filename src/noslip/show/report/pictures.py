@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from noslip.extras import is_installed
 from noslip.show.report.elements import (
+    SPACE,
     Html,
     PageSection,
     figure,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from noslip.engines.system import System
+    from noslip.show.animate import Recording
+    from noslip.show.scene.meshes import Color
     from noslip.simulation.trajectory import Trajectory
 
 #: The animation lasts no longer than this, s; a longer motion is shown faster than it happened.
@@ -96,7 +99,7 @@ def animation(system: System, run: Trajectory) -> Html:
 
     Without viser it is the still alone.
     """
-    from noslip.show.animate import animation_html, picture
+    from noslip.show.animate import picture, recorded
 
     name = run.model.name
     still = picture(run, system=system, width=WIDTH, height=HEIGHT)
@@ -109,16 +112,35 @@ def animation(system: System, run: Trajectory) -> Html:
             "plays the motion.</span></figcaption></figure>"
         )
     speed = pace(float(run.t[-1] - run.t[0]))
-    page = animation_html(system, run, rate=RATE, speed=speed)
+    shown = recorded(system, run, rate=RATE, speed=speed)
     fast = f", shown {number_text(speed)} times as fast as it happened" if speed > 1 else ""
     title = f"Animation of {name}"
     return Html(
         f'<figure><div class="stage">{image}'
         f'<iframe title="{escape(title)}" loading="lazy" sandbox="allow-scripts" '
-        f'srcdoc="{escape(page)}"></iframe></div>'
+        f'srcdoc="{escape(shown.page)}"></iframe></div>'
         f'<figcaption><span class="onscreen">The motion{fast}. Drag to turn it, scroll or pinch '
-        f'to come closer.</span><span class="onpaper">{escape(end)}.</span></figcaption></figure>'
+        f'to come closer. {_legend(shown)}</span><span class="onpaper">{escape(end)}.</span>'
+        "</figcaption></figure>"
     )
+
+
+def _legend(shown: Recording) -> Html:
+    """Scale of the grid, and which path has which color."""
+    said = f"Grid lines are {number_text(shown.cell)}{SPACE}m apart, dark ones "
+    said += f"{number_text(5 * shown.cell)}{SPACE}m."
+    colors: dict[Color, list[str]] = {}
+    for name, color in shown.traces.items():
+        what, _, kind = name.rpartition(".")
+        kind = {"contact": "contact", "center_of_mass": "mass center"}.get(kind, kind)
+        colors.setdefault(color, []).append(f"{what} {kind}".strip())
+    for color, names in colors.items():
+        many = f"{', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
+        said += (
+            f' <span class="trace" style="--trace: rgb{color}" aria-hidden="true"></span>'
+            f"{escape(many)}."
+        )
+    return Html(said)
 
 
 def _png(image: Image) -> str:
