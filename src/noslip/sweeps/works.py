@@ -63,9 +63,8 @@ from noslip.sweeps.measures import (
     read_measures,
 )
 
-#: Trajectories of one call of `simulate_batch`, and those where inputs have breaks in time, which
-#: a batch finds for so many sets of parameters.
-MOST_LANES, FEW_LANES = 16384, 256
+#: Trajectories of one call of `simulate_batch`.
+MOST_LANES = 16384
 #: The same on a GPU.
 MOST_THREADS = 2**20
 _CODE = {
@@ -497,16 +496,11 @@ class RunWork(_SystemWork):
                 results.endings[k] = ERROR
                 results.reasons[k] = f"{error.what} ({error.where})"
         most = MOST_LANES if isinstance(self.device, str) and self.device == "cpu" else MOST_THREADS
-        most = FEW_LANES if self._has_texts else most
         for group in self._groups_of_rows(rows, np.flatnonzero(is_right), results):
             for first in range(0, len(group), most):
                 if not self._some(values, group[first : first + most], results, cancel):
                     return None
         return results
-
-    @property
-    def _has_texts(self) -> bool:
-        return any(isinstance(x, str) for x in self._inputs().values())
 
     def _fixed_parameters(self) -> dict[str, float]:
         given = self.settings["set"]
