@@ -203,11 +203,6 @@ class TimeFeatures:
             is_open &= ~is_fine
             left = is_open
             lower, middle, upper, own = lower[left], middle[left], upper[left], own[left]
-                lower[is_open],
-                middle[is_open],
-                upper[is_open],
-                own[is_open],
-            )
             lower, upper = np.concatenate([lower, middle]), np.concatenate([middle, upper])
             own = np.concatenate([own, own])
         is_lost[own] = True
