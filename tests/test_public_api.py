@@ -70,6 +70,7 @@ PUBLIC = [
     "ConeSurface",
     "ConstantEnergy",
     "ConstantSpeed",
+    "ControlLoop",
     "CustomController",
     "Cylinder",
     "CylinderGround",
@@ -84,12 +85,14 @@ PUBLIC = [
     "DrivenWheel",
     "DynamicsHistory",
     "EigenvalueSweep",
+    "ElasticContact",
     "Ellipse",
     "Ellipsoid",
     "Ending",
     "Equations",
     "Exported",
     "ExpressionMotion",
+    "Facets",
     "Fault",
     "FeedForward",
     "FifthWheel",
@@ -137,6 +140,7 @@ PUBLIC = [
     "MODELS",
     "MagicTire",
     "Meaning",
+    "MeasuredTable",
     "Measurements",
     "MecanumWheel",
     "MethodMatrices",
@@ -183,6 +187,7 @@ PUBLIC = [
     "RollerRolling",
     "Rolling",
     "RowForce",
+    "RunOptions",
     "SCurve",
     "Scenario",
     "Screw",
@@ -275,6 +280,7 @@ PUBLIC = [
     "plot",
     "plot_eigenvalues",
     "reactions",
+    "read_measured",
     "read_run",
     "reference_motion",
     "reversed_path",
@@ -290,6 +296,7 @@ PUBLIC = [
     "steady_batch",
     "sweep",
     "sweep_eigenvalues",
+    "to_control",
     "trace",
     "track",
     "verify",
@@ -376,8 +383,9 @@ def test_no_text_is_ever_run_as_code():
     for path in sorted(SOURCE.rglob("*.py")):
         words = {"eval", "exec", "sympify", "parse_expr", "__import__"}
         modules = {"pickle", "marshal", "shelve", "dill", "joblib", "subprocess"}
-        if path.relative_to(SOURCE).as_posix() == "show/scene/film.py":
-            # ffmpeg, with our own arguments, reads pictures and no text
+        # ffmpeg, with our own arguments, reads pictures and no text; a C compiler reads code that
+        # is printed from operations, with texts of the model in comments alone
+        if path.relative_to(SOURCE).as_posix() in ("show/scene/film.py", "bridges/fmu.py"):
             modules.remove("subprocess")
         for node in ast.walk(ast.parse(path.read_text(), str(path))):
             place = f"{path}:{getattr(node, 'lineno', 0)}"

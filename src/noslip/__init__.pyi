@@ -32,6 +32,7 @@ from .model.bodies import (
     Sphere as Sphere,
     Ring as Ring,
     Turned as Turned,
+    Facets as Facets,
 )
 from .model.joints import (
     AbstractJointType as AbstractJointType,
@@ -107,6 +108,9 @@ from .model.forces import (
     Spring as Spring,
     Tire as Tire,
     Wrench as Wrench,
+)
+from .model.elastic_contacts import (
+    ElasticContact as ElasticContact,
 )
 from .model.tires import (
     MagicTire as MagicTire,
@@ -296,6 +300,9 @@ from .analysis.evaluate_batch import (
     evaluate_batch as evaluate_batch,
     inverse_dynamics_batch as inverse_dynamics_batch,
 )
+from .simulation.measured import (
+    MeasuredTable as MeasuredTable,
+)
 from .analysis.history import (
     DynamicsHistory as DynamicsHistory,
     KinematicHistory as KinematicHistory,
@@ -466,6 +473,8 @@ from .control.chaplygin import (
     with_control_angles as with_control_angles,
 )
 from .control.follow import (
+    ControlLoop as ControlLoop,
+    RunOptions as RunOptions,
     follow as follow,
 )
 from .control.track import (
@@ -473,10 +482,16 @@ from .control.track import (
 )
 
 # to other programs
+from .bridges.measured_files import (
+    read_measured as read_measured,
+)
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
     Exported as Exported,
     export as export,
+)
+from .bridges.python_control import (
+    to_control as to_control,
 )
 
 # sweep

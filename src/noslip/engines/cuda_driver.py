@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from noslip.engines.devices import AbstractDevice, DeviceKernel, DeviceMemory
-from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of
+from noslip.engines.llvm import table_name
+from noslip.engines.thread_code import ENTRY, RECORD, capability_for, ptx_of, table_values
 from noslip.errors import DeviceError
+from noslip.grid_spline import GridSpline
 
 Array = np.ndarray
 
@@ -133,9 +135,9 @@ class CudaDevice(AbstractDevice):
         """Memory of the card."""
         return CudaMemory(self, nbytes)
 
-    def kernel(self, text: str) -> CudaKernel:
-        """The kernel of an LLVM text; the last ones are kept."""
-        return _kernel(self, text)
+    def kernel(self, text: str, tables: tuple[GridSpline, ...] = ()) -> CudaKernel:
+        """The kernel of an LLVM text, and the tables it looks up; the last ones are kept."""
+        return _kernel(self, text, tables)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -229,7 +231,7 @@ class CudaKernel(DeviceKernel):
     registers, local_bytes : that a thread has.
     """
 
-    def __init__(self, device: CudaDevice, text: str) -> None:
+    def __init__(self, device: CudaDevice, text: str, tables: tuple[GridSpline, ...] = ()) -> None:
         self._device = device
         capability = capability_for(*divmod(device.capability, 10))
         ptx = ptx_of(text, capability).encode() + b"\0"
@@ -244,11 +246,12 @@ class CudaKernel(DeviceKernel):
         device.run(
             "cuModuleGetFunction", "kernel", byref(function), module, c_char_p(ENTRY.encode())
         )
-        self._function, self._record, size = function, c_void_p(), c_size_t()
-        device.run(
-            "cuModuleGetGlobal_v2",
-            *("kernel", byref(self._record), byref(size), module, c_char_p(RECORD.encode())),
-        )
+        self._function, self._record = function, self._global(module, RECORD)
+        for table in tables:
+            values = table_values(table, text)
+            place = self._global(module, table_name(table))
+            given = place, c_void_p(values.ctypes.data), c_size_t(values.nbytes)
+            device.run("cuMemcpyHtoD_v2", "copy of a table to the card", *given)
         device.run("cuFuncSetCacheConfig", "kernel", function, _PREFER_L1)
         blocks = c_int()
         device.run(
@@ -257,6 +260,13 @@ class CudaKernel(DeviceKernel):
         )
         self.registers, self.local_bytes = map(self._attribute, (_REGISTERS, _LOCAL_BYTES))
         self.most_threads = max(1, blocks.value) * BLOCK * device.num_multiprocessors
+
+    def _global(self, module: c_void_p, name: str) -> c_void_p:
+        """Address of a variable of the module."""
+        place, size = c_void_p(), c_size_t()
+        given = byref(place), byref(size), module, c_char_p(name.encode())
+        self._device.run("cuModuleGetGlobal_v2", "kernel", *given)
+        return place
 
     def _attribute(self, which: int) -> int:
         value = c_int()
@@ -283,5 +293,5 @@ class CudaKernel(DeviceKernel):
 
 
 @functools.lru_cache(maxsize=32)
-def _kernel(device: CudaDevice, text: str) -> CudaKernel:
-    return CudaKernel(device, text)
+def _kernel(device: CudaDevice, text: str, tables: tuple[GridSpline, ...]) -> CudaKernel:
+    return CudaKernel(device, text, tables)
