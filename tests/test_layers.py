@@ -67,6 +67,7 @@ FOLDERS = {
     "simulation": ["loop", "starts", "batches"],
     "control": ["paths", "timing", "motions", "controllers", "driving"],
     "show": ["scene", "equations", "plots", "report"],
+    "sweeps": ["works"],
     "studio": ["choosing", "running", "page"],
 }
 

@@ -510,7 +510,7 @@ from .sweeps.design import (
 from .sweeps.measures import (
     AbstractMeasure as AbstractMeasure,
 )
-from .sweeps.works import (
+from .sweeps.works.base import (
     AbstractWork as AbstractWork,
 )
 from .sweeps.execute import (

@@ -399,3 +399,20 @@ def test_only_this_machine_can_reach_it_and_a_taken_port_is_told(address):
     assert done.returncode == 1
     assert f"port {port} cannot be listened on" in done.stderr
     assert "where" in done.stderr and "--port" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_sweep_is_opened_and_a_point_of_it_is_clicked(new_page, tmp_path):
+    """The curve that appears is the motion at that point, by another call."""
+    vary = {"slope": [0.1, 0.2, 0.3], "m": [1.0, 2.0]}
+    found = ns.sweep(
+        ns.load("knife-edge"), ["final:skate.x"], vary=vary, duration=0.5, folder=tmp_path / "s"
+    )
+    system = ns.compile(ns.derive(ns.load("knife-edge")))
+    run = run_scenario(system, changes={"slope": 0.3, "m": 1.0}, duration=0.5)
+    text = f"{float(found['final:skate.x'].sel(slope=0.3, m=1.0)):.4g}"
+    with server(str(tmp_path / "s")) as running:
+        studio = Studio(new_page(viewport={"width": 1000, "height": 620}), running.address)
+        studio.page.get_by_text(text, exact=True).first.click(timeout=PATIENCE)
+        studio.wait_for_curve("skate.x", run)
+        expect(studio.page.get_by_text("slope = 0.3 rad, m = 1 kg: finished")).to_be_visible()

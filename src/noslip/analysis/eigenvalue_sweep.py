@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from noslip.analysis.feedback import StateInputs, depends_on_state
 from noslip.analysis.linearize import NEUTRAL, Linearization, linearize
+from noslip.analysis.linearize_batch import linearize_batch
 from noslip.analysis.steady import steady
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
@@ -186,6 +188,47 @@ def sweep_eigenvalues(
         before = motion.start
         return linearize(system, motion.start, inputs=motion.inputs, parameters=values_of)
 
+    spectra = None
+    if not (search or guess or law is not None or depends_on_state(forces_given)):
+        changes = {name: points} | {
+            o: np.array([tie(x) for x in points]) for o, tie in ties.items()
+        }
+        spectra = _together(
+            system, changes, about or {}, forces_given, parameters or {}, time, progress
+        )
+    if spectra is None:
+        spectra = _one_by_one(system, name, points, at, progress)
+    states, eigenvalues = spectra
+    neutral = min(_num_neutral(row) for row in eigenvalues)
+    growing = np.array([_growth(row, neutral) > _least(row) for row in eigenvalues])
+    limits = [
+        _limit(lambda x: at(x).eigenvalues, neutral, float(points[k]), float(points[k + 1]))
+        for k in range(len(points) - 1)
+        if growing[k] != growing[k + 1]
+    ]
+    return EigenvalueSweep(
+        model=system.model.name,
+        name=name,
+        unit=_unit(system, name),
+        values=points,
+        states=states,
+        eigenvalues=eigenvalues,
+        growing=growing,
+        limits=tuple(limits),
+    )
+
+
+Spectra = tuple[tuple[str, ...], np.ndarray]  # names of states, and (n, nx) eigenvalues
+
+
+def _one_by_one(
+    system: System,
+    name: str,
+    points: Array,
+    at: Callable[[float], Linearization],
+    progress: Callable[[float], None] | None,
+) -> Spectra:
+    """Eigenvalues at each value by a linearization of its own."""
     lines = []
     for k, value in enumerate(points):
         try:
@@ -195,23 +238,38 @@ def sweep_eigenvalues(
             raise SimulationError(error.what, here, error.fix) from error
         if progress is not None:
             progress((k + 1) / len(points))
-    neutral = min(_num_neutral(line) for line in lines)
-    growing = np.array([_growth(line, neutral) > _least(line) for line in lines])
-    limits = [
-        _limit(lambda x: at(x), neutral, float(points[k]), float(points[k + 1]))
-        for k in range(len(points) - 1)
-        if growing[k] != growing[k + 1]
+    eigenvalues = np.array([line.eigenvalues for line in lines])
+    return tuple(s.name for s in lines[0].states), eigenvalues
+
+
+def _together(
+    system: System,
+    changes: Mapping[str, Array],
+    about: Mapping[str, float],
+    inputs: Mapping[str, Any],
+    parameters: Mapping[str, float],
+    time: float,
+    progress: Callable[[float], None] | None,
+) -> Spectra | None:
+    """The same by `linearize_batch`; None where one by one says more, as of a motion not steady."""
+    groups = [
+        {name: changes[name] for name in group}
+        for group in split_changes(system, dict.fromkeys(changes, 0.0))
     ]
-    return EigenvalueSweep(
-        model=system.model.name,
-        name=name,
-        unit=_unit(system, name),
-        values=points,
-        states=tuple(s.name for s in lines[0].states),
-        eigenvalues=np.array([line.eigenvalues for line in lines]),
-        growing=growing,
-        limits=tuple(limits),
-    )
+    try:
+        found = linearize_batch(
+            system,
+            {**about, **groups[0]},
+            inputs={**inputs, **groups[1]},
+            parameters={**parameters, **groups[2]},
+            time=time,
+            progress=progress,
+        )
+    except SimulationError:
+        return None
+    if not found.is_steady.all():
+        return None
+    return tuple(s.name for s in found.states), found.eigenvalues
 
 
 def _checked(system: System, name: str, values: Sequence[float] | Array) -> Array:
@@ -307,22 +365,22 @@ def _unit(system: System, name: str) -> str:
     return units.get(name, "rad/s" if name.endswith("_rate") else "rad")
 
 
-def _least(line: Linearization) -> float:
+def _least(eigenvalues: np.ndarray) -> float:
     """Tolerance below which a real part counts as zero, 1/s."""
-    return NEUTRAL * max(1.0, float(np.max(np.abs(line.eigenvalues), initial=0.0)))
+    return NEUTRAL * max(1.0, float(np.max(np.abs(eigenvalues), initial=0.0)))
 
 
-def _num_neutral(line: Linearization) -> int:
-    return int(np.sum(np.abs(line.eigenvalues) <= _least(line)))
+def _num_neutral(eigenvalues: np.ndarray) -> int:
+    return int(np.sum(np.abs(eigenvalues) <= _least(eigenvalues)))
 
 
-def _growth(line: Linearization, neutral: int) -> float:
+def _growth(eigenvalues: np.ndarray, neutral: int) -> float:
     """Largest real part but for so many eigenvalues of zero, which belong to a family."""
-    others = sorted(line.eigenvalues, key=abs)[neutral:]
+    others = sorted(eigenvalues, key=abs)[neutral:]
     return float(max((e.real for e in others), default=-np.inf))
 
 
-def _limit(at: Callable[[float], Linearization], neutral: int, low: float, high: float) -> float:
+def _limit(at: Callable[[float], np.ndarray], neutral: int, low: float, high: float) -> float:
     """Stability limit between two values: the zero of growth, or where growth stays at zero."""
     from scipy.optimize import brentq
 

@@ -30,7 +30,8 @@ PATIENCE = 0.8
 def studio(model: str, port: int | None, browser: bool) -> None:
     """Play with a model in the browser: sliders, plots, equations, and driving it yourself.
 
-    MODEL may be left out. A model file is read again whenever it is saved. Ctrl-C ends it.
+    MODEL may be left out. A model file is read again whenever it is saved. The folder of a sweep
+    shows its model and a table of its points: click one to see its motion. Ctrl-C ends it.
     """
     import rich
 
@@ -45,6 +46,8 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
     if model in ns.MODELS:
         open_studio = Studio(model, port=port or 0)
+    elif Path(model).is_dir():
+        open_studio = Studio(sweep=Path(model), port=port or 0)
     else:
         open_studio = Studio(file=Path(model), port=port or 0)
     ended = threading.Event()

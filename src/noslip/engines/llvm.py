@@ -121,6 +121,19 @@ done:
 }}"""
 
 
+# A program that was split by `optimize.hoist`: parameters and what is made of them, then the rest.
+_WHOLE = """declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @whole({inputs}, ptr noalias nocapture writeonly %out) nounwind {{
+  %both = alloca [{room} x double], align 64
+  call void @llvm.memcpy.p0.p0.i64(ptr %both, ptr %p, i64 {size}, i1 false)
+  %made = getelementptr double, ptr %both, i64 {count}
+  call void @program1(ptr %t, ptr %x, ptr %u, ptr %p, ptr %made)
+  call void @program0(ptr %t, ptr %x, ptr %u, ptr %both, ptr %out)
+  ret void
+}}
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorTypes:
     """LLVM types, constants and calls for vectors of lanes; with one lane they are scalar.
@@ -289,6 +302,20 @@ def print_llvm(programs: Iterable[Program], lanes: int = 1) -> str:
         given = f"{pointers}, i32, {types.truth}, {types.real}"
         lines.append(f"declare {types.real} @{types.gathering}({given})")
     return "\n".join(lines) + "\n"
+
+
+def print_hoisted(main: Program, head: Program) -> str:
+    """One LLVM module of a program that `optimize.hoist` split, and the whole of it again.
+
+    Functions are program0 (what is left, whose parameters the hoisted values follow), program1
+    (what makes these values), and whole, of the original arguments; each with its loop over rows.
+    """
+    count, behind = head.input_sizes[3], head.output_size
+    sizes = {"nt": main.input_sizes[0], "nx": main.input_sizes[1]}
+    sizes |= {"nu": main.input_sizes[2], "nout": main.output_size}
+    whole = _WHOLE.format(inputs=_INPUTS, room=count + behind, size=8 * count, count=count)
+    rows = _ROW_LOOP.format(symbol="whole", inputs=_INPUTS, **sizes)
+    return print_llvm([main, head]) + whole + rows + "\n"
 
 
 def print_thread_functions(

@@ -2,6 +2,7 @@
 
     compile_expression(name, inputs, expression)   one function of a CasADi expression
     compile_native(programs)                       several programs in one module, by name
+    compile_hoisted(program)                       one, with what parameters determine apart
     compile_wide(programs, lanes)                  the same on vectors, one number in each lane
 
 Machine code is cached by its text (`machine_code`): compiling the same again costs printing alone.
@@ -27,9 +28,9 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from noslip.engines.interpreter import Array, input_tables, input_vector, input_vectors
-from noslip.engines.llvm import library_functions, print_llvm
+from noslip.engines.llvm import library_functions, print_hoisted, print_llvm
 from noslip.engines.machine_code import host, machine_code, require_symbols
-from noslip.engines.optimize import optimize
+from noslip.engines.optimize import hoist, optimize
 from noslip.engines.program import Program, trace_program
 from noslip.engines.target import AbstractTarget, ProgramFunction
 
@@ -67,6 +68,61 @@ def compile_native(programs: Iterable[Program]) -> dict[str, NativeFunction]:
         )
         for k, program in enumerate(programs)
     }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HoistedFunction:
+    """A program compiled in two: what its parameters alone determine, and the rest of it.
+
+    Parameters
+    ----------
+    whole : the program as it is.
+    rest : the same of parameters that the hoisted values follow.
+    head : these values, of a program that looks at nothing but parameters; None if there are none.
+    main_program, head_program : as they were split.
+    """
+
+    whole: NativeFunction
+    rest: NativeFunction
+    head: NativeFunction | None
+    main_program: Program
+    head_program: Program
+
+    @property
+    def num_hoisted(self) -> int:
+        """Values behind the parameters of `rest`."""
+        return 0 if self.head is None else self.head.output_size
+
+    def parameters(self, values: Array) -> Array:
+        """Parameters of `rest`: (np,) or (n, np) with the hoisted values behind them."""
+        if self.head is None:
+            return values
+        nt, nx, nu, _ = self.head.input_sizes
+        if values.ndim == 1:
+            made = self.head(np.zeros(nt), np.zeros(nx), np.zeros(nu), values)
+            return np.concatenate([values, made])
+        n = len(values)
+        made = self.head.map(np.zeros(n), np.zeros((n, nx)), np.zeros((n, nu)), values)
+        return np.concatenate([values, made], axis=1)
+
+
+def compile_hoisted(program: Program) -> HoistedFunction:
+    """A program compiled for this processor, operations on parameters apart."""
+    main, head = hoist(program, range(program.input_sizes[3]))
+    if not head.output_size:
+        whole = compile_native([program])[program.name]
+        return HoistedFunction(whole, whole, None, program, head)
+    host()
+    require_symbols(library_functions([main, head], 1))
+    engine = machine_code(print_hoisted(optimize(main), optimize(head)))
+    sizes, out = program.input_sizes, program.output_size
+    return HoistedFunction(
+        whole=NativeFunction.of(program.name, engine, "whole", sizes, out),
+        rest=NativeFunction.of(program.name, engine, "program0", main.input_sizes, out),
+        head=NativeFunction.of(program.name, engine, "program1", sizes, head.output_size),
+        main_program=main,
+        head_program=head,
+    )
 
 
 def compile_wide(programs: Iterable[Program], lanes: int) -> dict[str, WideFunction]:

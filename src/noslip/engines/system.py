@@ -25,7 +25,12 @@ from numpy.typing import NDArray
 
 from noslip.engines import casadi_functions, outputs
 from noslip.engines.cache import LRUCache
-from noslip.engines.native import NativeFunction, compile_native
+from noslip.engines.native import (
+    HoistedFunction,
+    NativeFunction,
+    compile_hoisted,
+    compile_native,
+)
 from noslip.engines.parameters import (
     ParameterChecker,
     changed_values,
@@ -176,7 +181,12 @@ class System:
     @cached_property
     def rates(self) -> NativeFunction:
         """[q̇; η̇; μ̇; ż; Ẇ; health]: the right-hand side."""
-        return self.compile_expression("rates", self.rates_expression)
+        return self.hoisted_rates.whole
+
+    @cached_property
+    def hoisted_rates(self) -> HoistedFunction:
+        """The right-hand side, with what parameters alone determine computed before a run."""
+        return compile_hoisted(self.program("rates", self.rates_expression))
 
     @cached_property
     def rates_expression(self) -> ca.SX:

@@ -333,10 +333,11 @@ def template_of(
     watched : values of events.
     method : by its name.
     depth : segments before after which there were no better speeds, so that these go on.
-    numbers : of the first run.
+    numbers : of the first run, with the hoisted parameters of the system's rates.
     start_time : of the whole run, s.
     """
-    rates, projection = system.rates, system.projection if system.has_projection else None
+    rates = system.hoisted_rates.rest
+    projection = system.projection if system.has_projection else None
 
     def make() -> MemoryTemplate:
         tables = [InputTable(index=k, starts=s, coefficients=c) for k, s, c in plan.tables]

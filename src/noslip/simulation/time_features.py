@@ -14,7 +14,7 @@ rate of one sign, or until f changes little. What is everywhere is no feature: t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -33,6 +33,7 @@ from noslip.engines.enclosures import (
 from noslip.engines.program import trace_program
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 #: Operations that make a narrow pulse of a wide one; sums, products and waves do not.
 SHARP = frozenset(
@@ -43,6 +44,8 @@ SHARP = frozenset(
 BREAKS = frozenset({"abs", "sign", "min", "max", "floor", "ceil", "lt", "le"})
 #: Pieces looked at in one go, and features, beyond which a run is left to its steps.
 MOST_PIECES, MOST_KNOTS = 8192, 4096
+#: Sets of parameters that are looked at together.
+MOST_SETS = 1024
 #: Parts into which a piece with one zero is cut at a time.
 PARTS = 16
 #: Change of f in a piece, of its largest value, that is looked at no further.
@@ -130,60 +133,98 @@ class TimeFeatures:
         if self._bounds is None:
             return NOTHING
         key = values[self.used].tobytes(), start, end
-        found: FoundTimes = self._found.get(key, lambda: self._find(values, start, end))
+        found: FoundTimes = self._found.get(
+            key, lambda: self.find_many(values[None], start, end)[0]
+        )
         return found
 
+    def find_many(self, rows: Array, start: float, end: float) -> list[FoundTimes]:
+        """Features between two times, s, at each of n sets of parameters (n, np).
+
+        Those of a set do not depend on the others, to the last bit.
+        """
+        if self._bounds is None:
+            return [NOTHING] * len(rows)
+        parts = range(0, len(rows), MOST_SETS)
+        return [x for k in parts for x in self._find(rows[k : k + MOST_SETS], start, end)]
+
     @np.errstate(invalid="ignore", over="ignore")
-    def _find(self, values: Array, start: float, end: float) -> FoundTimes:
-        breaks, pulses, is_complete = [np.zeros(0)], [np.zeros(0)], True
+    def _find(self, rows: Array, start: float, end: float) -> list[FoundTimes]:
+        num = len(rows)
+        breaks: list[list[Array]] = [[np.zeros(0)] for _ in range(num)]
+        pulses: list[list[Array]] = [[np.zeros(0)] for _ in range(num)]
+        is_complete = np.ones(num, bool)
         for k in range(self._num_parts):
-            look = self._find_breaks if k < self._num_breaks else self._find_pulses
-            found = look(k, values, start, end)
-            if found is not None and len(found) <= MOST_KNOTS:
-                (breaks if k < self._num_breaks else pulses).append(found)
-            elif k < self._num_breaks:
-                is_complete = False
-        every, some = (_within(np.concatenate(t), start, end) for t in (breaks, pulses))
-        return FoundTimes(every, some, is_complete)
+            is_break = k < self._num_breaks
+            look = self._find_breaks if is_break else self._find_pulses
+            for j, found in enumerate(look(k, rows, start, end)):
+                if found is not None and len(found) <= MOST_KNOTS:
+                    (breaks if is_break else pulses)[j].append(found)
+                elif is_break:
+                    is_complete[j] = False
+        return [
+            FoundTimes(
+                _within(np.concatenate(breaks[j]), start, end),
+                _within(np.concatenate(pulses[j]), start, end),
+                bool(is_complete[j]),
+            )
+            for j in range(num)
+        ]
 
     def _enclosed(self, k: int, lower: Array, upper: Array, values: Array) -> Array:
-        """(4, n) intervals of a part and of its rate in pieces."""
+        """(4, n) intervals of a part and of its rate in pieces, each at its own parameters."""
         assert self._bounds is not None
-        repeated = np.broadcast_to(values, (len(lower), len(values))).T
-        found = np.array(self._bounds(lower[None], upper[None], repeated))
+        found = np.array(self._bounds(lower[None], upper[None], values.T))
         return found.reshape(4, len(lower), self._count)[:, :, k]
 
-    def _find_breaks(self, k: int, values: Array, start: float, end: float) -> Array | None:
-        """Times at which a part is zero."""
+    def _find_breaks(self, k: int, rows: Array, start: float, end: float) -> list[Array | None]:
+        """Times at which a part is zero, of each set; None where there are too many."""
+        num = len(rows)
         edges = np.linspace(start, end, 17)
-        lower, upper = edges[:-1], edges[1:]
-        brackets, touched = [np.zeros((2, 0))], [np.zeros(0)]
+        lower, upper = np.tile(edges[:-1], num), np.tile(edges[1:], num)
+        own = np.repeat(np.arange(num), len(edges) - 1)
+        single: list[tuple[Array, Array, Indices]] = []
+        touched: list[tuple[Array, Indices]] = []
+        is_lost = np.zeros(num, bool)
         for _ in range(60):
-            if not lower.size or len(lower) > MOST_PIECES:
+            is_lost |= np.bincount(own, minlength=num) > MOST_PIECES
+            is_kept = ~is_lost[own]
+            lower, upper, own = lower[is_kept], upper[is_kept], own[is_kept]
+            if not lower.size:
                 break
-            low, high, falls, rises = self._enclosed(k, lower, upper, values)
+            low, high, falls, rises = self._enclosed(k, lower, upper, rows[own])
             is_open = ~((low > 0) | (high < 0))
             is_single = is_open & ((falls >= 0) | (rises <= 0))
-            brackets.append(np.array([lower[is_single], upper[is_single]]))
+            single.append((lower[is_single], upper[is_single], own[is_single]))
             is_open &= ~is_single
             middle = 0.5 * (lower + upper)
             is_fine = (upper - lower) <= 4e-16 * np.maximum(np.abs(middle), end - start)
-            touched.append(middle[is_open & is_fine])
+            touched.append((middle[is_open & is_fine], own[is_open & is_fine]))
             is_open &= ~is_fine
-            lower, middle, upper = lower[is_open], middle[is_open], upper[is_open]
+            left = is_open
+            lower, middle, upper, own = lower[left], middle[left], upper[left], own[left]
             lower, upper = np.concatenate([lower, middle]), np.concatenate([middle, upper])
-        if lower.size:
-            return None
-        a, b = np.concatenate(brackets, axis=1)
-        return np.unique(np.concatenate([self._roots(k, a, b, values), *touched]))
+            own = np.concatenate([own, own])
+        is_lost[own] = True
+        a, b, of = (np.concatenate(each) for each in zip(*single, strict=True))
+        roots, of_roots = self._roots(k, a, b, of, rows)
+        times = np.concatenate([roots, *(t for t, _ in touched)])
+        sets = np.concatenate([of_roots, *(j for _, j in touched)])
+        return [
+            None if is_lost[j] else np.unique(found)
+            for j, found in enumerate(_by_set(times, sets, num))
+        ]
 
-    def _roots(self, k: int, a: Array, b: Array, values: Array) -> Array:
+    def _roots(
+        self, k: int, a: Array, b: Array, own: Indices, rows: Array
+    ) -> tuple[Array, Indices]:
         """Zeros of a part that rises or falls between times: the first time on the far side."""
         if not a.size:
-            return a
-        side, other = (np.sign(self._enclosed(k, x, x, values)[0]) for x in (a, b))
+            return a, own
+        side, other = (np.sign(self._enclosed(k, x, x, rows[own])[0]) for x in (a, b))
         crosses = side * other <= 0
-        a, b, side = a[crosses], b[crosses], side[crosses]
+        a, b, own = a[crosses], b[crosses], own[crosses]
+        values = rows[own]
         a, b = self._first_change(k, a, b, values)
         # to the very time at which a jump is seen
         near = 64 * np.spacing(np.maximum(np.abs(a), np.abs(b)))
@@ -191,7 +232,7 @@ class TimeFeatures:
         before, after = (self._enclosed(level, x, x, values)[0] for x in (a - near, b + near))
         jumps = np.abs(after - before) > 0.5
         exact = self._first_change(level, a - near, b + near, values)[1]
-        return np.where(jumps, exact, b)
+        return np.where(jumps, exact, b), own
 
     def _first_change(self, k: int, a: Array, b: Array, values: Array) -> tuple[Array, Array]:
         """Neighboring times between others: the last with the sign or level of a part at the left.
@@ -200,54 +241,80 @@ class TimeFeatures:
         """
         is_level = k >= self._num_parts
 
-        def look(times: Array) -> Array:
-            found = self._enclosed(k, times, times, values)[0]
+        def look(times: Array, which: Indices) -> Array:
+            found = self._enclosed(k, times, times, values[which])[0]
             return found if is_level else np.sign(found)
 
-        side = look(a)
+        a, b = a.copy(), b.copy()
+        side = look(a, np.arange(len(a)))
         shares = np.linspace(0.0, 1.0, PARTS + 1)[:, None]
         for _ in range(24):
-            if not a.size or np.all(np.nextafter(a, b) >= b):
+            # those that are neighbors stay, whatever the others do
+            left = np.flatnonzero(np.nextafter(a, b) < b)
+            if not left.size:
                 break
-            times = a + shares * (b - a)
-            times[-1] = b
+            times = a[left] + shares * (b[left] - a[left])
+            times[-1] = b[left]
             inner = times[1:-1].ravel()
-            signs = look(inner).reshape(PARTS - 1, -1)
+            signs = look(inner, np.tile(left, PARTS - 1)).reshape(PARTS - 1, -1)
             # how many times from the left are on its side
-            count = np.sum(np.cumprod(signs == side, axis=0), axis=0)
-            at = np.arange(len(a))
-            a, b = times[count, at], times[count + 1, at]
+            count = np.sum(np.cumprod(signs == side[left], axis=0), axis=0)
+            at = np.arange(len(left))
+            a[left], b[left] = times[count, at], times[count + 1, at]
         return a, b
 
-    def _find_pulses(self, k: int, values: Array, start: float, end: float) -> Array | None:
-        """Begin, peak and end of the short times in which a part changes much."""
-        span = end - start
+    def _find_pulses(self, k: int, rows: Array, start: float, end: float) -> list[Array | None]:
+        """Begin, peak and end of the short times in which a part changes much, of each set."""
+        num, span = len(rows), end - start
         edges = np.linspace(start, end, 17)
-        lower, upper, largest = edges[:-1], edges[1:], 0.0
-        short: list[Array] = [np.zeros((3, 0))]
+        lower, upper = np.tile(edges[:-1], num), np.tile(edges[1:], num)
+        own = np.repeat(np.arange(num), len(edges) - 1)
+        largest, is_lost = np.zeros(num), np.zeros(num, bool)
+        short: list[Array] = [np.zeros((4, 0))]
         while lower.size:
-            if len(lower) > MOST_PIECES:
-                return None
+            is_lost |= np.bincount(own, minlength=num) > MOST_PIECES
+            is_kept = ~is_lost[own]
+            lower, upper, own = lower[is_kept], upper[is_kept], own[is_kept]
+            if not lower.size:
+                break
+            values = rows[own]
             low, high, _, _ = self._enclosed(k, lower, upper, values)
             middle = 0.5 * (lower + upper)
             value = np.abs(self._enclosed(k, middle, middle, values)[0])
-            finite = value[np.isfinite(value)]
-            largest = max(largest, float(np.max(finite, initial=0.0)))
-            is_done = ~(high - low > LITTLE * largest) | (upper - lower <= 1e-9 * span)
+            np.maximum.at(largest, own, np.where(np.isfinite(value), value, 0.0))
+            is_done = ~(high - low > LITTLE * largest[own]) | (upper - lower <= 1e-9 * span)
             is_short = is_done & (upper - lower < SHORT * span)
-            short.append(np.array([lower[is_short], upper[is_short], value[is_short]]))
-            lower, middle, upper = lower[~is_done], middle[~is_done], upper[~is_done]
+            piece = (lower, upper, value, own.astype(float))
+            short.append(np.array([x[is_short] for x in piece]))
+            left = ~is_done
+            lower, middle, upper, own = lower[left], middle[left], upper[left], own[left]
             lower, upper = np.concatenate([lower, middle]), np.concatenate([middle, upper])
+            own = np.concatenate([own, own])
         pieces = np.concatenate(short, axis=1)
-        pieces = pieces[:, np.argsort(pieces[0])]
-        if not pieces.size or np.sum(pieces[1] - pieces[0]) > RULE * span:
-            return np.zeros(0)
-        gaps = np.flatnonzero(pieces[0, 1:] > pieces[1, :-1]) + 1
-        times = []
-        for group in np.split(pieces, gaps, axis=1):
-            peak = group[:, int(np.argmax(group[2]))]
-            times += [group[0, 0], 0.5 * (peak[0] + peak[1]), group[1, -1]]
-        return np.array(times)
+        found: list[Array | None] = []
+        for j, places in enumerate(_by_set(np.arange(pieces.shape[1]), pieces[3].astype(int), num)):
+            found.append(None if is_lost[j] else _pulse_times(pieces[:3, places], span))
+        return found
+
+
+def _pulse_times(pieces: Array, span: float) -> Array:
+    """Begin, peak and end of pulses, of short pieces (3, n): lower, upper and value."""
+    pieces = pieces[:, np.argsort(pieces[0])]
+    if not pieces.size or np.sum(pieces[1] - pieces[0]) > RULE * span:
+        return np.zeros(0)
+    gaps = np.flatnonzero(pieces[0, 1:] > pieces[1, :-1]) + 1
+    times = []
+    for group in np.split(pieces, gaps, axis=1):
+        peak = group[:, int(np.argmax(group[2]))]
+        times += [group[0, 0], 0.5 * (peak[0] + peak[1]), group[1, -1]]
+    return np.array(times)
+
+
+def _by_set(values: NDArray[Any], sets: Indices, num: int) -> list[NDArray[Any]]:
+    """Values apart, by the set that each belongs to."""
+    order = np.argsort(sets, kind="stable")
+    ends = np.cumsum(np.bincount(sets, minlength=num))[:-1]
+    return np.split(values[order], ends)
 
 
 _SHARP_IN_TIME = (True, False, True)

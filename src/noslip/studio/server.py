@@ -14,6 +14,7 @@ from typing import Any
 
 from noslip.errors import SimulationError
 from noslip.studio.access import AccessRules, check_installed, guarded_serve
+from noslip.studio.choosing.sweep_points import SweepPoints
 from noslip.studio.page.browser import remove_share_link
 from noslip.studio.page.page import Page
 from noslip.studio.running.models import ModelCatalog
@@ -28,12 +29,14 @@ class Studio:
     ----------
     name : of the model that pages show first.
     file : a model file to offer besides the library, watched while the server runs.
+    sweep : folder of a sweep, whose model is shown and whose points can be clicked.
     port : to listen on; 0 for any that is free.
 
     Raises
     ------
     SimulationError : the port is taken.
     ModelError : the file has faults.
+    SimulationError : the folder holds no sweep, or one at whose points nothing moves.
 
     Attributes
     ----------
@@ -41,7 +44,17 @@ class Studio:
     departed : visitors who left while their page was being made.
     """
 
-    def __init__(self, name: str = "agv", *, file: Path | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        name: str = "agv",
+        *,
+        file: Path | None = None,
+        sweep: Path | None = None,
+        port: int = 0,
+    ) -> None:
+        self.points = SweepPoints(sweep) if sweep is not None else None
+        if self.points is not None:
+            file = self.points.model_file
         self.catalog = ModelCatalog(file)
         self.name = self.catalog.file_name if file is not None else name
         self.catalog.mechanism(self.name)
@@ -74,7 +87,7 @@ class Studio:
         page: Page | None = None
         failure: Exception | None = None
         try:
-            page = Page(client, self.catalog, self.name)
+            page = Page(client, self.catalog, self.name, self.points)
         except Exception as error:
             failure = error
         with self._lock:

@@ -21,7 +21,8 @@ import numpy as np
 from noslip.sweeps.layers import Layer, values_at
 from noslip.sweeps.measures import EXCLUDED, PointResults, is_failed
 from noslip.sweeps.store import SweepStore
-from noslip.sweeps.works import AbstractWork, RunWork
+from noslip.sweeps.works.base import AbstractWork
+from noslip.sweeps.works.runs import RunWork
 
 #: s that a chunk shall take, and bytes of its results at most.
 CHUNK_TIME, CHUNK_BYTES = 1.0, 2**26

@@ -32,7 +32,9 @@ from noslip.simulation.batches.request import read_device
 from noslip.sweeps.design import Condition, Design, factor_from_json, read_design
 from noslip.sweeps.layers import row_maps
 from noslip.sweeps.measures import ENDING, REASON, check_texts
-from noslip.sweeps.works import AbstractWork, function_text, make_work
+from noslip.sweeps.works.base import AbstractWork
+from noslip.sweeps.works.catalog import make_work
+from noslip.sweeps.works.functions import function_text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -209,7 +211,7 @@ def _function(function: Any) -> dict[str, Any]:
     name = function if isinstance(function, str) else function_text(function)
     target = function
     if isinstance(function, str):
-        from noslip.sweeps.works import find_function
+        from noslip.sweeps.works.functions import find_function
 
         target = find_function(function, "sweep")
     try:

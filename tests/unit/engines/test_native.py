@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import noslip as ns
 from noslip.engines.interpreter import interpret
 from noslip.engines.native import FEW, NativeFunction, compile_expression, compile_native
 from noslip.engines.program import Program, trace_program
@@ -235,3 +236,31 @@ def test_rows_that_do_not_fit_are_refused(
     inputs[place] = given
     with pytest.raises(ValueError, match=message):
         function.map(*inputs)
+
+
+def test_a_program_with_its_parameters_hoisted(system_of, rng):
+    """The whole, and the rest of it after the head, are the program: to rounding, of any p."""
+    system = system_of("whipple-bicycle")
+    split = system.hoisted_rates
+    program = system.program("rates", system.rates_expression)
+    plain = compile_native([program])["rates"]
+    assert split.num_hoisted > 10
+    assert split.main_program.num_operations < program.num_operations
+    start = ns.complete_start(system, {"speed": 4.0, "frame.lean": 0.1})
+    n = 5
+    x = np.tile(np.concatenate([start.q, start.eta, np.zeros(int(system.does_work))]), (n, 1))
+    x += 0.01 * rng.normal(size=x.shape)
+    u, t = rng.normal(size=(n, len(system.inputs))), np.zeros(n)
+    p = system.parameters() * rng.uniform(0.9, 1.1, (n, len(system.parameters())))
+    expected = plain.map(t, x, u, p)
+    np.testing.assert_allclose(split.whole.map(t, x, u, p), expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(
+        split.rest.map(t, x, u, split.parameters(p)), split.whole.map(t, x, u, p)
+    )
+    one = split.rest(0.0, x[0], u[0], split.parameters(p[0]))
+    np.testing.assert_array_equal(one, split.whole(0.0, x[0], u[0], p[0]))
+
+
+def test_a_program_without_operations_on_parameters_is_not_split(system_of):
+    split = ns.compile(system_of("chaplygin-sleigh").equations, fold=True).hoisted_rates
+    assert split.head is None and split.rest is split.whole and split.num_hoisted == 0

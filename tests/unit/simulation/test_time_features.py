@@ -94,3 +94,41 @@ def test_more_jumps_than_steps_can_end_on_are_noted(block):
     push = {"push": "sign(sin(1e5*t))"}
     run = ns.simulate(block, duration=10.0, inputs=push, max_steps=1000, on_failure="return")
     assert "more kinks or jumps in time" in run.notes[0] and "max_step" in run.notes[0]
+
+
+@pytest.mark.parametrize("name", [*BREAKS, "pulse", "many"])
+def test_features_of_many_sets_are_those_of_each_alone(name, rng):
+    """To the last bit, also beside sets with too many of them."""
+    more = {
+        "pulse": ca.exp(-(((t - p) / 1e-3) ** 2)) * x,
+        "many": ca.sign(ca.sin(p * t)) + ca.exp(-(((t - 4 / p) / 1e-3) ** 2)),
+    }
+    expression = BREAKS[name][0] if name in BREAKS else more[name]
+    rows = rng.uniform(0.5, 5.0, (40, 1))
+    if name == "many":
+        rows[7] = 1e5
+    shared = TimeFeatures(ca.SX(expression), t, p, x)
+    together = shared.find_many(rows, 0.0, 10.0)
+    for row, found in zip(rows, together, strict=True):
+        (alone,) = shared.find_many(row[None], 0.0, 10.0)
+        assert found.is_complete == alone.is_complete
+        np.testing.assert_array_equal(found.breaks, alone.breaks)
+        np.testing.assert_array_equal(found.pulses, alone.pulses)
+    assert name != "many" or not together[7].is_complete
+
+
+def test_bits_of_a_trajectory_do_not_depend_on_how_many_run_beside_it(system_of):
+    """A switch at a time of its own for each of 300: as in a batch of one."""
+    system = system_of("pendulum")
+    count = 300
+    when = np.linspace(0.31, 0.69, count)
+    arguments = {
+        "duration": 1.0,
+        "starts": {"swing.angle": 0.3},
+        "inputs": {"torque": "0.2*sign(t - when)"},
+    }
+    whole = ns.simulate_batch(system, definitions={"when": when}, **arguments)
+    for k in (0, 123, 299):
+        alone = ns.simulate_batch(system, definitions={"when": when[k]}, **arguments)
+        assert alone["swing.angle"][0] == whole["swing.angle"][k]
+        assert alone.steps[0] == whole.steps[k]

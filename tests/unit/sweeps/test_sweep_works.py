@@ -5,7 +5,7 @@ import pytest
 
 import noslip as ns
 from noslip.engines.devices import HostDevice
-from noslip.sweeps.works import make_work
+from noslip.sweeps.works.catalog import make_work
 
 DISK = "rolling-disk"
 
@@ -252,3 +252,23 @@ def test_a_device_computes_what_the_processor_does(tmp_path):
     for name in measures:
         np.testing.assert_allclose(found.values[name], expected.values[name], rtol=1e-7)
     assert found.endings.tolist() == expected.endings.tolist()
+
+
+def test_bits_on_a_cluster_are_those_on_threads(tmp_path):
+    """Two processes of Dask, other chunks; inputs with breaks in time among them."""
+    pytest.importorskip("distributed")
+    options = {
+        "vary": {"m": "1:2:12"},
+        "sample": {"slope": "uniform:0.1,0.4"},
+        "draws": 5,
+        "duration": 0.5,
+    }
+    measures = ["final:skate.x", "max:skate.vx", "when_max:skate.vx"]
+    model = ns.load("knife-edge")
+    own = ns.sweep(model, measures, folder=tmp_path / "threads", chunk=60, **options)
+    other = ns.sweep(
+        model, measures, folder=tmp_path / "dask", on="dask", threads=2, chunk=7, **options
+    )
+    for measure in measures:
+        np.testing.assert_array_equal(other[measure].values, own[measure].values)
+    assert own.attrs["complete"] == other.attrs["complete"] == 1

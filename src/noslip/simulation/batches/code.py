@@ -107,6 +107,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
         *("batch", columns, tuple(events.items()), lanes, tuple(request.numbers)),
         *(tuple(request.definitions.items()), tuple(request.traced.items())),
         tuple(request.run.outputs.items()),
+        request.device is None,
     )
 
     def make() -> _Functions:
@@ -118,7 +119,7 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
     law = made.generator
     update_times = law.update_times(start_time, end_time) if law else np.zeros(0)
     entries = [] if made.generator is not None else _table_entries(system, request)
-    parameters = _parameter_rows(request, made.generator, made.num_angles)
+    parameters = _parameter_rows(system, request, made.generator, made.num_angles)
     features = _features(request, made.features, parameters)
     return BatchCode(
         system=system,
@@ -133,10 +134,6 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
         num_angles=made.num_angles,
         _compiled=made.compiled,
     )
-
-
-#: Different sets of parameters up to which features of time are found for each.
-MOST_FEATURED = 256
 
 
 class _Functions(NamedTuple):
@@ -175,7 +172,8 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         watched = trace_events(system, texts, definitions)
         expressions["events"], near = watched.expression, watched.near
     own_parameters = generator.parameters if generator else ca.SX(0, 1)
-    extra = ca.vertcat(*symbols.values(), own_parameters)
+    hoisted = ca.SX.sym("hoisted", _num_hoisted(system, request))
+    extra = ca.vertcat(hoisted, *symbols.values(), own_parameters)
     count = system.kinematics.symbols.params.shape[0] + extra.shape[0] + near.shape[0]
     extra = ca.vertcat(extra, ca.SX.sym("unused", rounded(count) - count), near)
     programs = {
@@ -186,6 +184,7 @@ def _functions(system: System, request: BatchRequest) -> _Functions:
         params = ca.vertcat(system.kinematics.symbols.params, extra)
         programs["enclosures"] = enclosures_program(system, watched, params)
 
+    # on the processor; a device hoists by itself
     @functools.cache
     def compiled() -> dict[str, Any]:
         return _compile(list(programs.values()), lanes) | _motion(system, lanes)
@@ -218,9 +217,7 @@ def _features(request: BatchRequest, features: TimeFeatures | None, rows: Array)
     span = request.run.start_time, request.run.end_time
     own = rows[:, features.used]
     _, first, which = np.unique(own, axis=0, return_index=True, return_inverse=True)
-    if len(first) > MOST_FEATURED:
-        return [np.zeros(0)]
-    found = [features.find(rows[k], *span).knots for k in first.tolist()]
+    found = [each.knots for each in features.find_many(rows[first], *span)]
     return found if len(found) == 1 else [found[k] for k in which.ravel().tolist()]
 
 
@@ -228,7 +225,9 @@ def _motion(system: System, lanes: int) -> dict[str, Any]:
     """Rates and projection of a system, compiled once for each number of lanes."""
 
     def make() -> dict[str, Any]:
-        return _compile(list(_motion_programs(system).values()), lanes)
+        programs = dict(_motion_programs(system))
+        programs["rates"] = system.hoisted_rates.main_program
+        return _compile(list(programs.values()), lanes)
 
     return system.cached(("motion in lanes", lanes), make)
 
@@ -258,7 +257,7 @@ def _scalar(program: Program) -> NativeFunction:
 def _program(
     system: System, name: str, expression: ca.SX, generator: InputGenerator | None, extra: ca.SX
 ) -> Program:
-    """Operations of a function of (t, [x; z], inputs, [parameters; numbers; law's; angles])."""
+    """Operations of a function of (t, [x; z], inputs, [parameters; hoisted; numbers; …])."""
     symbols = system.kinematics.symbols
     states = generator.states if generator else ca.SX(0, 1)
     noise = generator.noise if generator else ca.SX(0, 1)
@@ -324,11 +323,19 @@ def _table_sets(
     )
 
 
+def _num_hoisted(system: System, request: BatchRequest) -> int:
+    """Values behind the parameters that follow from them alone; a device computes its own."""
+    return 0 if request.device is not None else system.hoisted_rates.num_hoisted
+
+
 def _parameter_rows(
-    request: BatchRequest, generator: InputGenerator | None, num_angles: int
+    system: System, request: BatchRequest, generator: InputGenerator | None, num_angles: int
 ) -> Array:
-    """[parameters; numbers; the law's; unused; room for angles], one row or one for each."""
-    parts = [request.parameters, *(array[:, None] for array in request.numbers.values())]
+    """[parameters; hoisted; numbers; the law's; unused; room for angles], one row or many."""
+    own = request.parameters
+    if _num_hoisted(system, request):
+        own = system.hoisted_rates.parameters(own)
+    parts = [own, *(array[:, None] for array in request.numbers.values())]
     if generator is not None:
         parts.append(np.asarray(generator.parameter_values)[None])
     count = sum(part.shape[1] for part in parts) + num_angles

@@ -21,6 +21,7 @@ from noslip.show.scene.scene import Scene
 from noslip.simulation.trajectory import Trajectory
 from noslip.studio.choosing.choice import DRIVE, Choice
 from noslip.studio.choosing.controls import Controls
+from noslip.studio.choosing.sweep_points import SweepPoints
 from noslip.studio.page import texts
 from noslip.studio.page.disposal import Disposal
 from noslip.studio.page.downloads import make_file
@@ -29,6 +30,7 @@ from noslip.studio.page.panels import Panels
 from noslip.studio.page.player import Player
 from noslip.studio.page.plots_panel import PlotsPanel
 from noslip.studio.page.scene_panel import ScenePanel
+from noslip.studio.page.sweep_panel import SweepPanel
 from noslip.studio.running.models import Mechanism, ModelCatalog
 from noslip.studio.running.session import Session, Shown, faults_of
 from noslip.studio.running.worker import Cancel, Worker
@@ -45,9 +47,12 @@ class Page:
     client : of the viser server.
     catalog : models to choose from.
     name : of the first one.
+    points : of a sweep that is opened, if one is.
     """
 
-    def __init__(self, client: Any, catalog: ModelCatalog, name: str) -> None:
+    def __init__(
+        self, client: Any, catalog: ModelCatalog, name: str, points: SweepPoints | None = None
+    ) -> None:
         self.client, self.catalog = client, catalog
         self.player = Player()
         self._lock = threading.RLock()
@@ -73,6 +78,9 @@ class Page:
             self._threads.callback(self.session.close)
             self.drive_panel = DrivePanel(self)
             self.panels = Panels(self)
+            if points is not None:
+                self.sweep_panel = SweepPanel(self, points, self._failed)
+                self._threads.callback(self.sweep_panel.close)
             self.plots = PlotsPanel(client, self.panels.plots_tab, self.guard, self.disposal)
             client.camera.on_update(self._camera_moved)
             self.session.start()

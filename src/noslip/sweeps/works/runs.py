@@ -1,52 +1,23 @@
-"""Works: what is done at each point of a sweep.
-
-A work is made from plain data (a model, settings, measures), so that any process can make it again;
-`AbstractWork` lists what it answers. Members:
-
-    run         the model's scenario; in lanes, by `simulate_batch`, wherever that gives the same
-    track       a vehicle along a path; texts may hold varied names in braces, circle:radius={R}
-    noisy       each point is many runs with random disturbances, of which statistics are kept
-    linearize   eigenvalues about an equilibrium or a steady motion
-    steady      a steady motion
-    evaluate    accelerations, energies and reactions at a state
-    function    a Python function of the point
-
-Nothing that happens at one point raises: it is an ending with its reason.
-"""
+"""Runs as the work of a sweep: the scenario of a model, alone or under random disturbances."""
 
 from __future__ import annotations
 
-import abc
-import importlib
-import inspect
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from noslip.analysis.eigenvalue_sweep import split_changes
-from noslip.analysis.instant import evaluate
-from noslip.analysis.linearize import linearize
 from noslip.analysis.scenario import run_scenario, scenario_start, settable_names
-from noslip.analysis.steady import steady
 from noslip.engines.parameters import trace_condition
-from noslip.engines.system import System
-from noslip.engines.system import compile as compile_system
 from noslip.errors import NoslipError, SimulationError, nearest
-from noslip.families import IF_YOUR_OWN, Member, find_member, load_plugin, words_of
-from noslip.formulations.catalog import known_formulations
-from noslip.formulations.derive import derive
 from noslip.model import expressions
-from noslip.model.model import Model
 from noslip.sensitivities.forward import simulate_sensitivities
 from noslip.simulation.batch import simulate_batch
 from noslip.simulation.batches.columns import known_columns
 from noslip.simulation.batches.result import Batch
-from noslip.simulation.expressions import output_units, reaction_values, units_by_name
-from noslip.simulation.path_errors import COLUMNS
+from noslip.simulation.expressions import output_units, units_by_name
 from noslip.simulation.request import with_regular_rows
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending, Trajectory
@@ -56,156 +27,20 @@ from noslip.sweeps.measures import (
     ENDINGS,
     ERROR,
     FINISHED,
-    NOT_RUN,
     AbstractMeasure,
     PointResults,
     ResultVariable,
     read_measures,
 )
+from noslip.sweeps.works.base import AbstractWork, SystemWork
 
-if TYPE_CHECKING:
-    from noslip.control.follower import Follower
-
-#: Trajectories of one call of `simulate_batch`, and those where inputs have breaks in time, which
-#: a batch finds for so many sets of parameters.
-MOST_LANES, FEW_LANES = 16384, 256
+#: Trajectories of one call of `simulate_batch`.
+MOST_LANES = 16384
 #: The same on a GPU.
 MOST_THREADS = 2**20
 _CODE = {
     Ending[word.upper()]: k for k, word in enumerate(ENDINGS) if word.upper() in Ending.__members__
 }
-
-
-class AbstractWork(Member, family="work"):
-    """What is done at each point.
-
-    Attributes
-    ----------
-    model : the mechanism.
-    settings : by name; each member says which.
-    measures : texts.
-    """
-
-    model: Model
-    settings: dict[str, Any]
-    measures: Any
-
-    #: Setting → default; others are refused.
-    defaults: ClassVar[Mapping[str, Any]] = {}
-
-    def __init__(self, model: Model, settings: Mapping[str, Any], measures: Sequence[str]) -> None:
-        self.model = model
-        self.settings = {**self.defaults, **settings}
-        self.where = f"sweep of model '{model.name}'"
-        for name in settings:
-            if name not in self.defaults:
-                raise SimulationError(
-                    f"work '{self.word}' has no setting '{name}'",
-                    self.where,
-                    nearest(name, self.defaults),
-                )
-        self.prepare(tuple(measures))
-
-    @abc.abstractmethod
-    def prepare(self, measures: tuple[str, ...]) -> None:
-        """Check settings and measures, and compile what is needed."""
-
-    @abc.abstractmethod
-    def names(self) -> dict[str, str]:
-        """What may be varied, with units."""
-
-    @abc.abstractmethod
-    def variables(self) -> dict[str, ResultVariable]:
-        """Measure → what it gives."""
-
-    @abc.abstractmethod
-    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
-        """Results of points; None if it was cancelled."""
-
-    def check_varied(self, names: Iterable[str]) -> None:
-        """Refuse names that cannot be varied."""
-        known = self.names()
-        for name in names:
-            if name not in known:
-                raise SimulationError(
-                    f"there is no parameter, start value or input '{name}'",
-                    self.where,
-                    nearest(name, list(known), more="`noslip check` lists them"),
-                )
-
-    def use_device(self, device: Any) -> None:
-        """Compute on a device, ``"cpu"`` or as :func:`simulate_batch` takes it, from now on.
-
-        Raises
-        ------
-        SimulationError : this work runs on the processor alone.
-        """
-        if not isinstance(device, str) or device != "cpu":
-            raise SimulationError(
-                f"work '{self.word}' runs on the processor alone",
-                self.where,
-                "run it on threads, or on a Dask cluster",
-            )
-
-    def empty(self, count: int) -> PointResults:
-        """Results of points that have not been run."""
-        values = {m: np.full((count, *v.shape), np.nan) for m, v in self.variables().items()}
-        return PointResults(values=values, endings=np.full(count, NOT_RUN, np.uint8), reasons={})
-
-    def one_by_one(
-        self,
-        values: Mapping[str, Array],
-        count: int,
-        cancel: Any,
-        work: Callable[[dict[str, float]], tuple[dict[str, Any], int, str]],
-    ) -> PointResults | None:
-        """Results of a function of one point: values by measure, ending, and reason."""
-        results = self.empty(count)
-        for k in range(count):
-            if cancel is not None and cancel.is_set():
-                return None
-            point = {name: float(array[k]) for name, array in values.items()}
-            try:
-                found, ending, reason = work(point)
-            except NoslipError as error:
-                found, ending, reason = {}, ERROR, f"{error.what} ({error.where})"
-            if cancel is not None and cancel.is_set():
-                return None
-            for measure, value in found.items():
-                results.values[measure][k] = value
-            results.endings[k] = ending
-            if reason:
-                results.reasons[k] = reason
-        return results
-
-    def number(self, name: str, *, positive: bool = False) -> float:
-        """A setting that is a number."""
-        value = self.settings[name]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or (positive and value <= 0):
-            raise SimulationError(
-                f"{name} is {value!r:.40}",
-                self.where,
-                f"give a {'positive ' if positive else ''}number",
-            )
-        return float(value)
-
-
-class _SystemWork(AbstractWork):
-    """A work on the compiled system of a model."""
-
-    def compile(self, method: str = "complement") -> System:
-        """The system, by a formulation."""
-        known = known_formulations()
-        if method not in known:
-            raise SimulationError(
-                f"there is no formulation '{method}'", self.where, nearest(method, known)
-            )
-        return compile_system(derive(self.model, known[method]))
-
-    def fixed(self, group: Mapping[str, Any]) -> dict[str, float | str]:
-        """Values of the setting `set`: numbers, and texts of inputs."""
-        return {str(name): value for name, value in group.items()}
 
 
 RUN: dict[str, Any] = {
@@ -226,7 +61,7 @@ RUN: dict[str, Any] = {
 }
 
 
-class RunWork(_SystemWork):
+class RunWork(SystemWork):
     """The scenario of a model."""
 
     word = "run"
@@ -428,7 +263,7 @@ class RunWork(_SystemWork):
         gradients = [m for m in self.measures if m.word == "gradient"]
         derivatives = self._derivatives(point, gradients, cancel) if gradients else {}
         run = self.run_point(point, cancel)
-        view = _SingleView(run, self.times, derivatives)
+        view = SingleView(run, self.times, derivatives)
         found = {m.text: m.of(view)[0] for m in self.measures}
         return found, *ending_of(run)
 
@@ -500,16 +335,11 @@ class RunWork(_SystemWork):
                 results.endings[k] = ERROR
                 results.reasons[k] = f"{error.what} ({error.where})"
         most = MOST_LANES if isinstance(self.device, str) and self.device == "cpu" else MOST_THREADS
-        most = FEW_LANES if self._has_texts else most
         for group in self._groups_of_rows(rows, np.flatnonzero(is_right), results):
             for first in range(0, len(group), most):
                 if not self._some(values, group[first : first + most], results, cancel):
                     return None
         return results
-
-    @property
-    def _has_texts(self) -> bool:
-        return any(isinstance(x, str) for x in self._inputs().values())
 
     def _fixed_parameters(self) -> dict[str, float]:
         given = self.settings["set"]
@@ -568,7 +398,7 @@ class RunWork(_SystemWork):
             )
         if Ending.CANCELLED in batch.endings or (cancel is not None and cancel.is_set()):
             return False
-        view = _BatchView(batch)
+        view = BatchView(batch)
         for measure in self.measures:
             results.values[measure.text][which] = measure.of(view)
         results.endings[which] = [_CODE[ending] for ending in batch.endings]
@@ -653,7 +483,7 @@ def ending_of(run: Trajectory) -> tuple[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _SingleView:
+class SingleView:
     """One trajectory as measures see it."""
 
     run: Trajectory
@@ -690,7 +520,7 @@ class _SingleView:
 
 
 @dataclass(frozen=True, slots=True)
-class _BatchView:
+class BatchView:
     """A batch as measures see it."""
 
     batch: Batch
@@ -721,158 +551,6 @@ class _BatchView:
 
     def gradient(self, column: str, name: str) -> Array:
         raise NotImplementedError
-
-
-class TrackWork(_SystemWork):
-    """A vehicle along a path; texts of the settings may hold varied names in braces."""
-
-    word = "track"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "set": {},
-        "path": None,
-        "timing": "",
-        "point": "",
-        "direction": "",
-        "reverse": False,
-        "heading": "",
-        "steering": "",
-        "wheelbase": "0",
-        "largest_steering": None,
-        "hinge": "",
-        "hitch": "0",
-        "trailer": "0",
-        "controller": "none",
-        "limits": {},
-        "period": 0.0,
-        "reference": {},
-        "duration": None,
-        "samples": 601,
-        "tolerance": 1e-9,
-    }
-    _TEXTS = (
-        *("path", "timing", "point", "direction", "heading", "wheelbase", "hitch", "trailer"),
-        "controller",
-    )
-
-    def prepare(self, measures: tuple[str, ...]) -> None:
-        """Compile the system, and read all texts once."""
-        settings = self.settings
-        if not settings["path"]:
-            raise SimulationError("there is no path to follow", self.where, "give a path")
-        self.system = self.compile()
-        self.task = sorted(
-            {
-                name
-                for text in self._TEXTS
-                for name in re.findall(r"{([^{}]*)}", str(settings[text]))
-            }
-        )
-        units = {name: unit for name, (unit, _) in known_columns(self.system, None).items()}
-        units |= {name: "m" for name in COLUMNS} | {"path.arc_length": "m", "energy_error": "J"}
-        units |= {f"reference.{c.name}": c.unit for c in self.system.coordinates}
-        self.units = units
-        self.measures = read_measures(measures, units, [])
-        samples = settings["samples"]
-        if not isinstance(samples, int) or not 2 <= samples <= 1_000_000:
-            raise SimulationError(
-                f"the number of samples is {samples!r}", self.where, "give a whole number from 2 on"
-            )
-
-    def names(self) -> dict[str, str]:
-        """Parameters, start values, and names in braces."""
-        groups = settable_names(self.system, None)
-        units = units_by_name(self.system) | {p.name: p.unit for p in self.model.parameters}
-        known = (*groups["parameters"], *groups["start"])
-        return {name: units.get(name, "") for name in known} | dict.fromkeys(self.task, "")
-
-    def variables(self) -> dict[str, ResultVariable]:
-        """What each measure gives; histories are over the share of the run that is done."""
-        shares = np.linspace(0.0, 1.0, self.settings["samples"])
-        found = {}
-        for m in self.measures:
-            if m.word in ("gradient", "at"):
-                raise SimulationError(
-                    f"work 'track' has no measure '{m.word}'",
-                    f"measure '{m.text}'",
-                    "its duration differs from point to point: measure final, min, max or history",
-                )
-            variable = m.variable(self.units[m.column], shares)
-            if variable.dimension:
-                variable = ResultVariable(variable.unit, "share", variable.coordinate, "1")
-            found[m.text] = variable
-        return found
-
-    def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
-        """The whole motion at a point."""
-        from noslip.control.follow import ControlLoop
-        from noslip.control.track import track
-
-        s = self.settings
-        texts = {
-            name: re.sub(r"{([^{}]*)}", lambda found: repr(point[found[1]]), str(s[name]))
-            for name in self._TEXTS
-        }
-        groups = settable_names(self.system, None)
-        given = {**s["set"], **{n: x for n, x in point.items() if n not in self.task}}
-        return track(
-            self.system,
-            texts["path"],
-            timing=texts["timing"] or None,
-            follower=self._follower(texts),
-            controller=ControlLoop(
-                controller=texts["controller"], limits=s["limits"], period=s["period"]
-            ),
-            start={n: float(x) for n, x in given.items() if n in groups["start"]},
-            parameters={n: float(x) for n, x in given.items() if n in groups["parameters"]},
-            duration=s["duration"],
-            samples=s["samples"],
-            rtol=s["tolerance"],
-            atol=s["tolerance"],
-            reactions=any(m.column.startswith("reaction.") for m in self.measures),
-            cancel=cancel,
-            on_failure="return",
-        )
-
-    def _follower(self, texts: Mapping[str, str]) -> Follower:
-        """What follows the path, as far as it is given."""
-        from noslip.control.follower import Follower
-
-        s = self.settings
-        given: dict[str, Any] = {
-            name: tuple(part.strip() for part in texts[name].split(","))
-            for name in ("point", "direction")
-            if texts[name]
-        }
-        for name, sizes in (("steering", ("wheelbase",)), ("hinge", ("hitch", "trailer"))):
-            if s[name]:
-                given |= {name: s[name], **{size: texts[size] for size in sizes}}
-        return Follower(
-            **given,
-            reverse=s["reverse"],
-            heading=texts["heading"] or None,
-            largest_steering=s["largest_steering"],
-            reference=s["reference"],
-        )
-
-    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
-        """Runs one by one."""
-
-        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
-            run = self.run_point(point, cancel)
-            end = run.t[-1] if len(run.t) else 0.0
-            times = (
-                run.t
-                if len(run.t) == self.settings["samples"]
-                else np.linspace(0.0, max(end, 1e-300), self.settings["samples"])
-            )
-            view = _SingleView(run, times, {})
-            found = {m.text: m.of(view)[0] for m in self.measures}
-            ending, reason = ending_of(run)
-            if not reason and run.path_errors is not None and run.path_errors.lost:
-                ending, reason = DOUBTFUL, "the vehicle left its path"
-            return found, ending, reason
-
-        return self.one_by_one(values, count, cancel, work)
 
 
 #: Statistics of noisy runs: word → function of (n, r) values.
@@ -991,295 +669,3 @@ class NoisyWork(AbstractWork):
                     f"{int(failed[k].sum())} of {self.runs} runs failed, the first: {reason}"
                 )
         return results
-
-
-class _InstantWork(_SystemWork):
-    """A work at an instant: no time passes."""
-
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "set": {},
-        "find": [],
-        "search": False,
-        "guess": {},
-        "columns": {},
-        "time": 0.0,
-    }
-
-    def prepare(self, measures: tuple[str, ...]) -> None:
-        """Compile the system and look the measures up."""
-        self.system = System(equations=derive(self.model))
-        self._units = self.result_units()
-        self.measures = measures
-        for text in measures:
-            if text not in self._units and text not in self.special():
-                raise SimulationError(
-                    f"there is no measure '{text}'",
-                    f"measures of work '{self.word}'",
-                    nearest(text, [*self.special(), *self._units]),
-                )
-        split_changes(self.system, self.settings["set"])
-
-    def special(self) -> dict[str, ResultVariable]:
-        """Measures that are no single named value."""
-        return {}
-
-    def result_units(self) -> dict[str, str]:
-        """Named values that the work finds, with units."""
-        return units_by_name(self.system) | {q.name: q.unit for q in self.system.inputs}
-
-    def names(self) -> dict[str, str]:
-        """Parameters, values of the state, and inputs."""
-        units = units_by_name(self.system) | {q.name: q.unit for q in self.system.inputs}
-        units |= {p.name: p.unit for p in self.model.parameters}
-        groups = settable_names(self.system, None)
-        return {name: units.get(name, "") for names in groups.values() for name in names}
-
-    def variables(self) -> dict[str, ResultVariable]:
-        """What each measure gives."""
-        special = self.special()
-        return {m: special.get(m) or ResultVariable(self._units[m]) for m in self.measures}
-
-    @abc.abstractmethod
-    def at(self, point: dict[str, float]) -> dict[str, Any]:
-        """All that can be measured at a point, by name."""
-
-    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
-        """Points one by one."""
-
-        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
-            found = self.at({**self.settings["set"], **point})
-            missing = [m for m in self.measures if m not in found]
-            reason = f"'{missing[0]}' has no value here: it is ignored" if missing else ""
-            kept = {m: found[m] for m in self.measures if m in found}
-            return kept, ERROR if missing else FINISHED, reason
-
-        return self.one_by_one(values, count, cancel, work)
-
-
-class EvaluateWork(_InstantWork):
-    """Accelerations, energies and reactions at a state."""
-
-    word = "evaluate"
-
-    def result_units(self) -> dict[str, str]:
-        """Coordinates, speeds, ``acceleration.…``, ``reaction.…``, energies and outputs."""
-        system = self.system
-        units = {q.name: q.unit for q in (*system.coordinates, *system.speeds)}
-        units |= {f"acceleration.{q.name}": f"{q.unit}^2" for q in system.speeds}
-        reactions = reaction_values(system).items()
-        units |= {name: unit for name, (unit, _) in reactions if name.startswith("reaction.")}
-        units |= {"kinetic_energy": "J", "potential_energy": "J"}
-        return units | output_units(system, self.settings["columns"])
-
-    def at(self, point: dict[str, float]) -> dict[str, Any]:
-        """The instant as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
-        found = evaluate(
-            self.system,
-            state,
-            inputs=inputs,
-            parameters=parameters,
-            guess=self.settings["guess"] or None,
-            outputs=self.settings["columns"] or None,
-            time=self.settings["time"],
-        )
-        table: dict[str, Any] = {**found.coordinates, **found.speeds, **found.outputs}
-        table |= {f"acceleration.{name}": x for name, x in found.accelerations.items()}
-        table |= {f"reaction.{name}": x for name, x in found.multipliers.items()}
-        table |= {"kinetic_energy": found.kinetic_energy}
-        return table | {"potential_energy": found.potential_energy}
-
-
-class SteadyWork(_InstantWork):
-    """A steady motion that has the values of the point."""
-
-    word = "steady"
-
-    def special(self) -> dict[str, ResultVariable]:
-        """Number of parameters of its family."""
-        return {"family": ResultVariable("1")}
-
-    def at(self, point: dict[str, float]) -> dict[str, Any]:
-        """Values, rates and inputs of the motion."""
-        state, inputs, parameters = split_changes(self.system, point)
-        found = steady(
-            self.system,
-            state,
-            guess=self.settings["guess"] or None,
-            find=self.settings["find"],
-            inputs=inputs,
-            parameters=parameters,
-            time=self.settings["time"],
-        )
-        return {**found.rates, **found.values, **found.inputs, "family": float(found.family)}
-
-
-class LinearizeWork(_InstantWork):
-    """Eigenvalues of small motions about an equilibrium or a steady motion.
-
-    Measures: ``eigenvalues`` (their real and imaginary parts, those that grow fastest first),
-    ``growth`` (the largest real part), ``stable`` (1 or 0), and named values of the motion.
-    """
-
-    word = "linearize"
-
-    def special(self) -> dict[str, ResultVariable]:
-        """Eigenvalues, growth and stability."""
-        return {
-            "eigenvalues": ResultVariable(
-                "1/s",
-                "eigenvalue_part",
-                tuple(map(float, range(2 * self._count))),
-                "1",
-                "real and imaginary part of each eigenvalue in turn",
-            ),
-            "growth": ResultVariable("1/s", description="largest real part"),
-            "stable": ResultVariable("1", description="1 if no small motion grows"),
-        }
-
-    @property
-    def _count(self) -> int:
-        return len(self.system.coordinates) + len(self.system.speeds)
-
-    def at(self, point: dict[str, float]) -> dict[str, Any]:
-        """The linearization as a table."""
-        state, inputs, parameters = split_changes(self.system, point)
-        about: Any = state
-        if self.settings["search"]:
-            motion = steady(
-                self.system,
-                state,
-                guess=self.settings["guess"] or None,
-                find=self.settings["find"],
-                inputs=inputs,
-                parameters=parameters,
-                time=self.settings["time"],
-            )
-            about, inputs = motion.start, motion.inputs
-        found = linearize(self.system, about, inputs=inputs, parameters=parameters)
-        parts = np.full(2 * self._count, np.nan)
-        parts[: 2 * len(found.eigenvalues)] = np.stack(
-            [found.eigenvalues.real, found.eigenvalues.imag], axis=1
-        ).ravel()
-        growth = float(np.max(found.eigenvalues.real, initial=-np.inf))
-        special = {"eigenvalues": parts, "growth": growth, "stable": float(found.is_stable)}
-        return {**found.values, **special}
-
-
-class FunctionWork(AbstractWork):
-    """A Python function of the point: ``function(point)`` or ``function(system, point)``.
-
-    It is named as ``module:function`` or ``file.py:function`` and gives a number for each measure,
-    by name, or the number itself if there is one. Measures may say their unit: ``"cost [J]"``.
-    """
-
-    word = "function"
-    defaults: ClassVar[Mapping[str, Any]] = {"function": None, "set": {}}
-
-    def prepare(self, measures: tuple[str, ...]) -> None:
-        """Find the function."""
-        given = self.settings["function"]
-        self.function = given if callable(given) else find_function(str(given or ""), self.where)
-        arguments = [
-            p
-            for p in inspect.signature(self.function).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-        ]
-        if len(arguments) not in (1, 2):
-            raise SimulationError(
-                f"the function takes {len(arguments)} arguments",
-                self.where,
-                "write function(point) or function(system, point)",
-            )
-        self.system = compile_system(derive(self.model)) if len(arguments) == 2 else None
-        self._names: dict[str, str] = {}
-        self._measures = {}
-        for text in measures:
-            name, _, unit = text.removesuffix("]").partition("[")
-            self._measures[text] = (name.strip(), unit.strip())
-
-    def names(self) -> dict[str, str]:
-        """Any name; those of the model have units."""
-        return {p.name: p.unit for p in self.model.parameters}
-
-    def check_varied(self, names: Iterable[str]) -> None:
-        """Any name may be varied."""
-
-    def variables(self) -> dict[str, ResultVariable]:
-        """Numbers."""
-        return {text: ResultVariable(unit) for text, (_, unit) in self._measures.items()}
-
-    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
-        """Calls one by one; whatever the function raises is the reason of a failure."""
-
-        def work(point: dict[str, float]) -> tuple[dict[str, Any], int, str]:
-            point = {**self.settings["set"], **point}
-            arguments = (point,) if self.system is None else (self.system, point)
-            try:
-                found = self.function(*arguments)
-                table = found if isinstance(found, Mapping) else None
-                if table is None:
-                    (text,) = self._measures
-                    return {text: float(found)}, FINISHED, ""
-                kept = {t: float(table[name]) for t, (name, _) in self._measures.items()}
-                return kept, FINISHED, ""
-            except NoslipError:
-                raise
-            except Exception as error:
-                return {}, ERROR, f"{type(error).__name__}: {error}"[:500]
-
-        return self.one_by_one(values, count, cancel, work)
-
-
-def find_function(text: str, where: str) -> Callable[..., Any]:
-    """The function that ``module:function`` or ``file.py:function`` names. Its module is run.
-
-    Raises
-    ------
-    SimulationError : there is none.
-    """
-    module, _, name = text.rpartition(":")
-    if not module or not name.isidentifier():
-        raise SimulationError(
-            f"'{text}' names no function",
-            where,
-            "write module:function or file.py:function",
-        )
-    home = load_plugin(module) if module.endswith(".py") else importlib.import_module(module)
-    function = getattr(home, name, None)
-    if not callable(function):
-        raise SimulationError(
-            f"there is no function '{name}' in '{module}'",
-            where,
-            nearest(name, [n for n, x in vars(home).items() if callable(x)]),
-        )
-    return function
-
-
-def function_text(function: Callable[..., Any]) -> str:
-    """``module:function`` of a function that other processes can import; "" if they cannot."""
-    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
-    if not module or module == "__main__" or not name.isidentifier():
-        return ""
-    found = getattr(importlib.import_module(module), name, None)
-    return f"{module}:{name}" if found is function else ""
-
-
-def make_work(
-    word: str, model: Model, settings: Mapping[str, Any], measures: Sequence[str]
-) -> AbstractWork:
-    """The work of a word.
-
-    Raises
-    ------
-    SimulationError : there is none, or its settings or measures are wrong.
-    """
-    member = find_member(AbstractWork, word)
-    if member is None:
-        raise SimulationError(
-            f"there is no work '{word}'",
-            f"sweep of model '{model.name}'",
-            f"{nearest(word, words_of(AbstractWork))}; {IF_YOUR_OWN}",
-        )
-    made: AbstractWork = member(model, settings, measures)
-    return made

@@ -1,0 +1,1 @@
+"""Works: what is done at each point of a sweep. `base` says what a work answers."""

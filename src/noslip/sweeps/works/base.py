@@ -1,0 +1,171 @@
+"""Works: what is done at each point of a sweep.
+
+A work is made from plain data (a model, settings, measures), so that any process can make it again;
+`AbstractWork` lists what it answers. Members, a file for each kind:
+
+    run         the model's scenario; in lanes, by `simulate_batch`, wherever that gives the same
+    noisy       each point is many runs with random disturbances, of which statistics are kept
+    track       a vehicle along a path; texts may hold varied names in braces, circle:radius={R}
+    linearize   eigenvalues about an equilibrium or a steady motion
+    steady      a steady motion
+    evaluate    accelerations, energies and reactions at a state
+    function    a Python function of the point
+
+Nothing that happens at one point raises: it is an ending with its reason.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from noslip.engines.system import System
+from noslip.engines.system import compile as compile_system
+from noslip.errors import NoslipError, SimulationError, nearest
+from noslip.families import Member
+from noslip.formulations.catalog import known_formulations
+from noslip.formulations.derive import derive
+from noslip.model.model import Model
+from noslip.sweeps.design import Array
+from noslip.sweeps.measures import (
+    ERROR,
+    NOT_RUN,
+    PointResults,
+    ResultVariable,
+)
+
+
+class AbstractWork(Member, family="work"):
+    """What is done at each point.
+
+    Attributes
+    ----------
+    model : the mechanism.
+    settings : by name; each member says which.
+    measures : texts.
+    """
+
+    model: Model
+    settings: dict[str, Any]
+    measures: Any
+
+    #: Setting → default; others are refused.
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, model: Model, settings: Mapping[str, Any], measures: Sequence[str]) -> None:
+        self.model = model
+        self.settings = {**self.defaults, **settings}
+        self.where = f"sweep of model '{model.name}'"
+        for name in settings:
+            if name not in self.defaults:
+                raise SimulationError(
+                    f"work '{self.word}' has no setting '{name}'",
+                    self.where,
+                    nearest(name, self.defaults),
+                )
+        self.prepare(tuple(measures))
+
+    @abc.abstractmethod
+    def prepare(self, measures: tuple[str, ...]) -> None:
+        """Check settings and measures, and compile what is needed."""
+
+    @abc.abstractmethod
+    def names(self) -> dict[str, str]:
+        """What may be varied, with units."""
+
+    @abc.abstractmethod
+    def variables(self) -> dict[str, ResultVariable]:
+        """Measure → what it gives."""
+
+    @abc.abstractmethod
+    def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:
+        """Results of points; None if it was cancelled."""
+
+    def check_varied(self, names: Iterable[str]) -> None:
+        """Refuse names that cannot be varied."""
+        known = self.names()
+        for name in names:
+            if name not in known:
+                raise SimulationError(
+                    f"there is no parameter, start value or input '{name}'",
+                    self.where,
+                    nearest(name, list(known), more="`noslip check` lists them"),
+                )
+
+    def use_device(self, device: Any) -> None:
+        """Compute on a device, ``"cpu"`` or as :func:`simulate_batch` takes it, from now on.
+
+        Raises
+        ------
+        SimulationError : this work runs on the processor alone.
+        """
+        if not isinstance(device, str) or device != "cpu":
+            raise SimulationError(
+                f"work '{self.word}' runs on the processor alone",
+                self.where,
+                "run it on threads, or on a Dask cluster",
+            )
+
+    def empty(self, count: int) -> PointResults:
+        """Results of points that have not been run."""
+        values = {m: np.full((count, *v.shape), np.nan) for m, v in self.variables().items()}
+        return PointResults(values=values, endings=np.full(count, NOT_RUN, np.uint8), reasons={})
+
+    def one_by_one(
+        self,
+        values: Mapping[str, Array],
+        count: int,
+        cancel: Any,
+        work: Callable[[dict[str, float]], tuple[dict[str, Any], int, str]],
+    ) -> PointResults | None:
+        """Results of a function of one point: values by measure, ending, and reason."""
+        results = self.empty(count)
+        for k in range(count):
+            if cancel is not None and cancel.is_set():
+                return None
+            point = {name: float(array[k]) for name, array in values.items()}
+            try:
+                found, ending, reason = work(point)
+            except NoslipError as error:
+                found, ending, reason = {}, ERROR, f"{error.what} ({error.where})"
+            if cancel is not None and cancel.is_set():
+                return None
+            for measure, value in found.items():
+                results.values[measure][k] = value
+            results.endings[k] = ending
+            if reason:
+                results.reasons[k] = reason
+        return results
+
+    def number(self, name: str, *, positive: bool = False) -> float:
+        """A setting that is a number."""
+        value = self.settings[name]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or (positive and value <= 0):
+            raise SimulationError(
+                f"{name} is {value!r:.40}",
+                self.where,
+                f"give a {'positive ' if positive else ''}number",
+            )
+        return float(value)
+
+
+class SystemWork(AbstractWork):
+    """A work on the compiled system of a model."""
+
+    def compile(self, method: str = "complement") -> System:
+        """The system, by a formulation."""
+        known = known_formulations()
+        if method not in known:
+            raise SimulationError(
+                f"there is no formulation '{method}'", self.where, nearest(method, known)
+            )
+        return compile_system(derive(self.model, known[method]))
+
+    def fixed(self, group: Mapping[str, Any]) -> dict[str, float | str]:
+        """Values of the setting `set`: numbers, and texts of inputs."""
+        return {str(name): value for name, value in group.items()}
