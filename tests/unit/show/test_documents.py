@@ -147,12 +147,22 @@ def compile_latex(body, folder):
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+    # how far lines stick out of the text, pt
+    wide = re.findall(rb"Overfull \\hbox \(([\d.]+)pt", done.stdout)
+    return max(map(float, wide), default=0.0)
 
 
 @needs_tex
 @pytest.mark.parametrize(("name", "method"), [("rolling-disk", "complement"), ("agv", "desantis")])
 def test_latex_compiles_in_a_bare_article(documents, name, method, tmp_path):
-    compile_latex(documents(name, method)[1]["latex"], tmp_path)
+    assert compile_latex(documents(name, method)[1]["latex"], tmp_path) < 10.0
+
+
+@needs_tex
+@pytest.mark.parametrize("name", ["heavy-body", "tricycle"])
+def test_long_equations_and_tables_keep_within_the_lines_of_an_article(name, tmp_path):
+    text = ns.equations_text(ns.derive(ns.load(name)), "latex")
+    assert compile_latex(text, tmp_path) < 10.0
 
 
 @needs_tex

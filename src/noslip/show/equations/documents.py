@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from html import escape
+from itertools import pairwise
 
 from noslip.show.equations.blocks import (
     Block,
@@ -32,6 +33,10 @@ from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 WIDTH = 100
 #: A line of typeset mathematics holds about this many characters of its text form.
 LINE = 110
+#: Letters of a line of an article in LaTeX.
+LATEX_LINE = 68
+#: Left sides with more letters stand above their right sides in LaTeX.
+LONGEST_SIDE = 20
 
 
 def text_document(title: str, sections: list[Section]) -> str:
@@ -175,17 +180,23 @@ def broken(node: Node, width: int = LINE) -> list[MathRow]:
     """A long sum in pieces that fit a line each, broken before its signs."""
     if not isinstance(node, MathRow):
         return [MathRow((node,))]
+    joints = {Operator("("), Operator("=")}
+    signs = [
+        k
+        for k, item in enumerate(node.items)
+        if isinstance(item, Operator) and item.sign in "+−=" and k > 0
+        and node.items[k - 1] not in joints
+    ]  # fmt: skip
     pieces: list[list[Node]] = [[]]
     length = 0
-    for k, item in enumerate(node.items):
-        is_sign = isinstance(item, Operator) and item.sign in "+−" and k > 0
-        is_sign = is_sign and node.items[k - 1] != Operator("(")
-        ahead = len(to_text(node.items[k + 1])) if is_sign and k + 1 < len(node.items) else 0
-        if is_sign and length + ahead > width:
+    for first, end in pairwise([0, *signs, len(node.items)]):
+        term = node.items[first:end]
+        own = sum(len(to_text(item)) + 1 for item in term)
+        if pieces[-1] and length + own > width:
             pieces.append([])
             length = 0
-        pieces[-1].append(item)
-        length += len(to_text(item)) + 1
+        pieces[-1] += term
+        length += own
     return [MathRow(tuple(p)) for p in pieces]
 
 
@@ -243,16 +254,18 @@ def _latex_block(block: Block) -> str:
             )
         case CellTable(header, rows):
             body = [
-                " & ".join(escape_latex(c) if isinstance(c, str) else f"${to_latex(c)}$" for c in r)
+                " & ".join(escape_latex(c) if isinstance(c, str) else _latex_cell(c) for c in r)
                 + r" \\"
                 for r in rows
             ]
-            # the last column may hold whole sentences
-            columns = "l" * (len(header) - 1) + r"p{0.4\linewidth}"
+            columns = _latex_columns([header, *[_cells(r, to_text) for r in rows]])
             top = " & ".join(map(escape_latex, header)) + r" \\ \hline"
             return "\n".join([rf"\begin{{tabular}}{{{columns}}}", top, *body, r"\end{tabular}"])
         case Lines(lines):
-            rows_ = [row for line in lines for row in _eqnarray_rows(line)]
+            left = _line_lengths(lines)[0]
+            if max(len(to_text(line.left)) for line in lines) > LONGEST_SIDE:
+                return _latex_array(lines)
+            rows_ = [row for line in lines for row in _eqnarray_rows(line, left)]
             return "\n".join([r"\begin{eqnarray*}", " \\\\\n".join(rows_), r"\end{eqnarray*}"])
         case MatrixBlock() if _is_wide(block):
             return _latex_listing(block)
@@ -281,16 +294,73 @@ def _latex_listing(block: MatrixBlock) -> str:
     return "\n".join([*lines, r"\end{description}"])
 
 
-def _eqnarray_rows(line: EquationLine) -> list[str]:
-    """An equation as rows of eqnarray, which LaTeX has without a package."""
-    *before, left = [to_latex(r) for r in broken_math(line.left)]
-    first, *rest = [to_latex(r) for r in broken_math(line.right)]
-    note = rf" \quad \mbox{{({escape_latex(line.note)})}}" if line.note else ""
-    rows = [rf"\lefteqn{{{r}}}" if k == 0 else f"& & {{}} {r}" for k, r in enumerate(before)]
-    start = f"& & {{}} {left} {line.sign}" if before else f"{left} & {line.sign} &"
-    return [*rows, f"{start} {first}{'' if rest else note}"] + [
-        f"& & {{}} {r}{note if k == len(rest) - 1 else ''}" for k, r in enumerate(rest)
-    ]
+def _latex_cell(node: Node) -> str:
+    """Mathematics in a table; a long list in brackets may break at its commas."""
+    match node:
+        case Fenced(MathRow(items), "(", ")") if len(to_text(node)) > LATEX_LINE // 2:
+            entries = [f"${to_latex(item)}$" for item in items if item != Operator(",")]
+            return f"({', '.join(entries)})"
+    return f"${to_latex(node)}$"
+
+
+#: Points of a line of an article, of a letter in a table, and between its columns.
+_LINE_POINTS, _LETTER_POINTS, _GAP_POINTS = 345.0, 5.2, 12.0
+
+
+def _latex_columns(rows: list[tuple[str, ...]]) -> str:
+    """Columns of a table: those with sentences are paragraphs that share what the others leave."""
+    widths = [max(len(r[k]) for r in rows) for k in range(len(rows[0]))]
+    # words break, numbers and symbols do not
+    long = [w > 26 and any(len(r[k].split()) > 3 for r in rows) for k, w in enumerate(widths)]
+    fixed = sum(_LETTER_POINTS * w for w, is_long in zip(widths, long, strict=True) if not is_long)
+    room = max(_LINE_POINTS - fixed - _GAP_POINTS * len(widths), 120.0)
+    total = sum(w for w, is_long in zip(widths, long, strict=True) if is_long)
+    if _LETTER_POINTS * total <= room:
+        return "l" * len(widths)
+    return "".join(
+        rf"p{{{w * room / total / _LINE_POINTS:.2f}\linewidth}}" if is_long else "l"
+        for w, is_long in zip(widths, long, strict=True)
+    )
+
+
+def _latex_array(lines: tuple[EquationLine, ...]) -> str:
+    """Equations with long left sides, flush left, each broken where it does not fit.
+
+    A strut keeps them apart.
+    """
+    rows: list[str] = []
+    for line in lines:
+        whole = MathRow((*_items_of(line.left), Operator(line.sign), *_items_of(line.right)))
+        pieces = broken_math(whole, LATEX_LINE)
+        said = [to_latex(piece) for piece in pieces]
+        note = rf"\mbox{{\small ({escape_latex(line.note)})}}" if line.note else ""
+        if note and len(to_text(pieces[-1])) + len(line.note) > LATEX_LINE:
+            said.append(note)
+        elif note:
+            said[-1] += rf" \quad {note}"
+        starts = [r"\rule{0pt}{3ex}", *[r"\quad"] * (len(said) - 1)]
+        rows += [rf"\displaystyle {s} {r}" for s, r in zip(starts, said, strict=True)]
+    body = " \\\\\n".join(rows)
+    return "\n".join([r"\[ \begin{array}{l}", body, r"\end{array} \]"])
+
+
+def _items_of(node: Node) -> tuple[Node, ...]:
+    return node.items if isinstance(node, MathRow) else (node,)
+
+
+def _eqnarray_rows(line: EquationLine, beside: int) -> list[str]:
+    """An equation as rows of eqnarray, which LaTeX has without a package.
+
+    `beside` is the number of letters of the longest left side.
+    """
+    left = to_latex(line.left)
+    pieces = broken_math(line.right, LATEX_LINE - beside)
+    first, *rest = [to_latex(r) for r in pieces]
+    note = rf"\mbox{{\small ({escape_latex(line.note)})}}" if line.note else ""
+    rows = [f"{left} & {line.sign} & {first}", *[f"& & {{}} {r}" for r in rest]]
+    if note and beside + len(to_text(pieces[-1])) + len(line.note) > LATEX_LINE:
+        return [*rows, f"& & {note}"]
+    return [*rows[:-1], rows[-1] + (rf" \quad {note}" if note else "")]
 
 
 def _latex_line(line: EquationLine) -> str:
