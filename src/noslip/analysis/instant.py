@@ -13,6 +13,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
+from noslip.model.contacts import bears_force
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
 from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
@@ -278,7 +279,11 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
             f"model '{system.model.name}' at the given state, t = {t:g} s",
             "give smaller numbers, and inputs and wrenches that have a value here",
         )
-    multipliers = {row.name: float(value) for row, value in zip(kin.rows, lam, strict=True)}
+    multipliers = {
+        row.name: float(value)
+        for row, value in zip(kin.rows, lam, strict=True)
+        if bears_force(system.model.contacts, row.name)
+    }
     return Instant(
         coordinates={c.name: float(e) for c, e in zip(kin.coordinates, start.q, strict=True)},
         speeds={s.name: float(e) for s, e in zip(kin.speeds, start.v, strict=True)},
