@@ -40,7 +40,7 @@ _PREFER_L1 = 2  # CU_FUNC_CACHE_PREFER_L1
 _LOCAL_BYTES, _REGISTERS = 3, 4  # CU_FUNC_ATTRIBUTE_…
 _MAX_REGISTERS = 0  # CU_JIT_…
 _OUT_OF_MEMORY, _NO_DEVICE = 2, 100
-_UPDATE = "update the card's driver, or run on the processor: device='cpu'"
+_UPDATE = "update the card's driver, or run on the processor: device='cpu', --device cpu"
 _LOST = "the card was reset or is in use by something that failed: start the program anew"
 #: What to do about an error of the driver, by its number; of the others, the last line.
 _FIXES = {
@@ -48,11 +48,11 @@ _FIXES = {
     3: "start the program anew; a process that was forked after the driver began cannot use it",
     35: _UPDATE,
     46: "another process has the card for itself: wait for it, or choose another one",
-    _NO_DEVICE: "run on the processor: device='cpu'",
+    _NO_DEVICE: "run on the processor: device='cpu', --device cpu",
     **dict.fromkeys((218, 222, 223), _UPDATE),
     702: "the system ends kernels that take long on a card with a display: use another card",
     **dict.fromkeys((214, 700, 709, 714, 719), _LOST),
-    0: f"{_LOST}, or run on the processor: device='cpu'",
+    0: f"{_LOST}, or run on the processor: device='cpu', --device cpu",
 }
 
 
@@ -65,7 +65,7 @@ def _driver() -> Any:
         raise DeviceError(
             f"this machine has no driver for NVIDIA cards ({_LIBRARY} is not there)",
             "device 'cuda'",
-            "install the card's driver, or run on the processor: device='cpu'",
+            "install the card's driver, or run on the processor: device='cpu', --device cpu",
         ) from None
     _check(library, library.cuInit(0), "start of the driver")
     return library
@@ -121,7 +121,7 @@ class CudaDevice(AbstractDevice):
             raise DeviceError(
                 f"the card {self.name} has compute capability {self.capability / 10}",
                 f"device 'cuda:{index}'",
-                "use a card of 5.0 or newer, or run on the processor: device='cpu'",
+                "use a card of 5.0 or newer, or run on the processor: device='cpu', --device cpu",
             )
 
     def free_memory(self) -> int:
