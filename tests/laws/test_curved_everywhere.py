@@ -64,6 +64,78 @@ def test_lanes_end_where_a_ball_lifts():
     assert batch["ball.z"] / 1.1 == pytest.approx(2 * np.cos(first) / 3.4, abs=1e-8)
 
 
+@pytest.mark.parametrize("device", ["cpu", HostDevice()], ids=["lanes", "threads"])
+def test_lanes_refuse_a_start_that_the_ground_would_have_to_pull(device):
+    """Rolling over the top of a dome at a speed v² > g (R + r)."""
+    b = ns.ModelBuilder(name="dome", gravity=(0.0, 0.0, -9.81))
+    b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.joint("ball", ns.Free(), parent="world", child="ball")
+    ground, ball = ns.SphereGround(radius=1.0), ns.Ball(radius=0.1)
+    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
+    system = ns.compile(ns.derive(b.build()))
+    top = {"ball.x": 0.0, "ball.y": 0.0, "ball.z": 1.1, "ball.wx": 0.0, "ball.wz": 0.0}
+    fast = np.sqrt(9.81 * 1.1) / 0.1
+    slow = ns.simulate_batch(
+        system, duration=0.01, starts={**top, "ball.wy": 0.99 * fast}, count=2, device=device
+    )
+    assert slow.success.all()
+    for run in (
+        lambda: ns.simulate(system, duration=0.01, start={**top, "ball.wy": 1.01 * fast}),
+        lambda: ns.simulate_batch(
+            system,
+            duration=0.01,
+            starts={**top, "ball.wy": np.array([0.9, 1.01]) * fast},
+            device=device,
+        ),
+    ):
+        with pytest.raises(ns.SimulationError, match=r"'touch' would have to pull with 0\.19"):
+            run()
+
+
+def test_rows_that_find_places_are_no_reactions(bowl):
+    run = ns.simulate(bowl, duration=0.1, start=START, reactions=True)
+    assert not [name for name in run.columns if name.startswith("reaction.touch.closest")]
+    assert "residual.touch.closest_1" in run.columns
+    assert set(ns.evaluate(bowl, START).multipliers) == {
+        f"touch.{part}" for part in ("longitudinal", "lateral", "normal")
+    }
+    assert run.multipliers[:, 3:] == pytest.approx(np.zeros((len(run.t), 2)), abs=1e-12)
+
+
+def test_a_ball_circles_in_a_spherical_bowl_as_its_closed_form_says():
+    """−(1 + k) Ω² ρ cos θ = g + k a Ω ω_n, with ω_n the spin about the line of centers.
+
+    From I ω̇ = a e_r × m (v̇ − g) and rolling, v = Ω ρ sin θ, with all vectors turning at Ω.
+    """
+    b = ns.ModelBuilder(name="circling", gravity=(0.0, 0.0, -9.81))
+    for name in ("arm", "slide", "lift", "gimbal"):
+        b.body(name, mass=0.0, inertia=(0.0, 0.0, 0.0))
+    b.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    b.joint("arm", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="world", child="arm")
+    b.joint("out", ns.Prismatic(axis=(1.0, 0.0, 0.0)), parent="arm", child="slide")
+    b.joint("up", ns.Prismatic(axis=(0.0, 0.0, 1.0)), parent="slide", child="lift")
+    b.joint("tilt", ns.Revolute(axis=(0.0, 1.0, 0.0)), parent="lift", child="gimbal")
+    b.joint("spin", ns.Revolute(axis=(0.0, 0.0, 1.0)), parent="gimbal", child="ball")
+    ground, ball = ns.SphereGround(radius=1.0, inside=True), ns.Ball(radius=0.1)
+    b.contact(ns.Rolling(name="touch", body="ball", wheel=ball, ground=ground))
+    system = ns.compile(ns.derive(b.build()))
+    for tilt in (0.7, 1.1):
+        found = ns.steady(
+            system,
+            {"out.position": 0.5, "tilt.angle": tilt},
+            guess={"up.position": -0.7, "arm.rate": 3.0, "spin.rate": 5.0},
+        )
+        Omega = found.rates["arm.angle"]
+        e = np.array([0.5, found.values["up.position"]]) / 0.9
+        omega = np.array([0.0, Omega])
+        omega = omega + found.values["spin.rate"] * np.array([np.sin(tilt), np.cos(tilt)])
+        assert np.hypot(*e) == pytest.approx(1.0, rel=1e-12)
+        wanted = 9.81 + 0.4 * 0.1 * Omega * (omega @ e)
+        assert -1.4 * Omega**2 * 0.9 * e[1] == pytest.approx(wanted, rel=1e-9)
+        run = ns.simulate(system, duration=1.0, start=found.start, rtol=1e-11, atol=1e-11)
+        assert np.ptp(run["out.position"]) < 1e-8
+
+
 def test_friction_is_asked_about_the_local_normal(bowl):
     """At rest on the wall: what holds it along the wall over what holds it across."""
     at_rest = {**START, "ball.wx": 0.0}

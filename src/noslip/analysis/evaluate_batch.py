@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from noslip.analysis.instant import (
     Instant,
+    bearing_rows,
     check_time,
     instant,
     instant_parts,
@@ -229,7 +230,7 @@ class _Evaluation:
             "terms": nf,
             "rest": nf + nf * len(system.model.inputs),
             "energies": 2,
-            "multipliers": len(kin.rows),
+            "multipliers": len(bearing_rows(system)),
             "axes": 12 * len(kin.contacts),
             "wrenches": 9 * (len(kin.tree.nodes) + len(kin.tree.loops)),
             "residuals": len(kin.rows),
@@ -350,7 +351,8 @@ class _Evaluation:
         kin, count = self._system.kinematics, self._variants.count
         part = {name: self._values[:, place] for name, place in self._places.items()}
         nf = kin.num_independent_speeds
-        multipliers = {row.name: part["multipliers"][:, k] for k, row in enumerate(kin.rows)}
+        bearing = [kin.rows[k].name for k in bearing_rows(self._system)]
+        multipliers = {name: part["multipliers"][:, k] for k, name in enumerate(bearing)}
         reactions, joints = instant_parts(
             self._system,
             part["axes"].reshape(count, -1, 4, 3),
@@ -407,7 +409,7 @@ def _compile(system: System, outputs: Mapping[str, str]) -> WideFunction:
         system_outputs.motion(equations),
         system_outputs.blocks(equations),
         system_outputs.energies(equations),
-        equations.multipliers,
+        equations.multipliers[bearing_rows(system)],
         system_outputs.contact_axes(kin),
         system_outputs.wrenches(equations),
         system_outputs.residuals(kin),

@@ -13,6 +13,7 @@ import numpy as np
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.formulations.reactions import unknown_notes
+from noslip.model.contacts import bears_force
 from noslip.model.units import read_unit, times, unit_text
 from noslip.numeric import is_truth
 from noslip.simulation.expressions import check_outputs, output_units, trace_outputs
@@ -281,7 +282,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
     reactions, joints = instant_parts(
         system,
         axes.reshape(1, -1, 4, 3),
-        {row.name: lam[k : k + 1] for k, row in enumerate(kin.rows)},
+        {kin.rows[k].name: lam[k : k + 1] for k in bearing_rows(system)},
         wrenches.reshape(1, -1, 3, 3),
     )
     return Instant(
@@ -294,7 +295,7 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         velocity_terms=blocks[num_f * num_f : num_f * num_f + num_f],
         kinetic_energy=float(energies[0]),
         potential_energy=float(energies[1]),
-        multipliers={row.name: float(value) for row, value in zip(kin.rows, lam, strict=True)},
+        multipliers={kin.rows[k].name: float(lam[k]) for k in bearing_rows(system)},
         reactions=_first(reactions),
         joint_reactions=_first(joints),
         speed_residual=start.speed_residual,
@@ -303,6 +304,12 @@ def instant(system: System, start: Start, u: Array, params: Array) -> Instant:
         | {row.name: row.multiplier_unit for row in kin.rows},
         notes=start.notes + unknown_notes(kin),
     )
+
+
+def bearing_rows(system: System) -> list[int]:
+    """Rows that hold something, not those that find places of contacts."""
+    contacts, rows = system.model.contacts, system.kinematics.rows
+    return [k for k, row in enumerate(rows) if bears_force(contacts, row.name)]
 
 
 def instant_parts(

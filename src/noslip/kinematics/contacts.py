@@ -38,7 +38,15 @@ import casadi as ca
 
 from noslip.kinematics.symbols import Reader
 from noslip.kinematics.tree import Pair, Tree, frame_pose
-from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, AbstractContact, Plane, Rolling
+from noslip.model.contacts import (
+    CLOSEST_ROW,
+    LATERAL,
+    LONGITUDINAL,
+    NORMAL,
+    AbstractContact,
+    Plane,
+    Rolling,
+)
 from noslip.spatial import cross, unit, vector
 
 _ZERO3 = vector([0, 0, 0])
@@ -218,7 +226,7 @@ def _trace_curved(
         height=height,
         regularity=regularity,
         turning=ca.dot(n_D, turning),
-        closest=tuple((f"closest_{k}", unit_, g) for k, (unit_, g) in enumerate(closest, 1)),
+        closest=tuple((f"{CLOSEST_ROW}{k}", unit_, g) for k, (unit_, g) in enumerate(closest, 1)),
         curvatures=curvatures,
         margin=None if chart is None else ground.margin(u, reader),
     )

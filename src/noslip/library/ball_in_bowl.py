@@ -12,18 +12,8 @@ from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ball
 
 
-def build() -> Model:
-    """A bowl of height s r²/2 about the vertical; s is the curvature of its bottom."""
-    b = ModelBuilder(
-        name="ball-in-bowl",
-        gravity=(0.0, 0.0, "-g"),
-        description="A ball that rolls through a bowl without slipping",
-        references=("BorisovMamaevKilin2002",),
-    )
-    b.parameter("m", 1.0, "kg", "mass of the ball")
-    b.parameter("r_ball", 0.1, "m", "radius of the ball", "r_b")
-    b.parameter("s", 1.2, "1/m", "curvature of the bottom of the bowl")
-    b.parameter("g", 9.81, "m/s^2", "gravity")
+def add_ball(b: ModelBuilder) -> None:
+    """A solid ball of mass m and radius r_ball that moves freely, with a ring to see it turn."""
     moment = "0.4*m*r_ball^2"
     b.body(
         "ball",
@@ -41,6 +31,21 @@ def build() -> Model:
         child="ball",
         description="middle of the ball and its orientation",
     )
+
+
+def build() -> Model:
+    """A bowl of height s r²/2 about the vertical; s is the curvature of its bottom."""
+    b = ModelBuilder(
+        name="ball-in-bowl",
+        gravity=(0.0, 0.0, "-g"),
+        description="A ball that rolls through a bowl without slipping",
+        references=("BorisovMamaevKilin2002",),
+    )
+    b.parameter("m", 1.0, "kg", "mass of the ball")
+    b.parameter("r_ball", 0.1, "m", "radius of the ball", "r_b")
+    b.parameter("s", 1.2, "1/m", "curvature of the bottom of the bowl")
+    b.parameter("g", 9.81, "m/s^2", "gravity")
+    add_ball(b)
     b.contact(
         Rolling(
             name="touch",

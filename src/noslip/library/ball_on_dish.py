@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from noslip.model.bodies import Box, Placement, Ring, Sphere, Turned
+from noslip.library.ball_in_bowl import add_ball
+from noslip.model.bodies import Box, Placement, Turned
 from noslip.model.contacts import Plane, Rolling
 from noslip.model.forces import Motor
 from noslip.model.grounds import RevolvedGround
-from noslip.model.joints import Free, Revolute
+from noslip.model.joints import Revolute
 from noslip.model.model import Model, ModelBuilder
-from noslip.model.parts.shapes import LIGHT, ORANGE, RED
+from noslip.model.parts.shapes import LIGHT, ORANGE
 from noslip.model.scenario import Scenario
 from noslip.model.surfaces import Ball
 
@@ -27,7 +28,6 @@ def build() -> Model:
     b.parameter("r_dish", 0.8, "m", "radius of the dish", "r_d")
     b.parameter("s", 0.15, "1/m", "curvature of the dish")
     b.parameter("g", 9.81, "m/s^2", "gravity")
-    moment = "0.4*m*r_ball^2"
     radii = tuple(f"{share}*r_dish" for share in (1.0, 0.75, 0.5, 0.25, 0.0))
     b.body(
         "dish",
@@ -42,15 +42,6 @@ def build() -> Model:
             ),
         ),
     )
-    b.body(
-        "ball",
-        mass="m",
-        inertia=(moment, moment, moment),
-        shapes=(
-            Sphere(radius="r_ball", color=RED),
-            Ring(radius="r_ball", tube_radius="r_ball/30", color=LIGHT),
-        ),
-    )
     b.joint(
         "dish",
         Revolute(axis=(0.0, 0.0, 1.0)),
@@ -58,13 +49,7 @@ def build() -> Model:
         child="dish",
         description="turning of the dish about its axle",
     )
-    b.joint(
-        "ball",
-        Free(),
-        parent="world",
-        child="ball",
-        description="middle of the ball and its orientation",
-    )
+    add_ball(b)
     b.contact(
         Rolling(
             name="touch",

@@ -11,7 +11,7 @@ where it touches.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -157,6 +157,17 @@ class AbstractContact(Member, abc.ABC, family="contact"):
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
         """Findings about it beyond those of its single fields."""
         return iter(())
+
+
+#: How the names of rows begin, behind that of their contact, that find the places of a contact.
+CLOSEST_ROW = "closest_"
+
+
+def bears_force(contacts: Iterable[AbstractContact], row: str) -> bool:
+    """Whether a row of this name holds something: those that find places of contacts do not."""
+    owner, _, part = row.rpartition(".")
+    is_closest = part.startswith(CLOSEST_ROW)
+    return not (is_closest and any(c.name == owner and c.parameters() for c in contacts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ from noslip.errors import NoslipError, SimulationError, StorageError
 from noslip.extras import is_installed, require
 from noslip.formats import format_called, known_formats, write_file
 from noslip.formulations.derive import derive
+from noslip.model.contacts import bears_force
 from noslip.model.files import Toml, load_model
 from noslip.reading import read_text
 from noslip.show.json_text import json_text
@@ -450,12 +451,16 @@ def _trajectory(system: System, found: ColumnTable, entries: dict[str, Any]) -> 
         return np.column_stack(columns) if columns else np.empty((len(t), 0))
 
     rows = [row.name for row in kin.rows]
-    has_forces = bool(rows) and f"reaction.{rows[0]}" in found
+    bearing = [k for k, name in enumerate(rows) if bears_force(system.model.contacts, name)]
+    has_forces = bool(bearing) and f"reaction.{rows[bearing[0]]}" in found
     q, v = (table([x.name for x in xs]) for xs in (system.coordinates, system.speeds))
     vdot = table([f"acceleration.{s.name}" for s in system.speeds])
     inputs = table([i.name for i in system.inputs])
     residuals = table([f"residual.{name}" for name in rows])
-    multipliers = table([f"reaction.{name}" for name in rows]) if has_forces else None
+    multipliers = None
+    if has_forces:
+        multipliers = np.zeros((len(t), len(rows)))
+        multipliers[:, bearing] = table([f"reaction.{rows[k]}" for k in bearing])
     path_errors = None
     if PATH_LENGTH in entries:
         along, across, _, heading = table([*COLUMNS]).T

@@ -110,13 +110,28 @@ def check_pressed(
     values = code.function(t, state, u, numbers)
     for k, where in enumerate(code.names):
         if where in lifts and values[k] < 0:
-            contact = lifts[where].removesuffix(" lifts off")
-            raise SimulationError(
-                f"contact '{contact}' would have to pull with {-values[k]:.4g} N at the start",
-                f"start of model '{system.model.name}', t = {t:.9g} s",
-                "start where the ground carries the body (give a guess if it may touch at several "
-                'places), or write lift = "keep" to hold it down',
-            )
+            raise pulling_start(system, lifts[where], values[k], t)
+
+
+def pulling_start(
+    system: System, event: str, force: float, t: float, which: str = ""
+) -> SimulationError:
+    """The error of a start at which the ground would have to pull.
+
+    Parameters
+    ----------
+    system : that starts.
+    event : of :func:`lift_events`, and its value, the normal force.
+    t : s.
+    which : of several starts, to end the place with.
+    """
+    contact = event.removesuffix(" lifts off")
+    return SimulationError(
+        f"contact '{contact}' would have to pull with {-force:.4g} N at the start",
+        f"start of model '{system.model.name}', t = {t:.9g} s{which}",
+        "start where the ground carries the body (give a guess if it may touch at several "
+        'places), or write lift = "keep" to hold it down',
+    )
 
 
 def trace_events(

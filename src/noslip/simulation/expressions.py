@@ -26,6 +26,7 @@ from noslip.model import expressions
 from noslip.model.bodies import WORLD
 from noslip.model.checks_expressions import is_undefined
 from noslip.model.checks_units import DimensionError, dimension
+from noslip.model.contacts import bears_force
 from noslip.model.expressions import ExpressionError
 from noslip.model.units import read_unit, unit_text
 from noslip.simulation.starts.layout import Orientation, layout_of
@@ -58,6 +59,8 @@ def reaction_values(system: System) -> dict[str, NamedValue]:
     kin, equations = system.kinematics, system.equations
     found: dict[str, NamedValue] = {}
     for k, row in enumerate(kin.rows):
+        if not bears_force(system.model.contacts, row.name):
+            continue
         found[f"reaction.{row.name}"] = (
             row.multiplier_unit,
             partial(_entry, lambda: equations.multipliers, k),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noslip.errors import MissingNameError, SimulationError, nearest
 from noslip.extras import require
 from noslip.formats import check_folder, format_of, write_file
+from noslip.model.contacts import bears_force
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.model.scenario import Scenario
@@ -277,7 +278,7 @@ class Trajectory:
         table["energy_error"] = ("J", self.energy_error)
         for k, name in enumerate(self.rows):
             table[f"residual.{name}"] = (self.row_units[k], self.row_residuals[:, k])
-            if self.multipliers is not None:
+            if self.multipliers is not None and bears_force(self.model.contacts, name):
                 unit = self.multiplier_units[k]
                 table[f"reaction.{name}"] = (unit, self.multipliers[:, k])
         return Columns(table)

@@ -53,6 +53,22 @@ def test_commands_are_reached_without_slip(name):
     assert run.energy_drift < 1e-6
 
 
+def test_a_vehicle_drives_over_hills_by_its_two_main_commands():
+    """Ahead first and steering second, as on a plane; the wheels stay on the ground of the grid."""
+    model = ns.load("vehicle-on-hills")
+    driver = driver_of("vehicle-on-hills", dict(model.scenario.start))
+    ahead, steering = driver.controls.channels[:2]
+    assert (ahead.kind, steering.kind) == (SPEED, PLACE)
+    driver.command(0, 0.3 * ahead.largest)
+    driver.command(1, 0.2 * steering.largest)
+    drive(driver, 1.5)
+    assert np.allclose(reached(driver), driver.commands, atol=2e-3)
+    run = driver.trajectory()
+    assert run.slip < 1e-12
+    assert np.max(np.abs(run.position_residuals)) < 1e-12
+    assert np.ptp(run["frame.z"]) > 0.02  # up and down
+
+
 def test_channels_are_what_a_driver_wants():
     labels = {
         name: [(c.label, c.kind) for c in driver_of(name).controls.channels]

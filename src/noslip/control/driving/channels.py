@@ -164,6 +164,9 @@ def make_controls(
         motors += rest
     units = {i.name: i.unit for i in model.inputs}
     given = [] if moving else [given_force(system, n, units[n], values) for n in rest]
+    if not moving:
+        # ahead first, then what steers
+        channels.sort(key=lambda channel: channel.kind != SPEED)
     return DriveControls(channels=(*moving, *channels, *given), motors=tuple(motors))
 
 

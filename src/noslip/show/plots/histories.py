@@ -8,6 +8,7 @@ import numpy as np
 
 from noslip.analysis.audit import Audit
 from noslip.errors import SimulationError
+from noslip.model.contacts import bears_force
 from noslip.model.vocabulary import angle_names
 from noslip.show.plots.curves import NOTHING, Array, Curve, Panel
 from noslip.show.plots.panels import lay_out
@@ -115,8 +116,9 @@ def input_names(run: Trajectory) -> list[str]:
 
 
 def reaction_names(run: Trajectory) -> list[str]:
-    """Multipliers of all rows, where they were asked for."""
-    return [f"reaction.{row}" for row in run.rows] if run.multipliers is not None else []
+    """Multipliers of all rows that bear forces, where they were asked for."""
+    rows = [row for row in run.rows if bears_force(run.model.contacts, row)]
+    return [f"reaction.{row}" for row in rows] if run.multipliers is not None else []
 
 
 # phase plots

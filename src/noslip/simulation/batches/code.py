@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from noslip.engines.interpreter import interpret_rows
 from noslip.engines.native import NativeFunction, compile_native, compile_wide
 from noslip.engines.program import Program, trace_program
 from noslip.engines.system import System
@@ -87,6 +88,26 @@ class BatchCode:
         p = self.parameters[_rows(self.parameters, trajectories)]
         return function.map(t, y, base, p)[:, : len(self.system.inputs)]
 
+    def events_at(self, trajectories: Array, t: Array, y: Array, *, is_compiled: bool) -> Array:
+        """Values of all events of some trajectories at times and states, outside the loop.
+
+        Parameters
+        ----------
+        trajectories, t, y : (k,) numbers and times, s, and (k, ny) states.
+        is_compiled : whether the code for lanes will run; else operations are interpreted.
+        """
+        program = self.programs["events"]
+        u = np.zeros((len(t), program.input_sizes[2]))
+        u[:, : len(self.system.inputs)] = self.inputs_at(trajectories, t, y)[
+            :, : len(self.system.inputs)
+        ]
+        p = self.parameters[_rows(self.parameters, trajectories)]
+        if is_compiled:
+            found: Array = self._compiled()["events"].map(t, y, u, p)
+            return found
+        parts = [slice(k, k + ROWS) for k in range(0, len(t), ROWS)]
+        return np.concatenate([interpret_rows(program, t[k], y[k], u[k], p[k]) for k in parts])
+
     def _with_tables(self, base: Array, trajectory: int, t: float) -> Array:
         tables = self.tables
         chosen = int(tables.sets[trajectory]) if tables.sets.size else 0
@@ -134,6 +155,10 @@ def compile_batch(system: System, request: BatchRequest) -> BatchCode:
         num_angles=made.num_angles,
         _compiled=made.compiled,
     )
+
+
+#: Rows that are interpreted at a time.
+ROWS = 4096
 
 
 class _Functions(NamedTuple):

@@ -14,6 +14,7 @@ import casadi as ca
 
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
+from noslip.model.contacts import bears_force
 from noslip.model.quantities import Quantity
 from noslip.simulation.expressions import named_values, output_units, read_expression
 from noslip.simulation.input_laws import InputGenerator
@@ -97,7 +98,10 @@ def known_columns(system: System, generator: InputGenerator | None) -> dict[str,
     add([("potential_energy", "J")], lambda: eq.forces.potential_energy)
     add([("work", "J")], lambda: system.state[-1] if system.does_work else ca.SX(0))
     add([(f"residual.{row.name}", row.unit) for row in kin.rows], lambda: kin.row_values)
-    add([(f"reaction.{r.name}", r.multiplier_unit) for r in kin.rows], lambda: eq.multipliers)
+    contacts = system.model.contacts
+    bearing = [k for k, row in enumerate(kin.rows) if bears_force(contacts, row.name)]
+    reactions = [(f"reaction.{kin.rows[k].name}", kin.rows[k].multiplier_unit) for k in bearing]
+    add(reactions, lambda: eq.multipliers[bearing])
     return known
 
 

@@ -27,6 +27,7 @@ from noslip.simulation.batches.lanes import (
     run_lanes,
 )
 from noslip.simulation.batches.request import BatchRequest
+from noslip.simulation.events import lift_events, pulling_start
 from noslip.simulation.segments import Ends, SegmentBasis, carried
 from noslip.simulation.simulate import PROJECTION_TOLERANCE
 from noslip.simulation.starts.completion import complete_starts
@@ -67,6 +68,7 @@ class BatchMotions:
         self._is_ended = False
         self.tables: dict[str, DeviceMemory] = {}
         states = _start_states(code, request)
+        _check_pressed(code, request, states)
         self.results = _make_results(code, request, states.shape[1], out)
         self.restart(states)
 
@@ -227,6 +229,20 @@ def _start_states(code: BatchCode, request: BatchRequest) -> Array:
             "give another configuration, away from singular ones",
         )
     return states
+
+
+def _check_pressed(code: BatchCode, request: BatchRequest, states: Array) -> None:
+    """Refuse starts at which the ground would have to pull a body that may lift."""
+    lifts = [name for name in request.events if name in lift_events(code.system)]
+    if not lifts:
+        return
+    which, t = np.arange(request.count), np.full(request.count, request.run.start_time)
+    values = code.events_at(which, t, states, is_compiled=request.device is None)
+    for name in lifts:
+        forces = values[:, list(request.events).index(name)]
+        if np.any(forces < 0):
+            k = int(np.argmax(forces < 0))
+            raise pulling_start(code.system, name, float(forces[k]), t[k], f", trajectory {k}")
 
 
 def _make_results(

@@ -7,11 +7,13 @@ must be balanced is kept upright, or, with that turned off, ridden by the torque
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 
 from noslip.control.driving.channels import PLACE, SPEED, DriveControls, make_controls
@@ -226,10 +228,9 @@ def _signs(
     channels = controls.channels
     if len(channels) < 2 or channels[0].kind != SPEED or channels[1].kind != PLACE:
         return 1.0, channels[1].left if len(channels) > 1 else 1.0
-    names = [c.name for c in system.coordinates]
-    heading = next((k for k, n in enumerate(names) if n.endswith(".angle")), None)
-    if heading is None:
-        return 1.0, 1.0
+    symbols, base = system.kinematics.symbols, system.kinematics.tree.nodes[0]
+    given = [symbols.t, symbols.q, symbols.params]
+    heading = ca.Function("heading", given, [ca.atan2(base.R_WB[1, 0], base.R_WB[0, 0])])
     turns = []
     for command in (0.0, 0.5):
         probe = Driver(system, controls, values, start)
@@ -240,5 +241,6 @@ def _signs(
                 probe.advance(0.1)
         except SimulationError:
             return 1.0, 1.0
-        turns.append(float(probe.q[heading]))
-    return 1.0, 1.0 if turns[1] >= turns[0] else -1.0
+        turns.append(float(heading(probe.t, probe.q, values)))
+    turned = math.remainder(turns[1] - turns[0], 2 * math.pi)
+    return 1.0, 1.0 if turned >= 0 else -1.0
