@@ -95,7 +95,7 @@ def facets_of(name: str, description: Path, scale: tuple[float, ...]) -> Facets:
         if np.prod(scale) < 0:
             faces = faces[:, ::-1]
         points, faces = coarsened(points, faces)
-    except (ValueError, IndexError, KeyError) as error:
+    except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise _refusal(name, description, f"it cannot be read: {error}"[:200]) from None
     digits = [float(f"{value:.4g}") for value in points.ravel()]
     return Facets(points=tuple(digits), faces=tuple(map(float, faces.ravel().tolist())))
