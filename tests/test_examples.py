@@ -243,6 +243,16 @@ def test_the_load_of_a_vehicle_is_found_from_its_path(tmp_path):
     assert number(line(lines, "both directions differ by")) < 1e-9
 
 
+def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
+    # the plan steps by Runge and Kutta's method, the carriage by adaptive steps of order 8
+    lines = run("13_predictive_control.py", tmp_path)
+    assert number(line(lines, "the plan misses the next state by")) < 1e-5
+    assert number(line(lines, "largest torque")) == pytest.approx(0.4, abs=1e-6)
+    # held at 0.6 m at the ends of periods, so that the chord between two comes a little nearer
+    assert number(line(lines, "distance from the pillar at least")) > 0.57
+    assert number(lines[-1]) < 0.05
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

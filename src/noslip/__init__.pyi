@@ -294,6 +294,12 @@ from .analysis.instant_kinematics import (
     inverse_dynamics as inverse_dynamics,
     inverse_kinematics as inverse_kinematics,
 )
+from .analysis.evaluate_batch import (
+    InstantBatch as InstantBatch,
+    InverseDynamicsBatch as InverseDynamicsBatch,
+    evaluate_batch as evaluate_batch,
+    inverse_dynamics_batch as inverse_dynamics_batch,
+)
 from .simulation.measured import (
     MeasuredTable as MeasuredTable,
 )
@@ -306,6 +312,10 @@ from .analysis.history import (
 from .analysis.audit import (
     Audit as Audit,
     audit as audit,
+)
+from .analysis.audit_batch import (
+    AuditBatch as AuditBatch,
+    audit_batch as audit_batch,
 )
 from .analysis.linearize import (
     Linearization as Linearization,
@@ -322,6 +332,10 @@ from .analysis.canonical import (
 from .analysis.steady import (
     SteadyMotion as SteadyMotion,
     steady as steady,
+)
+from .analysis.steady_batch import (
+    SteadyBatch as SteadyBatch,
+    steady_batch as steady_batch,
 )
 from .analysis.eigenvalue_sweep import (
     EigenvalueSweep as EigenvalueSweep,
@@ -343,6 +357,12 @@ from .sensitivities.objective import (
 from .sensitivities.gradient import (
     Gradient as Gradient,
     gradient as gradient,
+)
+from .sensitivities.batch import (
+    GradientBatch as GradientBatch,
+    SensitivitiesBatch as SensitivitiesBatch,
+    gradient_batch as gradient_batch,
+    simulate_sensitivities_batch as simulate_sensitivities_batch,
 )
 
 # 6 control
@@ -453,6 +473,8 @@ from .control.chaplygin import (
     with_control_angles as with_control_angles,
 )
 from .control.follow import (
+    ControlLoop as ControlLoop,
+    RunOptions as RunOptions,
     follow as follow,
 )
 from .control.track import (
@@ -472,6 +494,9 @@ from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,
     Exported as Exported,
     export as export,
+)
+from .bridges.python_control import (
+    to_control as to_control,
 )
 
 # sweep

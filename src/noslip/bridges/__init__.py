@@ -8,6 +8,9 @@
     bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
+    fmu.py            functional mock-up units; fmu_code.py has their fixed C code
+    python_control.py systems of python-control
+    casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
     measured_files.py measured data, with names and units said once
@@ -24,12 +27,6 @@ from __future__ import annotations
 
 #: Modules of this package that define formats.
 BRIDGES = (
-    "urdf",
-    "mjcf",
-    "vda5050",
-    "bicycle_parameters",
-    "run_tables",
-    "ros",
-    "ros2_controllers",
-    "c",
+    *("urdf", "mjcf", "vda5050", "bicycle_parameters", "run_tables", "ros", "ros2_controllers"),
+    *("c", "casadi_file", "fmu"),
 )

@@ -60,6 +60,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "energy": histories.energy_panels,
     "residuals": histories.residual_panels,
     "errors": _errors,
+    "signals": histories.signal_panels,
     "phase": histories.phase_panels,
 }
 #: All names.
@@ -86,8 +87,9 @@ def plot(
         :func:`read_measured` returned, among runs or alone, a list of columns is drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
-        ``residuals``, ``errors``, ``phase`` or ``friction``; or a list of columns, such as
-        ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
+        ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got), ``phase`` or
+        ``friction``; or a list of columns, such as ``["wheel1.angle", "torque1"]``, which are drawn
+        in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
     audit : of the run, for ``friction``.
@@ -272,6 +274,7 @@ TITLES = {
     "reactions": "reactions",
     "energy": "energy and residuals",
     "errors": "simulated minus reference, size",
+    "signals": "what the controller saw, wanted and got",
     "friction": "what the wheels ask of the ground",
 }
 
@@ -300,6 +303,8 @@ def run_sheets(
     if run.errors:
         panels = histories.error_panels(run)
         sheets["errors"] = lay_out(panels, title=titles["errors"], size=size)
+    if histories.has_signals(run) and (panels := histories.signal_panels(run)):
+        sheets["signals"] = lay_out(panels, title=titles["signals"], size=size)
     if audit is not None and audit.loaded:
         sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
     return sheets
