@@ -20,7 +20,13 @@ from noslip.model.joints import AbstractJointType
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "noslip"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *TUTORIALS,
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: Arguments of public functions that their docstrings do not name yet.

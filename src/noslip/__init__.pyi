@@ -442,6 +442,9 @@ from .control.controllers.computed_torque import (
     ComputedTorque as ComputedTorque,
     ProportionalDerivative as ProportionalDerivative,
 )
+from .control.controllers.following import (
+    PathTracking as PathTracking,
+)
 from .control.controllers.pose import (
     PoseTracking as PoseTracking,
 )
@@ -495,6 +498,7 @@ from .bridges.exports import (
     Exported as Exported,
     export as export,
 )
+from .bridges import gym as gym
 from .bridges.python_control import (
     to_control as to_control,
 )
