@@ -53,7 +53,7 @@ def test_a_model_is_the_same_in_every_format(own, folder, name):
     formats = known_formats(AbstractModelFormat)
     assert {"toml", "own_json"} <= {word for word in formats if formats[word].can("write")}
     for word, format in formats.items():
-        if not format.can("write"):  # of robots, which have no words for rolling
+        if not isinstance(format, AbstractModelText):  # of robots, with no words for rolling
             continue
         path = folder / f"{word}{format.suffixes[0]}"
         ns.save_model(model, path)
@@ -131,8 +131,9 @@ def test_commands_take_a_model_and_write_a_run_in_formats_of_ones_own(folder):
 
 def test_a_run_is_the_same_in_every_format(own, run, tmp_path):
     formats = known_formats(AbstractRunFormat)
-    both = {word: format for word, format in formats.items() if format.can("read")}
-    assert [*both] == ["netcdf", "csv", "parquet", "own_npz"]
+    # a bag holds joints and the base, not all columns
+    both = {w: format for w, format in formats.items() if format.can("read") and w != "ros"}
+    assert sorted(both) == ["csv", "netcdf", "own_npz", "parquet"]
     for word, format in both.items():
         path = tmp_path / f"{word}{format.suffixes[0].upper()}"
         run.save(path)
@@ -246,7 +247,7 @@ def test_a_family_for_each_kind_of_file(own):
     bases = (AbstractModelFormat, AbstractRunFormat, AbstractEquationFormat)
     assert all(base.__base__ is AbstractFormat for base in bases)
     assert issubclass(own.Json, AbstractModelText)
-    robots = ["urdf", "mjcf", "vda5050"]
+    robots = ["urdf", "mjcf", "vda5050", "bicycle", "ros2_controllers"]
     assert sorted(known_formats(AbstractModelFormat)) == sorted(["toml", *robots, "own_json"])
     tables = ["mat", "parquet", "ros"]
     assert sorted(known_formats(AbstractRunFormat)) == sorted(["netcdf", "csv", *tables, "own_npz"])

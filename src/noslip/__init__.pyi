@@ -488,7 +488,7 @@ from .control.track import (
 from .bridges.measured_files import (
     read_measured as read_measured,
 )
-from .bridges.vda5050 import (
+from .bridges.vda5050_orders import (
     Mission as Mission,
     MissionLeg as MissionLeg,
     read_mission as read_mission,

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import noslip as ns
 from noslip.atomic import foreign, read_manifest
+from noslip.bridges.mesh_files import facets_of
 from noslip.model import expressions
 from noslip.model.files import parse_model
 
@@ -51,6 +52,23 @@ def expression(data: bytes, folder: Path) -> None:
         expressions.nominal(text, dict.fromkeys(expressions.names_of(text), 0.5))
 
 
+def read_columns(path: Path) -> object:
+    path.with_name("log.csv").write_bytes((CORPUS / "measured" / "good").read_bytes())
+    try:
+        return ns.read_measured(path.with_name("log.csv"))
+    finally:
+        path.unlink()
+
+
+def read_log(path: Path) -> object:
+    units = dict.fromkeys(("pos_x", "pos_y", "heading"), "mm")
+    return ns.read_measured(path, units=units)
+
+
+def read_mesh(path: Path) -> object:
+    return facets_of(path.name, path.with_name("robot.urdf"), (1.0, 1.0, 1.0))
+
+
 def read_folder(path: Path) -> object:
     return ns.read_run(path.parent)
 
@@ -68,6 +86,16 @@ READERS: dict[str, Callable[[bytes, Path], object]] = {
     "timing": lambda data, folder: ns.parse_timing(text_of(data)),
     "controller": lambda data, folder: ns.parse_controller(text_of(data)),
     "expression": expression,
+    "urdf": file_of("robot.urdf", ns.import_robot),
+    "mjcf": file_of("robot.xml", ns.import_robot),
+    "factsheet": file_of("robot.factsheet.json", ns.import_robot),
+    "order": file_of("order.json", ns.read_mission),
+    "bicycle": file_of("benchmark.txt", ns.load),
+    "measured": file_of("measured.csv", read_log),
+    "measured_columns": file_of("log.columns.toml", read_columns),
+    "stl": file_of("mesh.stl", read_mesh),
+    "obj": file_of("mesh.obj", read_mesh),
+    "dae": file_of("mesh.dae", read_mesh),
 }
 #: Pieces that mutations put in.
 PIECES = [

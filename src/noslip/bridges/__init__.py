@@ -4,7 +4,7 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
-    vda5050.py        factsheets of VDA 5050, and its orders as missions
+    vda5050.py        factsheets of VDA 5050; vda5050_orders.py its orders as missions
     bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too

@@ -26,7 +26,7 @@ import numpy as np
 
 from noslip.errors import SimulationError, nearest
 from noslip.formats import format_of
-from noslip.model.expressions import ExpressionError, nominal
+from noslip.model.expressions import ExpressionError, names_of, nominal
 from noslip.model.units import UnitError, read_unit
 from noslip.reading import read_text
 from noslip.simulation.measured import Array, MeasuredTable
@@ -131,14 +131,16 @@ def _converted(values: Array, unit: str, file: Path) -> tuple[str, Array]:
     """Unit of SI and values in it."""
     try:
         known = {word: factor for word, (factor, _) in CONVERTED.items()}
-        words = set(re.findall(r"[A-Za-z]+", unit))
+        words = names_of(unit)
         factor = nominal(unit, known | dict.fromkeys(words - set(known), 1.0))
         plain = re.sub(
-            r"[A-Za-z]+",
+            r"[A-Za-z]\w*",
             lambda m: f"({CONVERTED[m[0]][1]})" if m[0] in CONVERTED else m[0],
             unit,
         )
         read_unit(plain)
+        if not 0.0 < factor < math.inf:
+            raise ExpressionError(f"one is {factor:g} in SI units")
     except (UnitError, ExpressionError) as error:
         fix = getattr(error, "fix", f"known besides SI: {', '.join(CONVERTED)}")
         raise SimulationError(f"'{unit[:40]}' is no unit: {error}", str(file), fix) from None

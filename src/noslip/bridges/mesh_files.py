@@ -45,7 +45,8 @@ def mesh_path(name: str, description: Path) -> Path:
     folder = Path(os.path.realpath(description)).parent
     around = [folder, *folder.parents][: ABOVE + 1]
     package = next((place for place in around if (place / "package.xml").is_file()), folder)
-    found = re.fullmatch(r"(package|model)://([^/]+)/(.+)", name, flags=re.DOTALL)
+    # some write a third slash
+    found = re.fullmatch(r"(package|model):///?([^/]+)/(.+)", name, flags=re.DOTALL)
     if found is not None:
         roots = [place for place in around if place.name == found[2]]
         roots += [place / found[2] for place in around if (place / found[2]).is_dir()]
@@ -95,7 +96,7 @@ def facets_of(name: str, description: Path, scale: tuple[float, ...]) -> Facets:
         if np.prod(scale) < 0:
             faces = faces[:, ::-1]
         points, faces = coarsened(points, faces)
-    except (ValueError, IndexError, KeyError) as error:
+    except (ArithmeticError, LookupError, StopIteration, TypeError, ValueError) as error:
         raise _refusal(name, description, f"it cannot be read: {error}"[:200]) from None
     digits = [float(f"{value:.4g}") for value in points.ravel()]
     return Facets(points=tuple(digits), faces=tuple(map(float, faces.ravel().tolist())))
@@ -260,6 +261,9 @@ def _collada_mesh(mesh: XmlElement) -> Mesh:
             held = part.first("vcount")
             counts = [int(word) for word in held.text.split()] if held is not None else []
         corners, start = np.concatenate([*lists, np.zeros(0, dtype=np.int64)]), 0
+        if set(counts) == {3}:
+            faces.append(corners[: 3 * len(counts)].reshape(-1, 3))
+            continue
         for count in counts[:MAX_TRIANGLES]:
             c = corners[start : start + count]
             fan = [(c[0], c[k], c[k + 1]) for k in range(1, count - 1)]

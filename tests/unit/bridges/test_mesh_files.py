@@ -83,6 +83,7 @@ def test_packages_are_found_around_the_file(tmp_path):
     trimesh.creation.box((1, 1, 1)).export(tmp_path / "pkg" / "meshes" / "a.stl")
     file = robot(inner, "package://pkg/meshes/a.stl")
     assert mesh_path("package://pkg/meshes/a.stl", file).name == "a.stl"
+    assert mesh_path("package:///pkg/meshes/a.stl", file).name == "a.stl"
     (tmp_path / "pkg" / "package.xml").write_text("<package/>")
     assert mesh_path("../meshes/a.stl", file).name == "a.stl"
 

@@ -79,6 +79,17 @@ def test_channels_are_what_a_driver_wants():
     assert labels["lhd"] == labels["lhd-noslip"] == [("speed", SPEED), ("waist.angle", PLACE)]
 
 
+@pytest.mark.parametrize("name", ["ackermann-car", "truck-trailers"])
+def test_a_motor_on_a_differential_drives_the_vehicle(name):
+    driver = driver_of(name)
+    labels = [(c.label, c.kind) for c in driver.controls.channels]
+    assert labels == [("speed", SPEED), ("front.steer.angle", PLACE)]
+    driver.command(0, 0.5)
+    driver.command(1, 0.2)
+    drive(driver, 4.0)
+    assert np.allclose(reached(driver), driver.commands, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["mecanum-base", "omni-base"])
 def test_a_base_on_rollers_is_driven_sideways(name):
     driver = driver_of(name)

@@ -28,7 +28,7 @@ from noslip.control.motions.path import planar_base
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
 from noslip.kinematics.tree import Node
-from noslip.model.expressions import nominal
+from noslip.model.expressions import names_of, nominal
 
 #: How a channel acts.
 PLACE, SPEED, FORCE = "place", "speed", "force"
@@ -372,7 +372,14 @@ def node_of_speed(system: System, k: int) -> Node:
 
 
 def carries_wheel(system: System, node: Node) -> bool:
-    return any(c.is_wheel and c.body == node.body.name for c in system.model.contacts)
+    """Whether a joint turns a wheel: its own, or through a row such as that of a differential."""
+    model = system.model
+    wheels = {c.body for c in model.contacts if c.is_wheel}
+    if node.body.name in wheels:
+        return True
+    own = set(node.joint.coordinate_names())
+    spins = {name for j in model.joints if j.child in wheels for name in j.coordinate_names()}
+    return any(own & (used := names_of(row.expression)) and spins & used for row in model.rows)
 
 
 def given_force(system: System, name: str, unit: str, values: Array) -> Channel:
