@@ -253,6 +253,24 @@ def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
     assert number(lines[-1]) < 0.05
 
 
+def test_a_rider_learns_to_stay_upright(tmp_path):
+    pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+    lines = run("14_learn_to_balance.py", tmp_path)
+    # an episode lasts 10 s; below the weave speed a bicycle falls by itself
+    assert number(line(lines, "upright without hands")) < 9.0
+    assert number(line(lines, "share that rides to the end")) > 0.9
+    assert 9.0 < number(lines[-1]) <= 10.0
+
+
+def test_a_controller_leads_a_plant_that_it_does_not_know(tmp_path):
+    lines = run("14_unknown_plant.py", tmp_path)
+    off = {name: number(line(lines, name)) for name in ("as the model", "40 kg", "all of it")}
+    # mm: at 0.3 m/s 20 kg more are an error of centimeters, as the law has no integral
+    assert off["as the model"] < 0.1 and 5 < off["40 kg"] < off["all of it"] < 150
+    assert "eight runs end" in lines[-1]
+    assert (tmp_path / "signals.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

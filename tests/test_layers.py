@@ -38,8 +38,8 @@ RANKS = {
     "control": 8,
     "sweeps": 9,
     "library": 9,
-    "bridges": 10,
     "show": 10,
+    "bridges": 11,
     "studio": 11,
     "cli": 12,
 }
