@@ -54,7 +54,7 @@ ns.plot(run, "path")
 # ## What must the motors do?
 #
 # The inverse question: drive along a path, and find the torques. `track` plans an unhurried motion, computes the torques
-# by inverse dynamics, and simulates under these torques alone.
+# by inverse dynamics, and simulates under these torques alone. Say `timing=ns.ConstantSpeed(0.4)` for a speed of your own.
 
 # %%
 circle = ns.track(system, ns.Circle(radius=1.0))

@@ -51,6 +51,10 @@ WRITTEN = {
         "motion = ns.ExpressionMotion(coordinates=angles)\n"
         "samples = ns.reference_motion(arm, motion).samples(np.linspace(0.0, 1.0, 5))"
     ),
+    "Facets": (
+        "wedge = ns.Facets(\n    points=(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1),\n"
+        "    faces=(0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3),\n)"
+    ),
     "load_plugin": 'module = ns.load_plugin("my_parts.py")',
 }
 
@@ -177,7 +181,7 @@ def example(name):
     for other in ns.__all__ if inspect.isclass(thing) else ():
         near = getattr(ns, other)
         returned = str(getattr(near, "__annotations__", {}).get("return", ""))
-        is_member = inspect.isclass(near) and near is not thing and issubclass(near, thing)
+        is_member = inspect.isclass(near) and near is not thing and thing in near.__mro__
         if other in uses() and (is_member or re.search(rf"\b{name}\b", returned)):
             near_ones.append((*uses()[other], "python"))
     near_ones.sort(key=lambda found: found[0].startswith("tests"))

@@ -146,12 +146,14 @@ def _message(error: Exception) -> str | None:
 WELCOME = """\
 noslip {version}: exact dynamics of mechanisms that roll, skate and steer
 
-  noslip run                      simulate a robot with two driven wheels, with a report
-  noslip new my_robot.toml        write a model file of your own vehicle
-  noslip studio                   drive a model in the browser
-  noslip list                     the {count} ready models
-  noslip derive rolling-disk      equations of motion
-  noslip import robot.urdf        bring a robot from URDF or MJCF
+  noslip new my_robot.toml                  write a model file of your own vehicle
+  noslip run my_robot.toml                  simulate it, with a report; a ready robot without a name
+  noslip studio my_robot.toml               drive it in the browser
+  noslip track agv --path circle:radius=2   find the torques that drive a path
+  noslip sweep agv --vary R=1:3:5 --measure max:torque1 -o study   a parameter study
+  noslip derive rolling-disk                equations of motion; -o disk.tex for LaTeX
+  noslip import robot.urdf                  bring a robot from URDF or MJCF
+  noslip list                               the {count} ready models
 
 `noslip --help` lists all commands, `noslip COMMAND --help` explains one."""
 

@@ -176,7 +176,7 @@ def write_output(
     facts : further words for the report.
     """
     from noslip.show.json_text import json_text
-    from noslip.show.run_folder import FORMATS, summary, summary_text, write_run
+    from noslip.show.run_folder import FORMATS, REPORT, summary, summary_text, write_run
 
     command = printable("noslip " + shlex.join(sys.argv[1:]))
     # the multipliers of another theory are no forces of the ground
@@ -205,6 +205,8 @@ def write_output(
         lost = ", lost" if run.path_errors.lost else ""
         lines.append(f"  path                 {run.covered()}{lost}")
     lines.append(f"  folder               {target}")
+    if report:
+        lines.append(f"  report               {target / REPORT}")
     if found is not None:
         lines.append(found.text())
     return "\n".join(lines)
