@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from noslip.analysis.contact_forces import (
     SMALL,
+    ContactForces,
     Unsupported,
     contact_forces,
     friction_demand,
@@ -199,8 +200,9 @@ class Audit:
     def verdict(self) -> str:
         """Whether the motion holds without slip and lift.
 
-        ``holds``, whatever the split; ``depends`` on the split; ``fails``, whatever the split; or
-        ``unknown``: without a friction coefficient, or where loads are not known.
+        ``holds``, whatever the split; ``holds if shared``, as friction lets the wheels share, but
+        not in every split; ``fails``, whatever the split; or ``unknown``: without a friction
+        coefficient, or where loads are not known.
         """
         if any(lift.is_certain for lift in self.lifts):
             return "fails"
@@ -215,7 +217,7 @@ class Audit:
             return "unknown"
         widest = max(largest(wheel.demand_range[:, 1])[0] for wheel in self.loaded)
         is_open = self.lifts or self.slips or widest > self.friction + SMALL
-        return "depends" if is_open else "holds"
+        return "holds if shared" if is_open else "holds"
 
     @property
     def rounding(self) -> Array:
@@ -260,11 +262,22 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
         equations, whose multipliers are no forces of the ground.
     """
     if friction is not None and (is_truth(friction) or not 0 <= friction < np.inf):
-        raise SimulationError(
-            f"the friction coefficient is {friction}",
-            f"audit of model '{system.model.name}'",
-            "give a number that is not negative, such as 0.6 for rubber on concrete",
-        )
+        raise bad_friction(system, friction)
+    check_formulation(system)
+    return audit_forces(system, contact_forces(system, run), run.t, friction)
+
+
+def bad_friction(system: System, friction: object) -> SimulationError:
+    """The error of a friction coefficient that no ground has."""
+    return SimulationError(
+        f"the friction coefficient is {friction}",
+        f"audit of model '{system.model.name}'",
+        "give a number that is not negative, such as 0.6 for rubber on concrete",
+    )
+
+
+def check_formulation(system: System) -> None:
+    """Refuse equations whose multipliers are no forces of the ground."""
     if not system.equations.formulation.is_dalembert:
         raise SimulationError(
             f"the {system.equations.formulation.name} have no forces of the ground: their "
@@ -272,7 +285,10 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
             f"audit of model '{system.model.name}'",
             "simulate with derive(model), which follows d'Alembert's principle",
         )
-    forces = contact_forces(system, run)
+
+
+def audit_forces(system: System, forces: ContactForces, t: Array, friction: float | None) -> Audit:
+    """The audit of contact forces at samples."""
     n, c, _ = forces.least.shape
     ok = forces.is_valid
     is_wheel = np.array([x.is_wheel for x in forces.contacts], dtype=bool)
@@ -285,7 +301,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     required = least_friction(forces.least, directions, is_wheel)
 
     def at_all(values: Array) -> Array:
-        full = np.full((len(run.t), *values.shape[1:]), np.nan)
+        full = np.full((len(t), *values.shape[1:]), np.nan)
         full[ok] = values
         return full
 
@@ -308,7 +324,7 @@ def audit(system: System, run: Trajectory, friction: float | None = None) -> Aud
     )
     return Audit(
         model=system.model.name,
-        t=run.t,
+        t=t,
         friction=friction,
         wheels=wheels,
         required=at_all(required),
@@ -459,8 +475,8 @@ def _slip_lines(audit: Audit) -> list[str]:
             texts.append(f"fails {ground}: a wheel that lifts has nothing to push with")
     elif slips:
         texts += [
-            f"depends on how the wheels share {ground}: in the least-norm split {_slip(slip)}, "
-            f"in the best one {required:.3g} is needed"
+            f"holds {ground} if shared as friction lets the wheels: {required:.3g} is needed; in "
+            f"the least-norm split {_slip(slip)}"
             for slip in slips
         ]
     elif audit.verdict == "unknown":
@@ -474,7 +490,10 @@ def _slip_lines(audit: Audit) -> list[str]:
         widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.loaded)
         text = f"holds {ground}: margin {margin:.3g}"
         if widest > audit.friction + SMALL:
-            text += f" in the least-norm split; in others {wheel} needs up to {_demand(widest)}"
+            text = (
+                f"holds {ground} if shared as friction lets the wheels: margin {margin:.3g} in the "
+                f"least-norm split; in others {wheel} needs up to {_demand(widest)}"
+            )
         texts.append(text)
     if without:
         texts[-1] += f"; no verdict for {', '.join(without)}, whose loads are not known"

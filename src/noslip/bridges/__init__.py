@@ -14,7 +14,10 @@
     casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
+    measured_files.py measured data, with names and units said once
     ros.py            runs as ROS 2 bags
+    ros2_controllers.py  parameters of controllers for wheeled bases
+    mesh_files.py     meshes that robots are drawn with
     xml_text.py       safe reading of XML
 
 A bridge is a format of one of the families in `formats.py`. `BRIDGES` lists the modules; they are
@@ -27,7 +30,10 @@ import importlib
 from types import ModuleType
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "c", "casadi_file", "fmu")
+BRIDGES = (
+    *("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers"),
+    *("c", "casadi_file", "fmu"),
+)
 
 
 def __getattr__(name: str) -> ModuleType:

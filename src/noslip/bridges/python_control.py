@@ -235,8 +235,9 @@ def _arm(system: System, functions: _Functions, values: Array) -> tuple[Any, Any
 def _base(system: System, functions: _Functions, values: Array) -> tuple[Any, Any]:
     found = find_follower(system, values)
     known = dict(zip(functions.parameter_names, values.tolist(), strict=True))
-    px, py = (float(nominal(c, known)) for c in found.point[:2])
-    dx, dy = (float(nominal(c, known)) for c in found.direction[:2])
+    point, direction = found.frame
+    px, py = (float(nominal(c, known)) for c in point[:2])
+    dx, dy = (float(nominal(c, known)) for c in direction[:2])
     size = math.hypot(dx, dy)
     along, turned = np.array([dx, dy]) / size, math.atan2(dy, dx)
     chosen = [[s.name for s in system.speeds].index(s.name) for s in system.independent_speeds]
