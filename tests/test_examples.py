@@ -262,6 +262,15 @@ def test_a_rider_learns_to_stay_upright(tmp_path):
     assert 9.0 < number(lines[-1]) <= 10.0
 
 
+def test_a_controller_leads_a_plant_that_it_does_not_know(tmp_path):
+    lines = run("14_unknown_plant.py", tmp_path)
+    off = {name: number(line(lines, name)) for name in ("as the model", "40 kg", "all of it")}
+    # mm: at 0.3 m/s 20 kg more are an error of centimeters, as the law has no integral
+    assert off["as the model"] < 0.1 and 5 < off["40 kg"] < off["all of it"] < 150
+    assert "eight runs end" in lines[-1]
+    assert (tmp_path / "signals.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

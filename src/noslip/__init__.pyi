@@ -442,6 +442,9 @@ from .control.controllers.computed_torque import (
     ComputedTorque as ComputedTorque,
     ProportionalDerivative as ProportionalDerivative,
 )
+from .control.controllers.following import (
+    PathTracking as PathTracking,
+)
 from .control.controllers.pose import (
     PoseTracking as PoseTracking,
 )
@@ -484,6 +487,11 @@ from .control.track import (
 # to other programs
 from .bridges.measured_files import (
     read_measured as read_measured,
+)
+from .bridges.vda5050 import (
+    Mission as Mission,
+    MissionLeg as MissionLeg,
+    read_mission as read_mission,
 )
 from .bridges.exports import (
     AbstractSystemFormat as AbstractSystemFormat,

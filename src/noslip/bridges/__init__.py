@@ -4,7 +4,8 @@
     undercarriage.py  files that say what a robot rolls on
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
-    vda5050.py        factsheets of VDA 5050
+    vda5050.py        factsheets of VDA 5050, and its orders as missions
+    bicycle_parameters.py  parameter files of bicycles
     exports.py        the family of what goes out, and `export`
     c.py              C code of compiled systems; c_source.py writes it for others too
     fmu.py            functional mock-up units; fmu_code.py has their fixed C code
@@ -31,7 +32,7 @@ from types import ModuleType
 
 #: Modules of this package that define formats.
 BRIDGES = (
-    *("urdf", "mjcf", "vda5050", "run_tables", "ros", "ros2_controllers"),
+    *("urdf", "mjcf", "vda5050", "bicycle_parameters", "run_tables", "ros", "ros2_controllers"),
     *("c", "casadi_file", "fmu"),
 )
 

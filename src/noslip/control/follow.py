@@ -235,7 +235,7 @@ def run_along(
         given["start"] = _disturbed(wanted, start) if start else wanted.start
         return simulate(model, inputs=law, **given)
     plant.check(model, period)
-    driven = model if plant.system is None else plant.system
+    driven = plant.driven(model)
     own = {p.name for p in driven.model.parameters}
     known = {n: x for n, x in parameters.items() if n in own} | dict(plant.parameters)
     closed = PlantLaw(
