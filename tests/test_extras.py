@@ -66,7 +66,8 @@ OPTIONAL = sorted(EXTRAS)
 BARE = f"""
 import sys
 OPTIONAL = {OPTIONAL!r}
-sys.modules.update(dict.fromkeys(OPTIONAL))
+# SciPy looks for these two among the modules that are loaded, and takes what it finds for them
+sys.modules.update(dict.fromkeys(set(OPTIONAL) - {{"jax", "torch"}}))
 """
 
 

@@ -499,6 +499,14 @@ from .bridges.exports import (
     export as export,
 )
 from .bridges import gym as gym
+from .bridges.jax_functions import (
+    simulate_jax as simulate_jax,
+    to_jax as to_jax,
+)
+from .bridges.torch_functions import (
+    simulate_torch as simulate_torch,
+    to_torch as to_torch,
+)
 from .bridges.python_control import (
     to_control as to_control,
 )

@@ -28,6 +28,8 @@ EXTRAS = {
     "rosbags": ("rosbags", "ros"),
     "fmpy": ("FMPy", "fmu"),
     "gymnasium": ("Gymnasium", "gym"),
+    "jax": ("JAX", "jax"),
+    "torch": ("PyTorch", "torch"),
     "control": ("python-control", "control"),
 }
 

@@ -11,6 +11,7 @@
     fmu.py            functional mock-up units; fmu_code.py has their fixed C code
     python_control.py systems of python-control
     gym.py            environments of Gymnasium: gym_tasks.py, gym_envs.py
+    jax_functions.py, torch_functions.py  differentiable functions, by differentiable.py
     casadi_file.py    serialized CasADi functions of compiled systems
     basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files

@@ -23,7 +23,13 @@ from noslip import __version__
 from noslip.analysis.inverse import solve_inputs
 from noslip.analysis.scenario import scenario_start
 from noslip.bridges.basis_cover import BasisCover, basis_measures, cover_ranges
-from noslip.engines.c_code import c_number, print_statements, used_inputs
+from noslip.engines.c_code import (
+    c_number,
+    print_statements,
+    print_tables,
+    table_name,
+    used_inputs,
+)
 from noslip.engines.optimize import optimize
 from noslip.engines.program import Program, trace_program
 from noslip.engines.projection import is_projected, projected_state
@@ -123,6 +129,7 @@ class CSource:
     start: Start
     laws: tuple[InputGenerator, ...] = ()
     parameters: Array = field(default_factory=lambda: np.zeros(0))
+    _programs: list[Program] = field(default_factory=list, repr=False)
 
     @property
     def system(self) -> System:
@@ -159,7 +166,10 @@ class CSource:
         s, eq = system.kinematics.symbols, system.equations
         given = (s.t, eq.state if x is None else x, eq.inputs if inputs is None else inputs)
         output = ca.densify(system.fold(expression))
-        return optimize(trace_program(name, (*given, s.params), output), is_scheduled=False)
+        made = optimize(trace_program(name, (*given, s.params), output), is_scheduled=False)
+        if made.tables:
+            self._programs.append(made)
+        return made
 
     def function(
         self, name: str, program: Program, arguments: str, names: Sequence[str]
@@ -199,6 +209,13 @@ class CSource:
         for b in range(len(self.cover.systems)):
             lines.append(f"    case {b}: {prefix}_{name}_{b}({given}, out); break;")
         return [*lines, "    default: break;", "    }", "}", ""]
+
+    def with_tables(self, lines: list[str]) -> list[str]:
+        """Lines of functions, after the tables that they look up."""
+        known = {table_name(t): t for p in self._programs for t in p.tables}
+        text = "\n".join(lines)
+        used = [table for name, table in known.items() if f"{name}[" in text]
+        return [*print_tables(used, f"{self.prefix}_real", single=self.single), *lines]
 
     def number(self, value: float) -> str:
         """A literal."""
@@ -518,8 +535,8 @@ def _places(title: str, prefix: str, quantities: Sequence[Quantity], first: int)
 
 def source_text(source: CSource, header: str) -> str:
     """The code."""
-    lines = [f'#include "{header}"', "", "#include <math.h>", ""]
-    lines += _constants(source)
+    head = [f'#include "{header}"', "", "#include <math.h>", ""]
+    lines = _constants(source)
     for b, system in enumerate(source.cover.systems):
         lines += _of_basis(source, b, system)
     lines += source.dispatch("rates_of", "t x u p")
@@ -539,7 +556,7 @@ def source_text(source: CSource, header: str) -> str:
     lines.append(_fill(source, _STEP))
     if source.laws:
         lines += _controller(source)
-    return "\n".join(lines)
+    return "\n".join([*head, *source.with_tables(lines)])
 
 
 def _num_measures(source: CSource) -> list[int]:

@@ -343,7 +343,8 @@ def _printed(source: CSource) -> list[str]:
     lines += source.dispatch("outputs_of", "t x u p")
     lines += source.dispatch("directional_of", "t x u dx du p")
     words = ("outputs_of", "directional_of")
-    return lines + [f"#define {word} {source.prefix}_{word}" for word in words] + [""]
+    lines += [f"#define {word} {source.prefix}_{word}" for word in words]
+    return source.with_tables([*lines, ""])
 
 
 # descriptions

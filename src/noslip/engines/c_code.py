@@ -1,17 +1,19 @@
 """Programs as C: statements of C99 that are also C++, with nothing but the C library's mathematics.
 
 :func:`print_statements` writes one line for each operation. Truth is 1 or 0; see the top of
-`interpreter.py` for what each operation means.
+`interpreter.py` for what each operation means. Lookups must be lowered (`optimize`); entries of
+their tables are read from arrays that :func:`print_tables` defines.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from noslip.engines.program import Program
+from noslip.grid_spline import GridSpline, numbered_spline
 
 #: Functions of the C library that have other names than the operations.
 _RENAMED = {"abs": "fabs", "min": "fmin", "max": "fmax"}
@@ -86,7 +88,13 @@ def print_statements(
         raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")
     names = [*inputs, *(c_number(c, single=single) for c in program.constants)]
     names += [f"v{k}" for k in range(program.num_operations)]
+    first = sum(program.input_sizes)
     for k, (kind, operands) in enumerate(program.operations):
+        if kind == "gather":
+            behind, table = (int(program.constants[v - first]) for v in operands[1:])
+            place = f"(int){names[operands[0]]} + {behind}"
+            yield f"const {real} v{k} = {table_name(numbered_spline(table))}[{place}];"
+            continue
         text = operation_text(kind, [names[i] for i in operands], single=single)
         yield f"const {real} v{k} = {text};"
     for k, value in enumerate(program.outputs):
@@ -97,3 +105,20 @@ def used_inputs(program: Program) -> set[int]:
     """Numbers of the input values that a program reads."""
     read = {i for _, operands in program.operations for i in operands} | set(program.outputs)
     return {i for i in read if i < sum(program.input_sizes)}
+
+
+def table_name(table: GridSpline) -> str:
+    """Name of the array of a table."""
+    return f"table_{table.key}"
+
+
+def print_tables(tables: Iterable[GridSpline], real: str, *, single: bool = False) -> Iterator[str]:
+    """Lines that define the arrays of tables."""
+    for table in tables:
+        numbers = [c_number(float(x), single=single) for x in table.coefficients.ravel()]
+        yield f"static const {real} {table_name(table)}[{len(numbers)}] = {{"
+        for k in range(0, len(numbers), 8):
+            end = "," if k + 8 < len(numbers) else ""
+            yield "    " + ", ".join(numbers[k : k + 8]) + end
+        yield "};"
+        yield ""

@@ -9,9 +9,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from noslip.engines.c_code import c_number, print_statements, used_inputs
-from noslip.engines.interpreter import MEANINGS, interpret
+from noslip.engines.c_code import c_number, print_statements, print_tables, used_inputs
+from noslip.engines.interpreter import LOOKUPS, MEANINGS, interpret
+from noslip.engines.optimize import optimize
 from noslip.engines.program import Operation, Program, trace_program
+from noslip.grid_spline import grid_spline
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc on the path")
 
@@ -36,7 +38,8 @@ def compiled(program, folder, single=False):
     real = "float" if single else "double"
     names = [f"in[{k}]" for k in range(sum(program.input_sizes))]
     body = print_statements(program, names, lambda k: f"out[{k}]", real, single=single)
-    text = f"#include <math.h>\nvoid f(const {real} *in, {real} *out)\n{{\n"
+    tables = "\n".join(print_tables(program.tables, real, single=single))
+    text = f"#include <math.h>\n{tables}\nvoid f(const {real} *in, {real} *out)\n{{\n"
     source = folder / "f.c"
     source.write_text(text + "\n".join(body) + "\n}\n")
     flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC"]
@@ -54,7 +57,7 @@ def compiled(program, folder, single=False):
 
 @needs_gcc
 def test_every_operation_means_in_c_what_it_means_to_the_interpreter(tmp_path, rng):
-    kinds = list(MEANINGS)
+    kinds = [kind for kind in MEANINGS if kind not in LOOKUPS]
     operations = tuple(Operation(k, tuple(range(operands_of(k)))) for k in kinds)
     outputs = tuple(range(3, 3 + len(kinds)))
     program = Program("all", (0, 3, 0, 0), (), operations, outputs)
@@ -66,6 +69,20 @@ def test_every_operation_means_in_c_what_it_means_to_the_interpreter(tmp_path, r
             # functions of the C library differ from those of Python's by two roundings at most
             same = want == got or (math.isnan(want) and math.isnan(got))
             assert same or math.isclose(want, got, rel_tol=5e-16), (kind, row, want, got)
+
+
+@needs_gcc
+def test_a_spline_over_a_grid_is_looked_up(tmp_path, rng):
+    spline = grid_spline(rng.normal(size=(7, 9)), (-1.0, 2.0), 0.25)
+    x = ca.SX.sym("x", 2)
+    h = spline.traced(x[0], x[1])
+    none = ca.SX(0, 1)
+    traced = trace_program("f", (none, x, none, none), ca.vertcat(h, ca.gradient(h, x)))
+    function = compiled(optimize(traced), tmp_path)
+    for place in rng.uniform([-1.3, 1.7], [1.3, 3.8], (40, 2)):
+        expected = interpret(traced, [], place, [], [])
+        np.testing.assert_allclose(function(place), expected, rtol=1e-11, atol=1e-11)
+    assert np.isnan(function([np.nan, 2.1])).any()  # and no other memory is read
 
 
 @needs_gcc

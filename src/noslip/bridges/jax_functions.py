@@ -1,0 +1,141 @@
+"""The right-hand side and runs as functions of JAX, with our derivatives for its rules.
+
+JAX calls back to native code; it cannot look into it, so derivatives are ours: the exact Jacobian
+of the right-hand side, forward sensitivities of a run (which serve `jvp`, `jacfwd`, `grad` and
+`jacrev`), or its adjoint (`grad` and `jacrev` alone, at a cost that does not grow with the
+unknowns). `jit` and `vmap` work. JAX must be in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from noslip.bridges.differentiable import MODES, RatesFunction, RunFunction
+from noslip.engines.system import System
+from noslip.errors import SimulationError, nearest
+from noslip.extras import require
+
+
+def to_jax(system: System) -> Callable[..., Any]:
+    """The right-hand side as a function (t, x, u, p) → rates of JAX, which can be differentiated.
+
+    x = [q; η; μ; z] without the work, u as `system.inputs`; p, `system.parameters()`, may be left
+    out for the nominal values. Its second derivatives are not there.
+
+    Parameters
+    ----------
+    system : compiled system.
+
+    Raises
+    ------
+    SimulationError : JAX is in single precision.
+    """
+    jax = _jax(f"JAX function of model '{system.model.name}'")
+    function, nominal = RatesFunction(system), system.parameters()
+
+    @jax.custom_jvp
+    def evaluate(t: Any, x: Any, u: Any, p: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((function.size,), np.float64)
+        return jax.pure_callback(function.values, shape, t, x, u, p, vmap_method="broadcast_all")
+
+    @evaluate.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        size = (function.size, sum(function.sizes))
+        shape = jax.ShapeDtypeStruct(size, np.float64)
+        J = jax.pure_callback(function.jacobian, shape, *primals, vmap_method="broadcast_all")
+        dt, *others = tangents
+        return evaluate(*primals), J @ jax.numpy.concatenate([dt[None], *others])
+
+    def rates(t: Any, x: Any, u: Any = None, p: Any = None) -> Any:
+        """Rates of the state."""
+        _check_precision(jax, system)
+        array = jax.numpy.asarray
+        forces = np.zeros(function.sizes[2]) if u is None else u
+        known = nominal if p is None else p
+        given = (array(a, dtype=np.float64) for a in (t, x, forces, known))
+        return evaluate(*given)
+
+    return rates
+
+
+def simulate_jax(
+    system: System,
+    *,
+    with_respect_to: Sequence[str],
+    columns: Sequence[str],
+    mode: str = "forward",
+    **options: Any,
+) -> Callable[[Any], Any]:
+    """Runs as a function θ → (samples, columns) of JAX, which can be differentiated.
+
+    Parameters
+    ----------
+    system : compiled system.
+    with_respect_to : names of parameters, inputs that are numbers, and start values: the entries of
+        θ.
+    columns : names of coordinates and speeds.
+    mode : ``"forward"``, by sensitivities, or ``"adjoint"``, for many unknowns and `grad` alone.
+    options : duration, start, inputs, parameters, samples, rtol, atol and others of
+        :func:`noslip.simulate`.
+
+    Raises
+    ------
+    SimulationError : JAX is in single precision, or a name is not known.
+    """
+    where = f"JAX function of model '{system.model.name}'"
+    jax = _jax(where)
+    if mode not in MODES:
+        raise SimulationError(f"the mode is {mode!r:.40}", where, nearest(str(mode), MODES))
+    if "duration" not in options:
+        raise SimulationError("the duration is missing", where, "give duration=…, s")
+    function = RunFunction(system, with_respect_to, columns, options)
+    size = len(function.names)
+
+    def called(host: Callable[..., Any], shape: tuple[int, ...], *given: Any) -> Any:
+        found = jax.ShapeDtypeStruct(shape, np.float64)
+        return jax.pure_callback(host, found, *given, vmap_method="sequential")
+
+    def values(theta: Any) -> Any:
+        return called(function.values, function.shape, theta)
+
+    if mode == "forward":
+        evaluate = jax.custom_jvp(values)
+
+        @evaluate.defjvp
+        def _(primals: Any, tangents: Any) -> Any:
+            J = called(function.jacobian, (*function.shape, size), *primals)
+            return evaluate(*primals), J @ tangents[0]
+
+    else:
+        evaluate = jax.custom_vjp(values)
+
+        def backward(theta: Any, weights: Any) -> Any:
+            return (called(function.weighted, (size,), theta, weights),)
+
+        evaluate.defvjp(lambda theta: (values(theta), theta), backward)
+
+    def run(theta: Any) -> Any:
+        """Columns at the samples."""
+        _check_precision(jax, system)
+        return evaluate(jax.numpy.asarray(theta, dtype=np.float64))
+
+    return run
+
+
+def _jax(where: str) -> Any:
+    require("jax", "a function of JAX", where)
+    import jax
+
+    return jax
+
+
+def _check_precision(jax: Any, system: System) -> None:
+    if not jax.config.jax_enable_x64:
+        raise SimulationError(
+            "JAX is in single precision, in which a run has no digits to differentiate",
+            f"JAX function of model '{system.model.name}'",
+            'jax.config.update("jax_enable_x64", True) at the start of your program',
+        )
