@@ -243,6 +243,25 @@ def test_the_load_of_a_vehicle_is_found_from_its_path(tmp_path):
     assert number(line(lines, "both directions differ by")) < 1e-9
 
 
+def test_a_plan_knows_the_next_state_and_keeps_its_limits(tmp_path):
+    # the plan steps by Runge and Kutta's method, the carriage by adaptive steps of order 8
+    lines = run("13_predictive_control.py", tmp_path)
+    assert number(line(lines, "the plan misses the next state by")) < 1e-5
+    assert number(line(lines, "largest torque")) == pytest.approx(0.4, abs=1e-6)
+    # held at 0.6 m at the ends of periods, so that the chord between two comes a little nearer
+    assert number(line(lines, "distance from the pillar at least")) > 0.57
+    assert number(lines[-1]) < 0.05
+
+
+def test_a_rider_learns_to_stay_upright(tmp_path):
+    pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+    lines = run("14_learn_to_balance.py", tmp_path)
+    # an episode lasts 10 s; below the weave speed a bicycle falls by itself
+    assert number(line(lines, "upright without hands")) < 9.0
+    assert number(line(lines, "share that rides to the end")) > 0.9
+    assert 9.0 < number(lines[-1]) <= 10.0
+
+
 def test_a_controller_leads_a_plant_that_it_does_not_know(tmp_path):
     lines = run("14_unknown_plant.py", tmp_path)
     off = {name: number(line(lines, name)) for name in ("as the model", "40 kg", "all of it")}

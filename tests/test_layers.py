@@ -25,6 +25,7 @@ RANKS = {
     "interrupts": -1,
     "formats": 0,
     "spatial": 0,
+    "grid_spline": 0,
     "words": 0,
     "numeric": 0,
     "model": 1,
@@ -37,8 +38,8 @@ RANKS = {
     "control": 8,
     "sweeps": 9,
     "library": 9,
-    "bridges": 10,
     "show": 10,
+    "bridges": 11,
     "studio": 11,
     "cli": 12,
 }

@@ -26,6 +26,9 @@ EXTRAS = {
     "distributed": ("Dask", "dask"),
     "pyarrow": ("PyArrow", "parquet"),
     "rosbags": ("rosbags", "ros"),
+    "fmpy": ("FMPy", "fmu"),
+    "gymnasium": ("Gymnasium", "gym"),
+    "control": ("python-control", "control"),
 }
 
 

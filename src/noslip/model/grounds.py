@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +27,7 @@ import numpy as np
 
 from noslip.errors import ModelError
 from noslip.families import Member
+from noslip.grid_spline import GridSpline, grid_spline
 from noslip.model.bodies import AbstractShape, Placement
 from noslip.model.charts import (
     Chart,
@@ -36,6 +36,7 @@ from noslip.model.charts import (
     free_parameters,
     level_chart,
     nearest_parameters,
+    parameter_grid,
     range_faults,
     smooth_chart,
 )
@@ -125,6 +126,31 @@ class AbstractGround(Member, abc.ABC, family="ground"):
         """How far, in lengths of its own, a point is from its border; None if it has none."""
         return None
 
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        """(n,) how far (n, 3) points are outside its material, m; below zero within it.
+
+        By the closest of a net of its points, improved by Gauss and Newton.
+        """
+        from scipy.spatial import cKDTree
+
+        u = ca.SX.sym("u", 2)
+        chart = self.chart(u, read)
+        assert chart.tangents is not None, "a level has its own"
+        parts = [ca.densify(part) for part in (chart.point, chart.normal, ca.vec(chart.tangents))]
+        function = ca.Function("chart", [u], [ca.vertcat(*parts)])
+        net = parameter_grid(self.parameters(), 48)
+        known = np.array(function.map(len(net))(net.T))[:3].T
+        places = net[cKDTree(known).query(points)[1]]
+        for k in range(4):
+            values = np.array(function.map(len(places))(places.T)).T
+            apart, T = points - values[:, :3], values[:, 6:].reshape(-1, 2, 3)
+            if k < 3:
+                places = places + np.linalg.solve(
+                    T @ T.transpose(0, 2, 1), np.einsum("nij,nj->ni", T, apart)[..., None]
+                ).squeeze(-1)
+        found: Array = np.einsum("ni,ni->n", values[:, 3:6], apart)
+        return found
+
     def picture(self, read: NumberReader) -> Array:
         """(m, n, 3) points for drawing; a row runs left to right as seen along the normal."""
         lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
@@ -138,6 +164,13 @@ class AbstractGround(Member, abc.ABC, family="ground"):
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         """Findings about its fields together; `path` is that of the ground."""
         return iter(())
+
+
+def _mapped(function: Callable[[ca.SX], ca.SX], points: Array) -> Array:
+    """(n,) values of a traced function of a point."""
+    p = ca.SX.sym("p", 3)
+    traced = ca.Function("f", [p], [ca.densify(ca.SX(function(p)))])
+    return np.array(traced.map(len(points))(points.T), dtype=float).ravel()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +206,9 @@ class FlatGround(AbstractGround):
 
     def height(self, point: ca.SX, read: Reads) -> ca.SX:
         return point[2]
+
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        return _mapped(lambda p: self.height(p, read), points)
 
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         return ca.SX.zeros(3, 3)
@@ -219,6 +255,9 @@ class CylinderGround(AbstractGround):
 
     def height(self, point: ca.SX, read: Reads) -> ca.SX:
         return self.side() * (ca.sqrt(ca.sumsqr(point[:2])) - read.scalar(self.radius))
+
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        return _mapped(lambda p: self.height(p, read), points)
 
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         round_ = EYE3 - ca.mtimes(n, n.T) - ca.diag(ca.SX([0, 0, 1]))
@@ -280,6 +319,9 @@ class SphereGround(AbstractGround):
     def height(self, point: ca.SX, read: Reads) -> ca.SX:
         return self._side() * (ca.sqrt(ca.sumsqr(point)) - read.scalar(self.radius))
 
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        return _mapped(lambda p: self.height(p, read), points)
+
     def curvature(self, n: ca.SX, read: Reads) -> ca.SX:
         return self._side() / read.scalar(self.radius) * (EYE3 - ca.mtimes(n, n.T))
 
@@ -316,6 +358,10 @@ class AbstractHeight(AbstractGround):
 
     def guess(self, place: ca.SX, read: Reads) -> ca.SX:
         return place[:2]
+
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        """Along z."""
+        return _mapped(lambda p: p[2] - self.elevation(p[0], p[1], read), points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,9 +479,9 @@ class GridGround(AbstractHeight):
             origin=(float(x[0]), float(y[0])),
         )
 
-    def _table(self) -> Array:
-        """(rows, columns) heights."""
-        return np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+    def _spline(self) -> GridSpline:
+        heights = np.array([float(h) for h in self.heights]).reshape(-1, self.columns)
+        return grid_spline(heights, (float(self.origin[0]), float(self.origin[1])), self.step)
 
     def parameters(self) -> tuple[Quantity, ...]:
         n = (self.columns, max(1, len(self.heights) // max(1, self.columns)))
@@ -445,11 +491,13 @@ class GridGround(AbstractHeight):
         )
 
     def elevation(self, x: ca.SX, y: ca.SX, read: Reads) -> ca.SX:
-        coefficients = spline_coefficients(self._table())
-        rows, columns = coefficients.shape
-        across = spline_weights((x - float(self.origin[0])) / self.step, columns)
-        along = spline_weights((y - float(self.origin[1])) / self.step, rows)
-        return ca.dot(along, ca.mtimes(ca.DM(coefficients), across))
+        return self._spline().traced(x, y)
+
+    def clearance(self, points: Array, read: NumberReader) -> Array:
+        lower, upper = np.array([[q.lower, q.upper] for q in self.parameters()]).T
+        is_within = np.all((points[:, :2] >= lower) & (points[:, :2] <= upper), axis=1)
+        heights = self._spline().evaluate(points[:, 0], points[:, 1])
+        return np.where(is_within, points[:, 2] - heights, np.inf)
 
     def cells(self) -> tuple[tuple[str, float, float], ...]:
         return tuple((q.name, q.lower, self.step) for q in self.parameters())
@@ -528,65 +576,6 @@ class ParametricGround(AbstractGround):
 
     def faults(self, path: Path, known: Vocabulary) -> Iterator[Finding]:
         return range_faults(path, self.u_range, self.v_range)
-
-
-#: Quintic B-splines of uniform knots on one cell: weights of powers of s, over 120.
-_CELL = np.array(
-    [
-        [1, -5, 10, -10, 5, -1],
-        [26, -50, 20, 20, -20, 5],
-        [66, 0, -60, 0, 30, -10],
-        [26, 50, 20, -20, -20, 10],
-        [1, 5, 10, 10, 5, -5],
-        [0, 0, 0, 0, 0, 1],
-    ]
-)
-
-
-def spline_weights(place: ca.SX, count: int) -> ca.SX:
-    """(count,) weights of the coefficients of a quintic spline at a place, in steps.
-
-    Six of them are not zero. Beyond the ends the polynomials of the last cells go on.
-    """
-    cell = ca.fmin(ca.fmax(ca.floor(place), 0), count - 6)
-    s = place - cell
-    powers = [ca.SX(1)]
-    for _ in range(5):
-        powers.append(powers[-1] * s)
-    local = [
-        sum((float(w) / 120.0 * p for w, p in zip(row, powers, strict=True) if w), ca.SX(0))
-        for row in _CELL
-    ]
-    is_here = [ca.eq(cell, k) for k in range(count - 5)]
-    weights = []
-    for j in range(count):
-        own = [is_here[j - i] * local[i] for i in range(6) if 0 <= j - i < len(is_here)]
-        weights.append(sum(own, ca.SX(0)))
-    return ca.vertcat(*weights)
-
-
-@functools.lru_cache(maxsize=8)
-def _spline_matrix(count: int) -> Array:
-    """Inverse of values and end conditions at `count` points, to its count + 4 coefficients.
-
-    The ends are "not a knot": the fifth derivative does not jump at the two knots next to them, so
-    that the order of the spline is the same everywhere.
-    """
-    A = np.zeros((count + 4, count + 4))
-    for k in range(count):
-        A[k, k : k + 5] = np.array([1, 26, 66, 26, 1]) / 120
-    sixth = np.array([1, -6, 15, -20, 15, -6, 1])
-    for row, first in enumerate((0, 1, count - 4, count - 3), count):
-        A[row, first : first + 7] = sixth
-    return np.asarray(np.linalg.inv(A), dtype=float)
-
-
-def spline_coefficients(table: Array) -> Array:
-    """(m + 4, n + 4) coefficients of the quintic spline through (m, n) values."""
-    m, n = table.shape
-    along, across = _spline_matrix(m)[:, :m], _spline_matrix(n)[:, :n]
-    found: Array = along @ table @ across.T
-    return found
 
 
 #: Functions that have kinks or steps.

@@ -119,8 +119,11 @@ class Csv(AbstractRunFormat):
             except ValueError as error:
                 raise SimulationError(f"the line has no numbers: {error}", where, _FIX) from None
         table = np.array(values).reshape(-1, max(1, len(header)))
-        names = [head.removesuffix("]").rpartition(" [") for head in header]
-        return {name: (unit, table[:, k]) for k, (name, _, unit) in enumerate(names)}
+        found: ColumnTable = {}
+        for k, head in enumerate(header):
+            name, is_given, unit = head.strip().removesuffix("]").rpartition(" [")
+            found[name if is_given else head.strip()] = (unit if is_given else "", table[:, k])
+        return found
 
 
 @contextlib.contextmanager
