@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +40,9 @@ from noslip.cli.options import (
     stop_option,
 )
 from noslip.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from noslip.control.follow import RunOptions
 
 
 def formats() -> list[str]:
@@ -488,7 +491,7 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        options: ns.RunOptions = {
+        options: RunOptions = {
             "start": start,
             "parameters": parameters,
             "duration": duration,
