@@ -190,7 +190,6 @@ PUBLIC = [
     "RollerRolling",
     "Rolling",
     "RowForce",
-    "RunOptions",
     "SCurve",
     "Scenario",
     "Screw",

@@ -477,7 +477,6 @@ from .control.chaplygin import (
 )
 from .control.follow import (
     ControlLoop as ControlLoop,
-    RunOptions as RunOptions,
     follow as follow,
 )
 from .control.track import (

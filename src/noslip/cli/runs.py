@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +40,9 @@ from noslip.cli.options import (
     stop_option,
 )
 from noslip.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from noslip.control.follow import RunOptions
 
 
 def formats() -> list[str]:
@@ -472,7 +475,6 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
-    from noslip.control.vehicle_motion import check_actuators, choose_follower
 
     parts = tuple(ns.parse_path(text) for text in path_texts)
     path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
@@ -491,8 +493,7 @@ def track(
     with bar as progress:
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
-        check_actuators(system, chosen_inputs)
-        options: ns.RunOptions = {
+        options: RunOptions = {
             "start": start,
             "parameters": parameters,
             "duration": duration,
@@ -501,7 +502,6 @@ def track(
         if tolerance is not None:
             options |= {"rtol": tolerance, "atol": tolerance}
         follower = ns.Follower(**given, heading=heading or None, reference=open_start)
-        follower = choose_follower(system, system.parameters(parameters), follower)
         loop = ns.ControlLoop(
             controller=controller, inputs=chosen_inputs, limits=bounds, period=period
         )
@@ -525,11 +525,9 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        facts = {
-            "path": ", ".join(path_texts),
-            "controller": controller,
-            "follows": follower.text(),
-        }
+        facts = {"path": ", ".join(path_texts), "controller": controller}
+        said = {key: words for key, _, words in (note.partition(": ") for note in run.notes)}
+        facts["follows"] = said["follows the path"]
         facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
             system if driven is None else driven.driven(system),

@@ -42,6 +42,7 @@ from noslip.control.controllers.steered import at_reference, in_axes, moved, ste
 from noslip.control.follower import AxleLink
 from noslip.control.forms import Length, PerSecond
 from noslip.control.motions.path import PathMotion, planar_base
+from noslip.control.paths.arc_length import length
 from noslip.engines.cache import value_key
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError
@@ -49,6 +50,8 @@ from noslip.kinematics.linear import orthogonal_solve
 
 #: Reach of the feedback, in lengths of the vehicle.
 REACH = 1.0
+#: The least reach, in s of the way.
+AHEAD = 1.5
 #: Largest steering angle that is asked for, rad.
 LARGEST = 1.2
 #: Singular values of rows below this part of the largest count as zero.
@@ -61,7 +64,8 @@ class PathTracking(AbstractControllerPlan):
 
     Parameters
     ----------
-    reach : λ, over which errors decay, m; a length of the vehicle by default.
+    reach : λ, over which errors decay, m; a length of the vehicle by default, and no less than it
+        goes in 1.5 s.
     k : rate of speeds, steering angles and held joints, 1/s.
     """
 
@@ -101,7 +105,11 @@ class PathTracking(AbstractControllerPlan):
                 where,
                 "use the controller 'trailer', or 'lqr' with weights",
             )
-        reach = REACH * max(system.kinematics.length, 1e-3) if self.reach is None else self.reach
+        reach = self.reach
+        if reach is None:
+            mean = length(motion.path) / motion.timing.duration(motion.path)
+            # slower than speeds and steering, which settle with 1/k
+            reach = max(REACH * system.kinematics.length, AHEAD * mean, 1e-3)
         return FollowingLaw(motion=motion, reach=reach, k=self.k)
 
 
