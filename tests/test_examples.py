@@ -243,6 +243,14 @@ def test_the_load_of_a_vehicle_is_found_from_its_path(tmp_path):
     assert number(line(lines, "both directions differ by")) < 1e-9
 
 
+def test_load_and_offset_are_found_from_logs(tmp_path):
+    # what the logs were made with is within the intervals; I_spin + m r² alone is seen, r = 0.05 m
+    lines = run("13_measured_runs.py", tmp_path)
+    assert lines[-1].endswith(": 3 of 3")
+    assert "I_spin by +1 kg*m^2, m_wheel by -400 kg" in line(lines, "the measured motions")
+    assert (tmp_path / "fit.html").read_text().count("<svg") == 6
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

@@ -471,6 +471,18 @@ from .sweeps.sweep import (
     sweep as sweep,
 )
 
+# identify
+from .identification.measured import (
+    MeasuredRun as MeasuredRun,
+)
+from .identification.result import (
+    Fit as Fit,
+)
+from .identification.fit import (
+    FitParameter as FitParameter,
+    fit as fit,
+)
+
 # show
 from .show.check import (
     CheckReport as CheckReport,
@@ -500,6 +512,9 @@ from .show.plots import (
 )
 from .show.report.report import (
     write_report as write_report,
+)
+from .show.report.fit_report import (
+    write_fit_report as write_fit_report,
 )
 from .show.run_folder import (
     read_run as read_run,

@@ -32,6 +32,7 @@ COMMANDS = {
     "linearize": ("analysis", "linearize"),
     "run": ("runs", "run"),
     "track": ("runs", "track"),
+    "fit": ("identify", "fit"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
     "export": ("bridges", "export_run"),

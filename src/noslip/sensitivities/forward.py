@@ -158,7 +158,7 @@ def _bases(request: SensitivityRequest, first: int) -> tuple[InputTable, ...]:
 def _absolute(request: SensitivityRequest, num_states: int, atol: float) -> Array:
     """Absolute tolerances: those of derivatives in the size of what they are taken by."""
     one = request.run.absolute(num_states, atol)
-    sizes = [abs(x) or 1.0 for v in request.variables for x in v.values]
+    sizes = [max(abs(x), 1e-280) if x else 1.0 for v in request.variables for x in v.values]
     return np.concatenate([one, *(np.minimum(one / size, 1e300) for size in sizes)])
 
 
