@@ -251,6 +251,15 @@ def test_load_and_offset_are_found_from_logs(tmp_path):
     assert (tmp_path / "fit.html").read_text().count("<svg") == 6
 
 
+def test_a_vehicle_finds_its_place_by_beacons(tmp_path):
+    # 900 innovations have a standard error of √(2/900) at least; 8 cm off stay without beacons
+    lines = run("14_beacons.py", tmp_path)
+    assert abs(number(line(lines, "normalized innovations")) - 1) < 4 * math.sqrt(2 / 900)
+    assert 0.05 < float(line(lines, "encoders").split("by ")[1].split()[0]) < 0.12
+    assert number(lines[-1]) < 0.25
+    assert (tmp_path / "beacons.png").stat().st_size > 0
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

@@ -388,6 +388,14 @@ from .control.follower import (
     AxleLink as AxleLink,
     Follower as Follower,
 )
+from .control.estimators import (
+    AbstractInstrument as AbstractInstrument,
+    Beacon as Beacon,
+    ExtendedKalman as ExtendedKalman,
+    Gyroscope as Gyroscope,
+    Odometry as Odometry,
+    PoseSensor as PoseSensor,
+)
 from .control.plant import (
     Actuator as Actuator,
     Plant as Plant,

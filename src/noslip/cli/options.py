@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -83,7 +84,8 @@ plant_options = [
         multiple=True,
         metavar="NAME:KEY=VALUE,…",
         help="What the controller sees: platform.x:sigma=0.01,delay=1; keys sigma, density, bias, "
-        "quantum, every, delay. Repeatable.",
+        "quantum, every, delay. For an estimator also odometry:wheels=wheel1,wheel2;sigma=0.01, "
+        "gyroscope:body=…, pose:body=… and beacon:body=…;at=3,2,0. Repeatable.",
     ),
     click.option(
         "--actuator",
@@ -91,17 +93,69 @@ plant_options = [
         multiple=True,
         metavar="INPUT:KEY=VALUE,…",
         help="What becomes of a command: torque1:largest=0.4,lag=0.05; keys backlash, dead_zone, "
-        "largest, lag, fastest. Repeatable.",
+        "largest, lag, fastest, sigma. Repeatable.",
     ),
-    click.option("--seed", type=int, default=0, help="Of the noise of sensors."),
+    click.option(
+        "--estimator",
+        type=click.Choice(["none", "ekf"]),
+        default="none",
+        help="Between sensors and controller: ekf is an extended Kalman filter.",
+    ),
+    click.option(
+        "--start-sigma",
+        "start_sigmas",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Standard deviation of what the estimator believes of a start value. Repeatable.",
+    ),
+    click.option(
+        "--input-sigma",
+        "input_sigmas",
+        multiple=True,
+        metavar="INPUT=VALUE",
+        help="Standard deviation of an input's noise, as the estimator takes it; that of the "
+        "actuator by default. Repeatable.",
+    ),
+    click.option(
+        "--drift",
+        "drifts",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Density of what moves a coordinate or speed beyond the model, per sqrt(s). "
+        "Repeatable.",
+    ),
+    click.option("--seed", type=int, default=0, help="Of the noise of sensors and actuators."),
 ]
 
 
+class EstimatorTexts(NamedTuple):
+    """Options of an estimator as they were written; the word is ``none`` for none."""
+
+    word: str
+    start_sigmas: tuple[str, ...]
+    input_sigmas: tuple[str, ...]
+    drifts: tuple[str, ...]
+
+
 def plant_option(command: Callable[..., object]) -> Callable[..., object]:
-    """Options of a plant that differs from the model."""
+    """Options of a plant that differs from the model, those of its estimator as one."""
+
+    @functools.wraps(command)
+    def packed(
+        *arguments: object,
+        estimator: str,
+        start_sigmas: tuple[str, ...],
+        input_sigmas: tuple[str, ...],
+        drifts: tuple[str, ...],
+        **others: object,
+    ) -> object:
+        texts = EstimatorTexts(estimator, start_sigmas, input_sigmas, drifts)
+        return command(*arguments, estimator=texts, **others)
+
+    made: Callable[..., object] = packed
     for option in reversed(plant_options):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 friction_option = click.option(

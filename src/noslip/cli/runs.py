@@ -20,6 +20,7 @@ from noslip.cli.console import printable
 from noslip.cli.equations import formulations
 from noslip.cli.interrupt import EXIT_CODE, cancelling
 from noslip.cli.options import (
+    EstimatorTexts,
     FamilyWord,
     column_option,
     friction_option,
@@ -425,6 +426,7 @@ def track(
     plant_values: tuple[str, ...],
     sensors: tuple[str, ...],
     actuators: tuple[str, ...],
+    estimator: EstimatorTexts,
     seed: int,
     duration: float | None,
     friction: float | None,
@@ -460,7 +462,7 @@ def track(
         check_actuators(system, chosen_inputs)
         follower = choose_follower(system, system.parameters(parameters), None, given)
         law = ns.parse_controller(controller, follower.arguments())
-        plant = read_plant(loaded, system, plant_values, sensors, actuators, seed)
+        plant = read_plant(loaded, system, plant_values, sensors, actuators, estimator, seed)
         with cancelling() as cancel:
             run = ns.track(
                 system,
@@ -516,19 +518,30 @@ def read_plant(
     values: tuple[str, ...],
     sensors: tuple[str, ...],
     actuators: tuple[str, ...],
+    estimator: EstimatorTexts,
     seed: int,
 ) -> ns.Plant | None:
     """What is driven, as options say it; None if it is the model."""
-    if not (values or sensors or actuators):
+    given = [text for texts in estimator[1:] for text in texts]
+    if estimator.word == "none" and given:
+        raise click.UsageError(f"{given[0]!r} is for an estimator: add --estimator ekf")
+    if not (values or sensors or actuators or estimator.word != "none"):
         return None
     from noslip.analysis.scenario import split_changes
-    from noslip.control.plant import parse_signal
+    from noslip.control.plant import parse_sensor, parse_signal
 
     parameters, start = split_changes(system, read_changes(model, values))
     return ns.Plant(
         parameters=parameters,
         start=start,
-        sensors=tuple(parse_signal(ns.Sensor, text) for text in sensors),
+        sensors=tuple(parse_sensor(text) for text in sensors),
+        estimator=None
+        if estimator.word == "none"
+        else ns.ExtendedKalman(
+            start_sigma=read_numbers(model, "--start-sigma", estimator.start_sigmas),
+            input_sigma=read_numbers(model, "--input-sigma", estimator.input_sigmas),
+            drift=read_numbers(model, "--drift", estimator.drifts),
+        ),
         actuators=tuple(parse_signal(ns.Actuator, text) for text in actuators),
         seed=seed,
     )

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
@@ -134,6 +136,7 @@ def run_along(
         known=wanted.parameters,
         plant=plant,
         period=period,
+        believed=np.concatenate([wanted.start.q, wanted.start.eta]),
     )
     begin = _disturbed(wanted, {**(start or {}), **plant.start}, driven, driven.parameters(known))
     options["parameters"] = known

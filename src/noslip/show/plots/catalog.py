@@ -56,6 +56,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "residuals": histories.residual_panels,
     "errors": _errors,
     "phase": histories.phase_panels,
+    "estimate": histories.estimate_panels,
 }
 #: All names.
 FIGURES = ("path", *PANELS, "friction")
@@ -80,8 +81,8 @@ def plot(
         or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
-        ``residuals``, ``errors``, ``phase`` or ``friction``; or a list of columns, such as
-        ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
+        ``residuals``, ``errors``, ``phase``, ``estimate`` or ``friction``; or a list of columns,
+        such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
     audit : of the run, for ``friction``.
@@ -254,6 +255,7 @@ TITLES = {
     "reactions": "reactions",
     "energy": "energy and residuals",
     "errors": "simulated minus reference, size",
+    "estimate": "errors of the estimate, with two standard deviations",
     "friction": "what the wheels ask of the ground",
 }
 
@@ -282,6 +284,9 @@ def run_sheets(
     if run.errors:
         panels = histories.error_panels(run)
         sheets["errors"] = lay_out(panels, title=titles["errors"], size=size)
+    if any(name.startswith("estimate_error.") for name in run.columns):
+        panels = histories.estimate_panels(run)
+        sheets["estimate"] = lay_out(panels, title=titles["estimate"], size=size)
     if audit is not None and audit.loaded:
         sheets["friction"] = friction_sheet(audit, title=titles["friction"], size=size)
     return sheets

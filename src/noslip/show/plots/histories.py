@@ -229,6 +229,29 @@ def error_panels(run: Trajectory) -> list[Panel]:
     ]
 
 
+def estimate_panels(run: Trajectory) -> list[Panel]:
+    """Errors of an estimate at its samples, true less estimated, within two standard deviations."""
+    names = [n.removeprefix("estimate_error.") for n in run.columns if "estimate_error." in n]
+    if not names:
+        raise SimulationError(
+            "the run has no estimate",
+            f"plot of model '{run.model.name}'",
+            "give its plant an estimator: Plant(estimator=ns.ExtendedKalman(…))",
+        )
+    panels: list[Panel] = []
+    for name in names:
+        spread = 2 * np.sqrt(np.maximum(run[f"covariance.{name},{name}"], 0.0))
+        error = Curve(
+            label="error and 2 σ",
+            x=run.t,
+            y=run[f"estimate_error.{name}"],
+            band=np.column_stack([-spread, spread]),
+        )
+        unit = unit_of(run, f"estimate_error.{name}")
+        panels.append(Panel(name=name, unit=unit, curves=(error,), has_names=not panels))
+    return panels
+
+
 def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
     """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
     places = (
