@@ -12,6 +12,8 @@
 #   make bench-peers  the same work by other tools, each in an environment of its own
 
 VENV := .venv
+# tests start hundreds of processes: bytecode is compiled once, whatever the environment says
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 # what make check runs, but for tests marked slow
 FAST := $(addprefix tests/unit/,model kinematics formulations engines simulation library test_atomic.py test_numeric.py test_traced_operators.py) \

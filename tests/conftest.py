@@ -87,6 +87,7 @@ LONGEST = (
     "test_newcomers.py",
     "test_documents.py",
     "test_motion_keeps_energy_and_constraints.py",
+    "test_c.py",
     "test_elimination.py",
     "test_audit_cli.py",
     "test_joint_templates.py",

@@ -6,6 +6,8 @@ import functools
 import inspect
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,23 @@ def test_commands_run(path, folder, derive_once, pytestconfig):
             assert result.exit_code == 0, f"line {line + offset}: {command}\n{result.output}"
 
 
+@pytest.mark.parametrize("path", [p for p in PAGES if blocks(p, "c")], ids=name_of)
+def test_c_programs_compile_and_run(path, folder, derive_once):
+    """Each program of a page, with the code that the page exports."""
+    if not shutil.which("gcc"):
+        pytest.skip("there is no gcc on the path")
+    for _, text in blocks(path, "sh"):
+        for command in text.splitlines():
+            if command.startswith("noslip export "):
+                assert CliRunner().invoke(main, shlex.split(command)[1:]).exit_code == 0
+    for _, text in blocks(path, "c"):
+        Path("main.c").write_text(text)
+        parts = [f"{name}.c" for name in re.findall(r'#include "(\w+)\.h"', text)]
+        flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+        subprocess.run(["gcc", *flags, "main.c", *parts, "-o", "program", "-lm"], check=True)
+        subprocess.run(["./program"], check=True)
+
+
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_model_files_load(path, folder):
     for line, text in blocks(path, "toml"):
@@ -132,7 +151,7 @@ def test_model_files_load(path, folder):
 
 
 def test_every_block_says_its_language_or_is_output():
-    known = {"", "python", "sh", "toml"}
+    known = {"", "python", "sh", "toml", "c"}
     for path in PAGES:
         assert {match[1] for match in FENCE.finditer(path.read_text())} <= known, path.name
         assert path.read_text().count("```") % 2 == 0, path.name

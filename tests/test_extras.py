@@ -1,13 +1,21 @@
 """What works without the optional dependencies, and what is said where one is missing."""
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import noslip as ns
 from noslip.cli import main
+from noslip.extras import EXTRAS
+from noslip.formulations.catalog import known_formulations
+from noslip.show.equations.plain import plain_document
+
+ROOT = Path(__file__).parent.parent
 
 WITHOUT_VISER = """
 import sys
@@ -37,7 +45,7 @@ def test_an_animation_as_a_page_names_its_extra(without_viser, system_of, tmp_pa
     run = ns.run_scenario(system_of("chaplygin-sleigh"))
     with pytest.raises(ns.SimulationError, match="needs the package viser") as error:
         ns.animate(run, tmp_path / "sleigh.html")
-    assert error.value.fix == 'pip install "noslip[animation]"'
+    assert error.value.fix == 'pip install "noslip[show]"'
     assert ns.animate(run, tmp_path / "sleigh.png").stat().st_size > 0
 
 
@@ -49,4 +57,128 @@ def test_everything_else_works_in_an_interpreter_without_viser(tmp_path):
     page = (tmp_path / "sleigh" / "report.html").read_text(encoding="utf-8")
     assert "<iframe" not in page
     assert '<img alt="chaplygin-sleigh at the end of the run' in page
-    assert 'pip install "noslip[animation]"' in page
+    assert 'pip install "noslip[show]"' in page
+
+
+#: Every optional package; the core must do without all of them.
+OPTIONAL = sorted(EXTRAS)
+
+BARE = f"""
+import sys
+OPTIONAL = {OPTIONAL!r}
+sys.modules.update(dict.fromkeys(OPTIONAL))
+"""
+
+
+def bare(code, folder):
+    """Run Python in a process in which no optional package can be imported."""
+    return subprocess.run(
+        [sys.executable, "-c", BARE + code], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_core_runs_and_derives_without_any_optional_package(tmp_path):
+    code = """
+from noslip.cli import main
+main(["run", "chaplygin-sleigh", "-o", "sleigh"], standalone_mode=False)
+main(["derive", "rolling-disk"], standalone_mode=False)
+import noslip as ns
+batch = ns.simulate_batch(ns.compile(ns.derive(ns.load("rolling-disk"))), duration=0.2, samples=3,
+    starts={"disk.tilt": [1.2, 1.3]}, keep=["samples"])
+batch.to_netcdf("batch.nc")
+print(sorted(m for m in sys.modules if m.split(".")[0] in OPTIONAL and sys.modules[m]))
+"""  # fmt: skip
+    done = bare(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (
+        'note: figures and a report need more packages: pip install "noslip[show]"' in done.stderr
+    )
+    assert {path.name for path in (tmp_path / "sleigh").iterdir() if path.suffix} == {
+        "trajectory.nc", "trajectory.csv", "model.toml", "summary.json", "summary.txt",
+        "manifest.json",
+    }  # fmt: skip
+    assert "(m r² + I_t) θ̈" in done.stdout and "the compiled accelerations" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_public_name_without_its_package_says_what_to_install(tmp_path):
+    code = """
+import noslip as ns
+for name in ns.__all__:
+    try:
+        getattr(ns, name)
+    except ns.MissingPackageError as error:
+        assert isinstance(error, ImportError)
+        print(name, "|", error.what, "|", error.where, "|", error.fix)
+"""
+    done = bare(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = {line.split(" | ")[0]: line.split(" | ")[1:] for line in done.stdout.splitlines()}
+    assert told["plot"] == [
+        "the package Matplotlib is not installed", "noslip.plot", 'pip install "noslip[show]"',
+    ]  # fmt: skip
+    assert set(told) <= {
+        "JOINT_TEMPLATES", "JointTemplate", "MethodMatrices", "joint_template", "matrices",
+        "paper_figure", "plot", "plot_eigenvalues", "write_report",
+    }  # fmt: skip
+
+
+def test_a_dataset_without_xarray_names_its_extra(monkeypatch, system_of):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    run = ns.run_scenario(system_of("chaplygin-sleigh"))
+    with pytest.raises(ns.MissingPackageError, match="to_xarray needs the package xarray") as error:
+        run.to_xarray()
+    assert error.value.fix == 'pip install "noslip[data]"'
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("matplotlib", ["run", "rolling-disk", "--plots"]),
+        ("sympy", ["run", "rolling-disk", "--report"]),
+        ("sympy", ["derive", "whipple-bicycle", "--linear", "speed"]),
+        ("PIL", ["animate", "rolling-disk", "-o", "disk.gif"]),
+    ],
+    ids=lambda x: x if isinstance(x, str) else x[-1],
+)
+def test_a_command_without_its_package_says_what_to_install(
+    module, words, monkeypatch, tmp_path, derive_once
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    for name in [m for m in sys.modules if m.startswith(("noslip.show", f"{module}."))]:
+        monkeypatch.delitem(sys.modules, name)
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1, done.output
+    assert "is not installed" in done.output and 'fix    pip install "noslip[show]"' in done.output
+    assert not any(tmp_path.rglob("*.*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("agv", "complement"),
+        ("manipulator-2r", "gibbs-appell"),
+        ("whipple-bicycle", "multipliers"),
+        ("rolling-disk", "desantis"),
+        ("chaplygin-sleigh", "vakonomic"),
+    ],
+)
+def test_plain_equations_are_those_of_the_compiled_system(name, word):
+    equations = ns.derive(ns.load(name), known_formulations()[word])
+    document = plain_document(equations, seconds=6.0)
+    assert "hold at the compiled accelerations" in document.sections[-1].blocks[0].parts[0]
+
+
+def test_every_optional_package_of_the_project_has_a_line():
+    """And each is installed by the extra that its line names."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    extras = project["optional-dependencies"]
+    packages = {"PIL": "pillow", "latex2mathml": "ziamath", "ziafont": "ziamath"}
+    packages |= {"pandas": "xarray"}
+    for module, (_, extra) in EXTRAS.items():
+        wanted = packages.get(module, module.lower())
+        assert any(re.match(rf"{wanted}\b", text) for text in extras[extra]), module
+    core = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
+    assert core.isdisjoint(packages.get(m, m.lower()) for m in EXTRAS)

@@ -20,6 +20,7 @@ RANKS = {
     "reading": -2,
     "memory_limits": -2,
     "atomic": -2,
+    "extras": -2,
     "families": -1,
     "interrupts": -1,
     "formats": 0,
@@ -51,9 +52,11 @@ ONLY = {
 
 #: (importer, what) → reason. The package itself holds nothing but its version and the lazy names.
 ALLOWED = {
+    ("__init__", "extras"): "a name whose package is missing is told with the extra to install",
     ("__init__", "errors"): "a name that does not exist is told with its nearest",
     ("__init__", "show"): "in a notebook the import itself lets equations show as mathematics",
     ("cli", ""): "a command is the public function of that name",
+    ("bridges", "__version__"): "code that is written says by which version it was",
     ("engines", "__version__"): "object code on disk is loaded by the version that stored it",
     ("show", "__version__"): "the summary of a run says by which version it was made",
 }

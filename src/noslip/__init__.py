@@ -20,8 +20,15 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     """Import a public name lazily; the error for an unknown one names the nearest."""
     try:
         return _find(name)
+    except ImportError as error:
+        from noslip.extras import missing_package
+
+        missing = missing_package(error, f"noslip.{name}")
+        if missing is None:
+            raise
+        raise missing from None
     except AttributeError:
-        if name in __all__ or name.startswith("__"):
+        if name in __all__ or name.startswith("_"):
             raise
         from noslip.errors import nearest
 

@@ -9,6 +9,7 @@ from .errors import (
     SimulationError as SimulationError,
     DeviceError as DeviceError,
     StorageError as StorageError,
+    MissingPackageError as MissingPackageError,
     Fault as Fault,
 )
 
@@ -459,6 +460,13 @@ from .control.track import (
     track as track,
 )
 
+# to other programs
+from .bridges.exports import (
+    AbstractSystemFormat as AbstractSystemFormat,
+    Exported as Exported,
+    export as export,
+)
+
 # sweep
 from .sweeps.design import (
     AbstractDistribution as AbstractDistribution,
@@ -499,7 +507,7 @@ from .show.check import (
 from .show.equations.formats import (
     AbstractEquationFormat as AbstractEquationFormat,
 )
-from .show.equations.text import (
+from .show.equations.equations_text import (
     equations_text as equations_text,
 )
 from .show.joint_templates import (

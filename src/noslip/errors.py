@@ -98,6 +98,10 @@ class StorageError(SimulationError, OSError):
     __str__ = Exception.__str__  # that of OSError shows its number
 
 
+class MissingPackageError(SimulationError, ImportError):
+    """An optional package is not installed; also an ImportError."""
+
+
 class MissingNameError(SimulationError, KeyError):
     """A result has no entry of this name; also a KeyError, as a mapping raises."""
 

@@ -1,11 +1,13 @@
 """File formats: how models, runs and equations are read and written, found by a file's suffix.
 
 What can be kept in files has a family of formats: `AbstractModelFormat`, `AbstractRunFormat` and
-`AbstractEquationFormat`. A member answers:
+`AbstractEquationFormat`; `AbstractSystemFormat` is one of files that are only written. A member
+answers:
 
 1. `word`: what options call it, and `name`: what sentences call it;
 2. `suffixes` of its files, the usual one first;
-3. `read(path)` or `write(thing, path)` or both; its family says what they take and give.
+3. `read(path)` or `write(thing, path)` or both; its family says what they take and give;
+4. `notes(thing)`: what of a thing a file of it does not carry; nothing, unless it says so.
 
 Whoever reads or writes finds the member by :func:`format_of` or :func:`format_called`. A member
 writes to the path it is given and thinks of nothing else: :func:`write_file` makes the file appear
@@ -48,6 +50,10 @@ class AbstractFormat(Member, abc.ABC):
     def write(self, thing: Any, path: Path) -> None:
         """Write a thing to a new file."""
         raise NotImplementedError
+
+    def notes(self, thing: Any) -> tuple[str, ...]:
+        """Sentences on what of a thing a file does not carry."""
+        return ()
 
     @classmethod
     def can(cls, verb: Verb) -> bool:

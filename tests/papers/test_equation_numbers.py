@@ -6,18 +6,21 @@ hold but are not the same differ there. Misprints are corrected as docs/errata.m
 """
 
 import re
-from math import cos, sin, tan
+from math import cos, pi, sin, tan
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import noslip as ns
 from noslip.library import MODELS
+from noslip.library.manipulator_6r import INERTIAS, MASSES
 from noslip.show.equations.confirming import evaluate
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations.subject import Subject
+from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.notation import symbol
-from noslip.show.equations.text import derivation, equations_text
+from noslip.show.equations.text import derivation
 
 #: Models whose equations of motion stand in no paper as such, or not with a number.
 UNNUMBERED = {"vertical-disk", "carriage", "lhd", "lhd-noslip"}
@@ -33,21 +36,31 @@ WRITTEN = {
         "ω = r (θ̇1 − θ̇2)/l   [SahaAngeles1989 (8a)]",
         "Ẋ = ẋ cos(β) − ẏ sin(β)   [SahaAngeles1989 (8b)]",
         "Ẏ = ẏ cos(β) + ẋ sin(β)   [SahaAngeles1989 (8c)]",
+        "−r θ̇3 − ẏ cos(ψ) − (b ω − ẋ) sin(ψ) = 0"
+        "   [wheel3.longitudinal, rolling, SahaAngeles1989 (25b)]",
+        "(d − b cos(ψ)) ω + d ψ̇ + ẋ cos(ψ) + ẏ sin(ψ) = 0"
+        "   [wheel3.lateral, rolling, SahaAngeles1989 (25b)]",
+        "ψ̇ = S41 θ̇1 + S42 θ̇2   [SahaAngeles1989 (26)]",
+        "θ̇3 = S71 θ̇1 + S72 θ̇2   [SahaAngeles1989 (26)]",
     ],
     "tractor-trailer": [
-        "v_y = 0   [rear_axle.lateral, knife edge, DeSantis1994 (6.14)]",
-        "θ̇ = v tan(δ)/l1   [DeSantis1994 (6.15)]",
+        "ẋ = v_u1 cos(θ) − v_w1 sin(θ)   [DeSantis1994 (6.4)]",
+        "ẏ = v_w1 cos(θ) + v_u1 sin(θ)   [DeSantis1994 (6.4)]",
+        "v_w1 cos(φ) − (l2 + c cos(φ)) θ̇ − l2 φ̇ − v_u1 sin(φ) = 0"
+        "   [trailer_axle.lateral, knife edge, DeSantis1994 (6.8)]",
+        "v_w1 = 0   [rear_axle.lateral, knife edge, DeSantis1994 (6.14)]",
+        "θ̇ = v_u1 tan(δ)/l1   [DeSantis1994 (6.15)]",
         "S51 = −(l1 sin(φ) + (l2 + c cos(φ)) tan(δ))/(l1 l2)",
-        "φ̇ = S51 v   [DeSantis1994 (6.16)]",
+        "φ̇ = S51 v_u1   [DeSantis1994 (6.16)]",
         "δ̇ − F_s = 0   [steering_rate, speed input, DeSantis1994 (6.45)]",
     ],
     "knife-edge": [
-        "ẋ = v cos(θ) − v_y sin(θ)   [CameronBook1993 (54)]",
-        "ẏ = v_y cos(θ) + v sin(θ)   [CameronBook1993 (54)]",
-        "v_y = 0   [blade.lateral, knife edge, CameronBook1993 (56)]",
+        "ẋ = v cos(θ) − ω2 sin(θ)   [CameronBook1993 (54)]",
+        "ẏ = ω2 cos(θ) + v sin(θ)   [CameronBook1993 (54)]",
+        "ω2 = 0   [blade.lateral, knife edge, CameronBook1993 (56)]",
     ],
     "tricycle": [
-        "v_y = 0   [rear.lateral, knife edge, CameronBook1993 (66)]",
+        "ω2 = 0   [rear.lateral, knife edge, CameronBook1993 (66)]",
         "θ̇ = v sin(φ)/ℓ   [CameronBook1993 (63)]",
     ],
     "heavy-body": [
@@ -56,13 +69,19 @@ WRITTEN = {
         "φ̇ = ω_x + (ω_z cos(φ) + ω_y sin(φ)) tan(θ)   [CameronBook1993 (72)]",
     ],
     "sled-with-rotor": [
-        "ẋ = v1 cos(θ1) − v_y sin(θ1)   [CameronBook1993 (54)]",
+        "ẋ = v1 cos(θ1) − ω12 sin(θ1)   [CameronBook1993 (54)]",
         "(m1 + m2) v̇1 + m1 ℓ θ̇1² = F_v1   [sled.vx, CameronBook1993 (87)]",
         "(I1 + I2) θ̈1 + I2 θ̈2 − m1 ℓ v1 θ̇1 = τ1   [sled.rate, CameronBook1993 (90)]",
         "I2 θ̈1 + I2 θ̈2 = τ2   [rotor.rate, CameronBook1993 (93)]",
     ],
-    "chaplygin-sleigh": ["v_y = 0   [blade.lateral, knife edge, AntunesSigaudMoraes2010 (8)]"],
+    "chaplygin-sleigh": [
+        "ẋ = ṡ cos(φ) − v_y sin(φ)   [AntunesSigaudMoraes2010 (7)]",
+        "ẏ = v_y cos(φ) + ṡ sin(φ)   [AntunesSigaudMoraes2010 (7)]",
+        "v_y = 0   [blade.lateral, knife edge, AntunesSigaudMoraes2010 (8)]",
+    ],
     "vertical-disk": [
+        "ẋ = ṡ cos(φ) − v_y sin(φ)   [AntunesSigaudMoraes2010 (A2)]",
+        "ẏ = v_y cos(φ) + ṡ sin(φ)   [AntunesSigaudMoraes2010 (A3)]",
         "v_y = 0   [rim.lateral, rolling, AntunesSigaudMoraes2010 (A4)]",
         "ṡ − R θ̇ = 0   [rim.longitudinal, rolling, AntunesSigaudMoraes2010 (A5)]",
     ],
@@ -71,7 +90,15 @@ WRITTEN = {
         "ṡ + a φ̇ − R θ̇1 = 0   [wheel1.longitudinal, rolling, AntunesSigaudMoraes2010 (B2)]",
         "ṡ − a φ̇ − R θ̇2 = 0   [wheel2.longitudinal, rolling, AntunesSigaudMoraes2010 (B3)]",
     ],
-    "lhd-noslip": ["v_y = 0   [front_axle.lateral, knife edge, DeSantis1994 (6.14)]"],
+    "lhd-noslip": [
+        "v_w1 = 0   [front_axle.lateral, knife edge, DeSantis1994 (6.14)]",
+        "v_w1 cos(φ) − (l2 + c cos(φ)) θ̇ − l2 φ̇ − v_u1 sin(φ) = 0"
+        "   [rear_axle.lateral, knife edge, DeSantis1994 (6.8)]",
+    ],
+    "lhd": [
+        "ẋ = v_u1 cos(θ) − v_w1 sin(θ)   [DeSantis1994 (6.4)]",
+        "ẏ = v_w1 cos(θ) + v_u1 sin(θ)   [DeSantis1994 (6.4)]",
+    ],
 }
 
 
@@ -106,6 +133,43 @@ def test_numbers_of_rows_hold_for_the_speeds_of_the_model_alone():
     text = equations_text(equations, speeds=("platform.vy", "platform.rate"))
     assert "(8b)]" in text and "(25b)]" in text
     assert "(29)" not in text and "(26)" not in text and "(8a)" not in text
+
+
+def test_rows_of_the_caster_are_the_papers(rng):
+    """[SahaAngeles1989 (25b), (26)]: the two components of v_O3 in (25a), along and across wheel 3.
+
+    J_a and J_u are (25a) with v_O3 = −r θ̇₃ f₃, v_O1 = −r θ̇₁ j and ω of (2), in the axes i, j.
+    """
+    kin = ns.trace(ns.load("agv"))
+    s = kin.symbols
+    v_of = ca.Function("v", [s.q, kin.eta, s.params], [kin.v])
+    rows_of = ca.Function("A", [s.q, s.params], [kin.A])
+    names = [r.name for r in kin.rows]
+    longitudinal, lateral = names.index("wheel3.longitudinal"), names.index("wheel3.lateral")
+    speeds = [x.name for x in kin.speeds]
+    values = {p.name: p.value for p in kin.model.parameters}
+    r, l, a, b, d = (values[n] for n in "rlabd")  # noqa: E741
+    params = [p.value for p in kin.model.parameters]
+    for psi in rng.uniform(-3.0, 3.0, 4):
+        q = [psi if c.name == "bracket.angle" else rng.normal() for c in kin.coordinates]
+        e3, f3 = np.array([cos(psi), sin(psi)]), np.array([-sin(psi), cos(psi)])
+        J_a = np.column_stack(
+            [-r / 2 * np.array([0, 1]) + w * np.array([-(a + b), 0]) + w * d * e3
+             for w in (r / l, -r / l)]
+        )  # fmt: skip
+        J_u = np.column_stack([r * f3, d * e3])
+        # (25b): wheels 1 and 2 roll, θ̇₃ and ψ̇ are anything
+        rates, free = rng.normal(size=2), rng.normal(size=2)
+        v = np.array(v_of(q, rates, params)).ravel()
+        v[speeds.index("wheel3.rate")], v[speeds.index("bracket.rate")] = free
+        A = np.array(rows_of(q, params))
+        left = J_a @ rates + J_u @ free
+        assert A[longitudinal] @ v == pytest.approx(-f3 @ left, abs=1e-14)
+        assert A[lateral] @ v == pytest.approx(e3 @ left, abs=1e-14)
+        # (26)
+        own = dict(zip(speeds, np.array(v_of(q, rates, params)).ravel(), strict=True))
+        expected = -np.linalg.solve(J_u, J_a @ rates)
+        assert [own["wheel3.rate"], own["bracket.rate"]] == pytest.approx(expected, rel=1e-13)
 
 
 def disk_35(v):
@@ -244,7 +308,7 @@ def sleigh(v):
     }
 
 
-def arm_71(v):
+def two_links_71(v):
     """D q̈ + C q̇ = τ [DeSantis1994 (7.1)], with gravity among the forces, for two links."""
     m1, l1, r1, I1 = (v[f"{n}1"] for n in "mlrI")
     m2, r2, I2 = (v[f"{n}2"] for n in "mrI")
@@ -259,6 +323,81 @@ def arm_71(v):
     return {f"joint{k}.rate": rest[k - 1] for k in (1, 2)}
 
 
+def lagrange_71(v, num, pose, up):
+    """D q̈ + C q̇ + G = τ [DeSantis1994 (7.1)]: D from mass centers, C by Christoffel's symbols.
+
+    Parameters
+    ----------
+    v : values of all names.
+    num : number of joints.
+    pose : joint angles → mass, mass center, rotation and inertia of each link.
+    up : unit vector against gravity.
+    """
+    q, w = ca.SX.sym("q", num), ca.SX.sym("w", num)
+    D, U = ca.SX(num, num), ca.SX(0)
+    for m, center, R, inertia in pose(q):
+        J = ca.jacobian(center, q)
+        # ω̂ = Ṙ Rᵀ, column by column
+        turning = [
+            ca.mtimes(ca.reshape(ca.jacobian(ca.vec(R), q[k]), 3, 3), R.T) for k in range(num)
+        ]
+        J_w = ca.horzcat(*[ca.vertcat(x[2, 1], x[0, 2], x[1, 0]) for x in turning])
+        D += m * ca.mtimes(J.T, J) + ca.mtimes([J_w.T, R, inertia, R.T, J_w])
+        U += m * v["g"] * ca.dot(ca.DM(up), center)
+    momentum = ca.mtimes(D, w)
+    bias = ca.jtimes(momentum, q, w) - ca.gradient(ca.dot(w, momentum) / 2, q) + ca.gradient(U, q)
+    f = ca.Function("f", [q, w], [D, bias])
+    given = [[v[f"joint{k}.{n}"] for k in range(1, num + 1)] for n in ("angle", "rate", "rate'")]
+    mass, terms = (np.array(x) for x in f(*given[:2]))
+    tau = np.array([v[f"tau{k}"] for k in range(1, num + 1)])
+    rest = mass @ given[2] + terms.ravel() - tau
+    return {f"joint{k}.rate": rest[k - 1] for k in range(1, num + 1)}
+
+
+def rotation(axis, angle):
+    """Rotation about x or z."""
+    c, s = ca.cos(angle), ca.sin(angle)
+    if axis == "x":
+        return ca.vertcat(ca.horzcat(1, 0, 0), ca.horzcat(0, c, -s), ca.horzcat(0, s, c))
+    return ca.vertcat(ca.horzcat(c, -s, 0), ca.horzcat(s, c, 0), ca.horzcat(0, 0, 1))
+
+
+def three_links_71(v):
+    """Three links in the x-y plane."""
+
+    def pose(q):
+        at, turned = ca.SX(3, 1), ca.SX(0)
+        for k in (1, 2, 3):
+            turned += q[k - 1]
+            along = ca.vertcat(ca.cos(turned), ca.sin(turned), 0)
+            inertia = ca.diag(ca.DM([0, 0, v[f"I{k}"]]))
+            yield v[f"m{k}"], at + v[f"r{k}"] * along, rotation("z", turned), inertia
+            at += v[f"l{k}"] * along
+
+    return lagrange_71(v, 3, pose, [0, 1, 0])
+
+
+def six_links_71(v):
+    """Six links from their modified Denavit–Hartenberg table [Craig], α and a before d and θ."""
+    h = pi / 2
+    table = [(0, 0, 0), (-h, 0, 0), (0, v["a2"], v["d3"]), (-h, v["a3"], v["d4"]), (h, 0, 0),
+             (-h, 0, 0)]  # fmt: skip
+
+    def pose(q):
+        R, at = ca.SX.eye(3), ca.SX(3, 1)
+        for k, (alpha, a, d) in enumerate(table):
+            at += ca.mtimes(R, ca.DM([a, 0, 0]))
+            R = ca.mtimes(R, rotation("x", alpha))
+            at += ca.mtimes(R, ca.DM([0, 0, d]))
+            R = ca.mtimes(R, rotation("z", q[k]))
+            x, y, z, xy, xz, yz = (v.get(i, i) for i in INERTIAS[k])
+            inertia = ca.DM([[x, xy, xz], [xy, y, yz], [xz, yz, z]])
+            center = at + ca.mtimes(R, ca.DM(list(MASSES[k][1])))
+            yield v[f"m{k + 1}"], center, R, inertia
+
+    return lagrange_71(v, 6, pose, [0, 0, 1])
+
+
 BY_HAND = {
     "rolling-disk": disk_35,
     "agv": agv_29,
@@ -268,7 +407,9 @@ BY_HAND = {
     "heavy-body": body_74_76,
     "sled-with-rotor": sled,
     "chaplygin-sleigh": sleigh,
-    "manipulator-2r": arm_71,
+    "manipulator-2r": two_links_71,
+    "manipulator-3r": three_links_71,
+    "manipulator-6r": six_links_71,
 }
 
 

@@ -117,7 +117,10 @@ def cartesian_model(
     others = eq.forces.Q - shares[GRAVITY] + ca.mtimes(eq.forces.B, symbols.u)
     numbers = ca.Function(
         "cartesian",
-        [symbols.t, symbols.q, kin.eta, symbols.u, symbols.w, symbols.wdot, symbols.params],
+        [
+            *(symbols.t, symbols.q, kin.eta, eq.auxiliary_states),
+            *(symbols.u, symbols.w, symbols.wdot, symbols.params),
+        ],
         [
             ca.densify(J),
             J_dot_eta,
@@ -129,7 +132,7 @@ def cartesian_model(
             eq.accelerations,
         ],
     )
-    found = numbers(start.time, start.q, start.eta, u, w, wdot, params)
+    found = numbers(start.time, start.q, start.eta, start.mu, u, w, wdot, params)
     Jn, rate_term, velocity, D, bias, G, tau, etadot = (np.array(x) for x in found)
     condition = float(np.linalg.cond(Jn)) if np.all(np.isfinite(Jn)) else float("inf")
     if not condition < SINGULAR:

@@ -4,10 +4,10 @@ Equilibrium determines the forces f of the contacts up to a linear family,
 
     (1)  f = f₀ + D ζ,   ζ free
 
-f₀ is the split of least norm. D has two sources. *Redundant rows*: Aᵀλ is determined, so λ is up to
-Aᵀλ = 0; two wheels of one axle share their lateral force in any way. *Loads in a planar model*:
-more than three wheels share what the planar joint holds; where the shared forces change what it
-holds, the loads follow.
+f₀ is the split of least norm, with loads by (3). D has two sources. *Redundant rows*: Aᵀλ is
+determined, so λ is up to Aᵀλ = 0; two wheels of one axle share their lateral force in any way.
+*Loads in a planar model*: more than three wheels share what the planar joint holds; where the
+shared forces change what it holds, the loads follow.
 
 **Loads under a planar joint.** The joint holds its child at a height and upright. What it supplies
 for that is what the ground supplies through the wheels that stand on it. With n the normal of the
@@ -17,11 +17,18 @@ points,
     (2)  Σ N_i = F·n,    Σ (p_i − p_J) × n N_i = M − (M·n) n
 
 Three contacts that are not in line determine the loads N_i; more leave a family; fewer cannot hold
-every moment. Of the family, f₀ has the loads of a rigid base on springs, N = K Eᵀ μ with E the
-matrix of (2) and K the wheels' stiffnesses; without these K = 1, the split of least norm. The
-wheels' in-plane forces act at the ground and the joint is above it: their moment is already part of
-M, as are weight and inertia. An in-plane force of the joint is that of a motor or a prescribed
-motion; it acts at p_J and is nothing that the ground must supply.
+every moment. The wheels' in-plane forces act at the ground and the joint is above it: their moment
+is already part of M, as are weight and inertia. An in-plane force of the joint is that of a motor
+or a prescribed motion; it acts at p_J and is nothing that the ground must supply.
+
+**Loads that statics leaves open**, of a planar joint or of redundant normal rows. f₀ has those of a
+rigid base on springs that push and do not pull, with K the wheels' stiffnesses,
+
+    (3)  min Σ N_i²/K_i   over (1) with unchanged in-plane forces and all N_i ≥ 0
+
+K = 1 where not all have one. Without a wheel that lifts, N = K Eᵀ μ with E the matrix of (2): loads
+in proportion to stiffness times how far the base sinks there. Where no split has all loads
+nonnegative, they are those without that condition.
 
 **Splits that count.** Of the family (1) only splits count in which no wheel is pulled down or works
 against the others: loads are not negative, and no other force has the sign opposite to its
@@ -111,7 +118,6 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
             force=joint.force[ok],
             moment=joint.moment[ok],
             length=kin.length,
-            stiffness=_stiffness(system, [contacts[k] for k in under], at[3]),
         )
         loads, unheld = base.loads()
         least[:, under, 2] += loads
@@ -124,6 +130,10 @@ def contact_forces(system: System, run: Trajectory) -> ContactForces:
             unsupported.append(base.unsupported(unheld))
     least[:, [k for k, c in enumerate(contacts) if c.name not in load_from], 2] = np.nan
     family = np.concatenate(families, axis=-1)
+    for source in dict.fromkeys(load_from.values()):
+        of_source = [k for k, c in enumerate(contacts) if load_from.get(c.name) == source]
+        stiffness = _stiffness(system, [contacts[k] for k in of_source], at[3])
+        share_loads(least, family, of_source, stiffness)
     return ContactForces(
         contacts=contacts,
         load_from=load_from,
@@ -182,6 +192,60 @@ def _stiffness(system: System, contacts: list[AbstractContact], params: Array) -
     return np.array(found) / np.mean(found)
 
 
+def share_loads(least: Array, family: Array, wheels: list[int], stiffness: Array) -> None:
+    """Write the loads of (3) into f₀.
+
+    Parameters
+    ----------
+    least : (n, c, 3) f₀ with any loads that are in equilibrium.
+    family : (n, c, 3, k) D.
+    wheels : the m contacts whose loads are shared.
+    stiffness : (m,) K.
+    """
+    W = np.sqrt(stiffness)
+    for forces, directions in zip(least, family, strict=True):
+        loads = forces[wheels, 2]
+        if not np.all(np.isfinite(loads)):
+            continue
+        # of the family what changes these loads and nothing else
+        others = np.ones(forces.shape, dtype=bool)
+        others[wheels, 2] = False
+        free = directions[wheels, 2] @ _null_space(directions[others])
+        u, sizes, _ = np.linalg.svd(free / W[:, None], full_matrices=False)
+        Q = u[:, sizes > UNCOUPLED]
+        if not Q.shape[1]:
+            continue
+        # without the condition on the sign, then as a problem of least distance
+        y = loads / W - Q @ (Q.T @ (loads / W))
+        if np.any(W * y < -SMALL * np.max(np.abs(loads))):
+            y = y + Q @ _least_distance(W[:, None] * Q, -W * y)
+        forces[wheels, 2] = W * y
+
+
+def _null_space(rows: Array) -> Array:
+    """Orthonormal columns that the rows do not see."""
+    _, sizes, v = np.linalg.svd(rows, full_matrices=True)
+    rank = int(np.sum(sizes > UNCOUPLED))
+    return np.asarray(v[rank:].T)
+
+
+def _least_distance(G: Array, h: Array) -> Array:
+    """The shortest x with G x ≥ h, by nonnegative least squares; zero where there is none.
+
+    [LawsonHanson1974, chapter 23].
+    """
+    from scipy.optimize import nnls
+
+    size = float(np.max(np.abs(h)))
+    E = np.vstack([G.T, h / size])
+    f = np.eye(1, len(E), len(E) - 1)[0]
+    dual, miss = nnls(E, f)
+    if miss <= UNCOUPLED:
+        return np.zeros(G.shape[1])
+    r = E @ dual - f
+    return np.asarray(-size * r[:-1] / r[-1])
+
+
 def _stands_under(kin: Kinematics, joint: Joint, contact: AbstractContact, params: Array) -> bool:
     """Whether a contact is a wheel under a planar joint, on a plane parallel to the joint's."""
     if not contact.is_wheel or not joint.type.is_planar:
@@ -234,7 +298,6 @@ class WheelSupport:
     frames : (n, m, 4, 3) contact points, longitudinal, lateral and normal directions, in the world.
     point, force, moment : (n, 3) wrench of the joint on its child, in world axes.
     length : of the model, to compare moments with forces, m.
-    stiffness : (m,) K in proportion; ones where wheels have none.
     """
 
     joint: str
@@ -244,7 +307,6 @@ class WheelSupport:
     force: Array
     moment: Array
     length: float
-    stiffness: Array
 
     @property
     def _middle(self) -> Array:
@@ -270,10 +332,8 @@ class WheelSupport:
         return self._held(normal.transpose(0, 2, 1), moment.transpose(0, 2, 1))
 
     def _inverse(self) -> Array:
-        """(n, m, 3) solution of (2) on springs: W (E W)⁺ with W² = K."""
-        W = np.sqrt(self.stiffness)
-        weighted = np.linalg.pinv(self._equilibrium() * W, rcond=IN_LINE)
-        return np.asarray(W[:, None] * weighted, dtype=np.float64)
+        """(n, m, 3) solution of (2) of least norm."""
+        return np.asarray(np.linalg.pinv(self._equilibrium(), rcond=IN_LINE), dtype=np.float64)
 
     def loads(self) -> tuple[Array, Array]:
         """(n, m) loads of least norm, NaN where a moment is not held; that moment, (n,) N·m."""

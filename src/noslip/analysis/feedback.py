@@ -100,6 +100,12 @@ def feedback(system: System, inputs: StateInputs, params: Array) -> Feedback:
     ]
     if generator is not None:
         at.append((generator.parameters, ca.DM(generator.parameter_values)))
+    if symbols.z.numel() and ca.depends_on(expression, symbols.z):
+        raise _refusal(
+            system,
+            "inputs depend on states of forces",
+            "write them in coordinates and speeds",
+        )
     for symbol, value in at:
         if symbol.numel():
             expression = ca.substitute([expression], [symbol], [ca.SX(value)])[0]

@@ -174,7 +174,7 @@ def dynamics_history(
             q=q[k],
             v=v[k],
             eta=eta[k],
-            mu=np.zeros(len(system.costates)),
+            mu=np.zeros(len(system.auxiliary_states)),
             position_residual=0.0,
             speed_residual=0.0,
             completed={},

@@ -159,7 +159,7 @@ def _evaluate(
     u = input_vector(system, {n: x for n, x in given.items() if not isinstance(x, str)})
     inputs_at = _expressions(system, texts, u, set(given), params, time) if texts else None
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
-    rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+    rest = np.zeros(len(system.independent_speeds)), np.zeros(len(system.auxiliary_states))
 
     def speed_inputs(q: Array) -> Array:
         return (u if inputs_at is None else inputs_at(q, *rest))[num_u : num_u + num_w]

@@ -251,12 +251,13 @@ def trace_reference(
     w, wdot = _speed_inputs(system, trace, ydot, yddot)
     eta, etadot, miss, health = _independent(system, trace, q, ydot, yddot, w, wdot)
     # (3) at the reference
+    acting = eq.reduced_forces if is_driven else ca.SX(kin.num_independent_speeds, 1)
     dynamics = ca.Function(
         "dynamics",
         [symbols.t, symbols.q, kin.eta, symbols.w, symbols.wdot, symbols.params],
         [
             eq.reduced_mass,
-            eq.reduced_bias - eq.reduced_forces,
+            eq.reduced_bias - acting,
             ca.densify(eq.reduced_inputs),
             ca.mtimes(kin.N, kin.v),
         ],
@@ -409,7 +410,14 @@ def _check(system: System, trace: MotionTrace, inputs: tuple[str, ...]) -> None:
 
 def _check_inputs(system: System, inputs: tuple[str, ...]) -> None:
     model, dof = system.model, system.kinematics.num_independent_speeds
-    where = f"motion of model '{model.name}'"
+    states, where = system.kinematics.force_states, f"motion of model '{model.name}'"
+    if states:
+        raise SimulationError(
+            f"a force has the state '{states[0].name}', so that the inputs for a motion "
+            "depend on what was before it",
+            where,
+            "leave out the relaxation length for the motion, and simulate with it; or give inputs",
+        )
     num = len(inputs or model.inputs)
     if num < dof:
         raise SimulationError(

@@ -277,7 +277,7 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
     params, u = np.ascontiguousarray(own(plan.parameters)), np.ascontiguousarray(own(plan.inputs))
     num = len(system.model.inputs)
     num_w = len(system.model.speed_inputs)
-    q, eta, _ = complete_starts(
+    q, eta, states = complete_starts(
         system,
         {name: values[some] if len(values) > 1 else values for name, values in plan.about.items()},
         count=n,
@@ -286,7 +286,7 @@ def _fill(plan: _Plan, block: range, results: dict[str, np.ndarray]) -> None:
         speed_inputs=(lambda k, _: u[k, num : num + num_w]) if num_w else None,
     )
     t, nf = np.full(n, plan.time), len(chart.speeds)
-    c = chart.from_many_coordinates(q)
+    c = chart.from_many_coordinates(q, states)
     x = np.concatenate([c, np.zeros((n, nf))], axis=1)
     # η is affine in ζ
     found = plan.speeds_at.map(t, x, u, params)

@@ -11,6 +11,8 @@ tree speeds, and
     (3)  Z η̇ = ζ̇ − (Żη + ż)
     (4)  r(c, ζ, ζ̇, u) = Z⁻ᵀ [SᵀMS η̇ + Sᵀ(c + M(Ṡη + ṡ)) − Sᵀ(Q + B u)] = 0
 
+States that forces have of their own follow the coordinates in c; their rates are given with them.
+
 (4) are the reduced equations for the virtual motions that belong to ζ; ∂r/∂ζ̇ = Z⁻ᵀ SᵀMS Z⁻¹.
 
 Angles turn by R = R₁(a₁) R₂(a₂) R₃(a₃) about the axes of a sequence, each as already turned. The
@@ -64,7 +66,7 @@ class LocalCoordinates:
 
     Parameters
     ----------
-    coordinates : (nv,) c.
+    coordinates : (nv + nz,) c, the states of forces last.
     coordinate_rates : names of ċ where they differ from tree speeds, with their place: the rates
         of angles.
     speeds : (nf,) ζ.
@@ -87,18 +89,26 @@ class LocalCoordinates:
     _turns: tuple[_Orientation, ...] = field(repr=False)
     _plain: tuple[tuple[int, int], ...] = field(repr=False)
 
-    def from_coordinates(self, q: Array) -> Array:
-        """c of the coordinates q."""
+    @property
+    def num_placed(self) -> int:
+        """Entries of c that follow from q; the rest are states of forces."""
+        return len(self._plain) + 3 * len(self._turns)
+
+    def from_coordinates(self, q: Array, states: Array | None = None) -> Array:
+        """c of the coordinates q and the states of forces, zero by default."""
         c = np.zeros(len(self.coordinates))
+        if states is not None:
+            c[self.num_placed :] = states
         for at, k in self._plain:
             c[k] = q[at]
         for turn in self._turns:
             c[turn.coordinate : turn.coordinate + 3] = angles_of(q, turn.quaternion, turn.sequence)
         return c
 
-    def from_many_coordinates(self, q: Array) -> Array:
-        """(n, nc) c of coordinates (n, nq)."""
+    def from_many_coordinates(self, q: Array, states: Array) -> Array:
+        """(n, nc) c of coordinates (n, nq) and states of forces (n, nz)."""
         c = np.zeros((len(q), len(self.coordinates)))
+        c[:, self.num_placed :] = states
         for at, k in self._plain:
             c[:, k] = q[:, at]
         for turn in self._turns:
@@ -176,6 +186,7 @@ def _layout(
             (k, len(coordinates) + k - places.start) for k in range(places.start, places.stop)
         ]
         coordinates += kin.coordinates[places]
+    coordinates += kin.force_states
     return tuple(turns), tuple(plain), tuple(coordinates)
 
 
@@ -247,7 +258,8 @@ def _trace(
     )
     eta, etadot, back = _speeds_of(system, c, cdot, q, chosen, zeta, zetadot)
     # (4)
-    here = ([s.q, kin.eta], [q, eta])
+    states = ca.vertcat(*ca.vertsplit(c)[len(coordinates) - s.z.shape[0] :])
+    here = ([s.q, kin.eta, s.z], [q, eta, ca.reshape(states, s.z.shape)])
     blocks = [eq.reduced_mass, eq.reduced_bias, eq.reduced_forces, eq.reduced_inputs, cdot, kin.v]
     mass, bias, forces, inputs, cdot, v = ca.substitute(blocks, *here)
     r = ca.mtimes(mass, etadot) + bias - forces - ca.mtimes(inputs, s.u)
@@ -318,7 +330,8 @@ def _rates_of(
     """ċ = C v, of q and η: as q̇ but for the angles."""
     kin = system.kinematics
     qdot = ca.mtimes(kin.N, kin.v)
-    cdot = [ca.SX(0)] * c.shape[0]
+    states = ca.vertsplit(system.equations.forces.state_rates)
+    cdot = [ca.SX(0)] * (c.shape[0] - len(states)) + states
     for at, k in plain:
         cdot[k] = qdot[at]
     for turn in turns:
@@ -397,7 +410,7 @@ def local_state_at(system: System, start: Start, inputs: Array, params: Array) -
             f"model '{system.model.name}'",
             "leave out motions and forces that are expressions of t",
         )
-    c = chart.from_coordinates(start.q)
+    c = chart.from_coordinates(start.q, _force_states(here, start))
     eta = here.kinematics.independent_rows(start.time, start.q, params) @ start.v
     none = np.zeros(len(eta))
     point = LocalState(
@@ -415,12 +428,18 @@ def local_state_at(system: System, start: Start, inputs: Array, params: Array) -
     return dataclasses.replace(point, zeta=zeta)
 
 
+def _force_states(system: System, start: Start) -> Array:
+    """States of forces of a start, zero where it has none."""
+    return start.mu if len(start.mu) else np.zeros(len(system.kinematics.force_states))
+
+
 def _in_regular_speeds(system: System, start: Start, inputs: Array, params: Array) -> System:
     """The system in speeds that determine the motion there: its own, if they do."""
     kin = system.kinematics
     work = np.zeros(1 if system.does_work else 0)
     eta = kin.independent_rows(start.time, start.q, params) @ start.v
-    rates = system.rates(start.time, np.concatenate([start.q, eta, work]), inputs, params)
+    x = np.concatenate([start.q, eta, _force_states(system, start), work])
+    rates = system.rates(start.time, x, inputs, params)
     for health, value in zip(system.singularity_measures, rates[system.num_states :], strict=True):
         if abs(value) > health.limit:
             continue

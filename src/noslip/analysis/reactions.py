@@ -143,7 +143,7 @@ def sampled_states(system: System, run: Trajectory) -> tuple[Array, Array, Array
     values = system.parameters(run.parameters)
     eta = system.kinematics.independent_values(run.t, run.q, run.v, values)
     columns = [run.q, eta]
-    columns += [run[c.name][:, None] for c in system.costates]
+    columns += [run[c.name][:, None] for c in system.auxiliary_states]
     if system.does_work:
         columns.append(run.work[:, None])
     return run.t, np.hstack(columns), np.ascontiguousarray(run.inputs), values

@@ -208,16 +208,17 @@ def _first_guess(
     values = {**({} if guess is None or isinstance(guess, Start) else guess), **given}
     _check_names(system, values)
     if isinstance(guess, Start):
-        q, v = guess.q.copy(), guess.v
+        q, v, states = guess.q.copy(), guess.v, guess.mu
         _place(system, q, values)
     else:
         q, v = _configuration(system, values, params, time), np.zeros(kin.num_speeds)
+        states = np.array([values.get(z.name, 0.0) for z in kin.force_states])
     start = Start(
         time=guess.time if isinstance(guess, Start) else time,
         q=q,
         v=v,
         eta=np.zeros(0),
-        mu=np.zeros(0),
+        mu=states,
         position_residual=0.0,
         speed_residual=0.0,
         completed={},
@@ -231,6 +232,7 @@ def _configuration(
 ) -> Array:
     """Coordinates with these values that satisfy the holonomic rows; nearly, if they cannot."""
     speeds = {s.name for s in (*system.speeds, *system.independent_speeds)}
+    speeds |= {z.name for z in system.auxiliary_states}
     places = {
         name: value
         for name, value in values.items()
@@ -312,7 +314,7 @@ def _result(system: System, found: SteadySolution, problem: SteadyProblem) -> St
         q=q,
         v=v,
         eta=rows @ v,
-        mu=np.zeros(0),
+        mu=point.c[chart.num_placed :],
         position_residual=float(np.max(np.abs(g), initial=0.0)),
         speed_residual=0.0,
         completed={},
@@ -404,7 +406,8 @@ def _generic_derivatives(
     for t, q in probe.configurations(3):
         zeta, zetadot = rng.normal(size=(2, len(chart.speeds)))
         inputs = rng.normal(size=len(system.inputs))
-        arguments = (t, chart.from_coordinates(q), zeta, zetadot, inputs, params)
+        states = rng.normal(size=len(system.kinematics.force_states))
+        arguments = (t, chart.from_coordinates(q, states), zeta, zetadot, inputs, params)
         by_c, by_zeta, _ = (np.array(e) for e in chart.derivatives(*arguments))
         if not np.all(np.isfinite(by_c)):
             continue

@@ -5,6 +5,9 @@
     robots.py         the family of robot descriptions, and `import_robot`
     urdf.py, mjcf.py  URDF, and the format of MuJoCo
     vda5050.py        factsheets of VDA 5050
+    exports.py        the family of what goes out, and `export`
+    c.py              C code of compiled systems; c_source.py writes it for others too
+    basis_cover.py    choices of independent speeds that code brings along
     run_tables.py     runs as MAT and Parquet files
     ros.py            runs as ROS 2 bags
     xml_text.py       safe reading of XML
@@ -16,4 +19,4 @@ imported where a suffix is not one of the package's own.
 from __future__ import annotations
 
 #: Modules of this package that define formats.
-BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros")
+BRIDGES = ("urdf", "mjcf", "vda5050", "run_tables", "ros", "c")

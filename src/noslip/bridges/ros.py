@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.errors import SimulationError
+from noslip.extras import require
 from noslip.simulation.run_files import AbstractRunFormat
 
 if TYPE_CHECKING:
@@ -183,13 +184,8 @@ def _base(columns: dict[str, Array]) -> _Base | None:
 
 
 def _rosbags(path: Path) -> tuple[Any, Any]:
-    try:
-        from rosbags import rosbag2
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError:
-        raise SimulationError(
-            "bags of ROS need the package rosbags (not ROS itself)",
-            str(path),
-            "pip install 'noslip[ros]'",
-        ) from None
+    require("rosbags", "a ROS bag", str(path))
+    from rosbags import rosbag2
+    from rosbags.typesys import Stores, get_typestore
+
     return rosbag2, get_typestore(Stores.ROS2_JAZZY)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noslip.errors import SimulationError
+from noslip.extras import require
 from noslip.reading import open_plain
 from noslip.simulation.run_files import AbstractRunFormat, ColumnTable
 
@@ -98,11 +99,8 @@ def matlab_names(names: list[str]) -> dict[str, str]:
 
 
 def _pyarrow(path: Path) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise SimulationError(
-            "Parquet needs the package pyarrow", str(path), "pip install 'noslip[parquet]'"
-        ) from None
+    require("pyarrow", "Parquet", str(path))
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow, pyarrow.parquet

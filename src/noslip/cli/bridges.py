@@ -1,4 +1,4 @@
-"""`noslip import` and `noslip export`: robot descriptions in, runs out."""
+"""`noslip import` and `noslip export`: robot descriptions in, runs and models out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from noslip.cli.options import FamilyWord, check_target, force_option
 _LINK = "LINK[=RADIUS]"
 
 
-def _run_formats() -> list[str]:
-    """Words of the formats that runs are written in."""
-    from noslip.formats import known_formats
-    from noslip.simulation.run_files import AbstractRunFormat
+def _targets() -> list[str]:
+    """Words of the targets of exports."""
+    from noslip.bridges.exports import export_targets
 
-    return [w for w, format in known_formats(AbstractRunFormat).items() if format.can("write")]
+    return list(export_targets())
 
 
 @click.command("import")
@@ -110,28 +109,66 @@ def import_robot(
 
 
 @click.command("export")
-@click.argument("run", type=click.Path(file_okay=False))
+@click.argument("thing", metavar="RUN|MODEL")
 @click.option(
     "--to",
     "word",
     required=True,
-    type=FamilyWord("format", _run_formats),
-    help="What to write: a table for other programs, or a ROS 2 bag.",
+    type=FamilyWord("target", _targets),
+    help="What to write: of a run a table or a ROS 2 bag, of a model code or a description.",
 )
-@click.option("-o", "--output", help="File to write; by default named as the folder.")
+@click.option("-o", "--output", help="File to write; by default named as the run or the model.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the target, as in precision=single. Repeatable.",
+)
 @force_option
-def export_run(run: str, word: str, output: str | None, force: bool) -> None:  # fmt: skip
-    """Write a run, the folder that `noslip run` or `noslip track` made, for other programs."""
-    from noslip.formats import format_called, write_file
+def export(
+    thing: str, word: str, output: str | None, options: tuple[str, ...], force: bool
+) -> None:  # fmt: skip
+    """Write a run or a model for other programs.
+
+    A run is the folder that `noslip run` or `noslip track` made; a model is a name or a file.
+    """
+    from noslip.bridges.exports import make_target
     from noslip.simulation.run_files import AbstractRunFormat
 
-    format = format_called(AbstractRunFormat, word, "--to")
-    folder = Path(run)
-    name = (folder.resolve().name or "run") + format.suffixes[0]
-    target = Path(output) if output is not None else Path(name)
-    check_target(target, force)
-    write_file(format, ns.read_run(folder), target)
-    click.echo(f"written: {target}")
+    chosen = dict(_option(text) for text in options)
+    target = make_target(word, chosen, f"noslip export --to {word}")
+    given: ns.Trajectory | ns.Model
+    if isinstance(target, AbstractRunFormat):
+        given = ns.read_run(Path(thing))
+        name = Path(thing).resolve().name or "run"
+    else:
+        given = ns.load(thing)
+        name = given.name
+    path = Path(output) if output is not None else Path(name + target.suffixes[0])
+    check_target(path, force)
+    done = ns.export(given, path, to=word, overwrite=force, **chosen)
+    for note in done.notes:
+        click.echo(f"note: {note}")
+    for file in done.files:
+        click.echo(f"written: {file}")
+
+
+def _option(text: str) -> tuple[str, float | bool | str]:
+    """Read NAME=VALUE; a value is a number, true, false or a word."""
+    name, is_given, value = (part.strip() for part in text.partition("="))
+    if not is_given or not name.isidentifier():
+        raise click.UsageError(f"--option {text!r}: write NAME=VALUE, as in precision=single")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, int(value)
+    except ValueError:
+        pass
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
 
 
 def _values(option: str, texts: tuple[str, ...]) -> dict[str, float | None]:

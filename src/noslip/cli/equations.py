@@ -98,14 +98,15 @@ def derive(
         raise click.UsageError("--jointwise belongs to --method boltzmann-hamel")
     formulation = ns.BoltzmannHamel(jointwise=True) if jointwise else formulations()[method]
     target = _Target(output, format_, force)
-    from noslip.show.equations.linear import linear_equations
-    from noslip.show.equations.text import derivation
+    from noslip.show.equations.equations_text import equations_document
 
     chosen = [name.strip() for text in speeds for name in text.split(",")]
     equations = ns.derive(ns.load(model), formulation)
     if linear is None:
-        target.emit(derivation(equations, coordinates=coordinates, speeds=chosen))
+        target.emit(equations_document(equations, coordinates=coordinates, speeds=chosen))
     else:
+        from noslip.show.equations.linear import linear_equations
+
         target.emit(linear_equations(equations, linear, coordinates=coordinates, speeds=chosen))
 
 
@@ -171,7 +172,7 @@ def matrices(
     What is not set is completed consistently from the joints' rest positions.
     """
     from noslip.cli.options import named_values
-    from noslip.show.equations.derivations.document import Document
+    from noslip.show.equations.blocks import Document
     from noslip.show.json_text import json_text
 
     if format_ is None and output is not None and output.suffix.lower() == ".json":

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the model or the run is at fault, 2 the command is, 130 Ct
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -35,7 +36,7 @@ COMMANDS = {
     "fit": ("identify", "fit"),
     "sweep": ("sweep", "sweep"),
     "animate": ("animate", "animate"),
-    "export": ("bridges", "export_run"),
+    "export": ("bridges", "export"),
     "papers": ("papers", "papers"),
     "studio": ("studio", "studio"),
 }
@@ -103,6 +104,15 @@ def _message(error: Exception) -> str | None:
     """What, where and fix of an error of the user or the computer; None for one of noslip."""
     from noslip.errors import Fault, NoslipError
 
+    if isinstance(error, ImportError) and not isinstance(error, NoslipError):
+        from noslip.extras import missing_package
+
+        context = click.get_current_context(silent=True)
+        command = " ".join(sys.argv[1:2]) if context is None else context.invoked_subcommand
+        missing = missing_package(error, f"noslip {command or ''}".strip())
+        if missing is None:
+            return None
+        error = missing
     if isinstance(error, NoslipError):
         return f"{type(error).__name__}: {error}"
     if isinstance(error, OSError) and error.strerror:

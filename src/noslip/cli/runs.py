@@ -64,9 +64,9 @@ _OPTIONS = (
     click.option("--force", is_flag=True, help="Replace an earlier run in that folder."),
     click.option(
         "--plots/--no-plots",
-        default=True,
-        show_default=True,
-        help="Draw the figures; without them there is no report either, unless it is asked for.",
+        default=None,
+        help="Draw the figures, by default where Matplotlib is installed; without them there is "
+        "no report either, unless it is asked for.",
     ),
     click.option(
         "--report/--no-report", default=None, help="Write the report, one page for people."
@@ -90,8 +90,8 @@ class Output:
     ----------
     folder : to make, or None for the next free one in ``runs/``.
     force : replace an earlier run there.
-    plots : draw the figures.
-    report : write the report; None where there are plots.
+    plots : draw the figures; None where Matplotlib is installed.
+    report : write the report; None where there are plots and what else a report needs.
     formats : of the trajectory.
     as_json : print for programs.
     audit : tell what the ground must hold.
@@ -99,7 +99,7 @@ class Output:
 
     folder: Path | None
     force: bool
-    plots: bool
+    plots: bool | None
     report: bool | None
     formats: tuple[str, ...]
     as_json: bool
@@ -133,7 +133,7 @@ def output_options(command: Callable[..., None]) -> Callable[..., None]:
         *arguments: Any,
         output: Path | None,
         force: bool,
-        plots: bool,
+        plots: bool | None,
         report: bool | None,
         formats: tuple[str, ...],
         as_json: bool,
@@ -184,16 +184,17 @@ def write_output(
     is_real = system.equations.formulation.is_dalembert
     rolls = system.model.contacts and len(run.t) and is_real
     found = ns.audit(system, run, friction) if rolls and output.audit else None
+    plots, report = _pictures(output)
     target = write_run(
         run,
         target,
         command=command,
-        plots=output.plots,
+        plots=plots,
         force=output.force,
         numbered=True,
         note=lambda sentence: click.echo(f"note: {sentence}", err=True),
         audit=found,
-        system=system if (output.plots if output.report is None else output.report) else None,
+        system=system if report else None,
         facts=facts,
         tell=tell,
         formats=output.formats or FORMATS,
@@ -208,6 +209,21 @@ def write_output(
     if found is not None:
         lines.append(found.text())
     return "\n".join(lines)
+
+
+def _pictures(output: Output) -> tuple[bool, bool]:
+    """Whether to draw figures and to write a report; what is missing for them is noted."""
+    from noslip.extras import install_command, is_installed
+    from noslip.show.run_folder import REPORT_PACKAGES
+
+    can_draw, can_report = is_installed("matplotlib"), all(map(is_installed, REPORT_PACKAGES))
+    plots = can_draw if output.plots is None else output.plots
+    asked = output.plots is not False if output.report is None else output.report
+    report = asked and (can_report or bool(output.report))
+    if (asked and not report) or (output.plots is None and not can_draw):
+        said = "figures and a report need" if not can_draw else "a report needs"
+        click.echo(f"note: {said} more packages: {install_command('show')}", err=True)
+    return plots, report
 
 
 @click.command()

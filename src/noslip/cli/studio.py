@@ -33,9 +33,10 @@ def studio(model: str, port: int | None, browser: bool) -> None:
     """
     import rich
 
-    from noslip.show.scene.stage import check_viser
+    from noslip.extras import require
 
-    check_viser("the studio", "noslip studio", "studio")
+    for module in ("viser", "matplotlib", "sympy", "zstandard"):
+        require(module, "the studio", "noslip studio", "studio")
     from noslip.studio.server import Studio
 
     # viser has lines of its own about addresses, connections and browsers that went away

@@ -118,6 +118,11 @@ class System:
         )
 
     @cached_property
+    def auxiliary_states(self) -> tuple[Quantity, ...]:
+        """[μ; z], in order: costates, and states that forces have of their own."""
+        return self.costates + self.kinematics.force_states
+
+    @cached_property
     def inputs(self) -> tuple[Quantity, ...]:
         """[u; w; ẇ], in order; the rate of a speed input ``steer`` is called ``steer_rate``."""
         units = {s.name: s.unit for s in self.speeds}
@@ -170,7 +175,7 @@ class System:
 
     @cached_property
     def rates(self) -> NativeFunction:
-        """[q̇; η̇; μ̇; Ẇ; health]: the right-hand side."""
+        """[q̇; η̇; μ̇; ż; Ẇ; health]: the right-hand side."""
         return self.compile_expression("rates", self.rates_expression)
 
     @cached_property

@@ -70,7 +70,7 @@ def solution_of(mass: ca.SX, right: ca.SX) -> ReducedSolution:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Equations:
-    """Minimal equations of motion as traced expressions of t, q, η, u, w, ẇ and the parameters.
+    """Minimal equations of motion as traced expressions of t, q, η, z, u, w, ẇ and the parameters.
 
     Parameters
     ----------
@@ -126,9 +126,19 @@ class Equations:
         return self._blocks.inputs
 
     @cached_property
+    def auxiliary_states(self) -> ca.SX:
+        """[μ; z]: costates, and states that forces have of their own."""
+        return ca.vertcat(self.costates, self.kinematics.symbols.z)
+
+    @cached_property
+    def auxiliary_rates(self) -> ca.SX:
+        """[μ̇; ż]."""
+        return ca.vertcat(self.costate_rates, self.forces.state_rates)
+
+    @cached_property
     def state(self) -> ca.SX:
-        """x = [q; η; μ]."""
-        return ca.vertcat(self.kinematics.symbols.q, self.kinematics.eta, self.costates)
+        """x = [q; η; μ; z]."""
+        return ca.vertcat(self.kinematics.symbols.q, self.kinematics.eta, self.auxiliary_states)
 
     @cached_property
     def inputs(self) -> ca.SX:

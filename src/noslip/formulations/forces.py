@@ -19,7 +19,7 @@ from noslip.model.contacts import AbstractContact
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING, Sliding
 from noslip.model.joints import Joint
 from noslip.model.quantities import ZERO, Reads, Vector3
-from noslip.spatial import Traced, cross, vector
+from noslip.spatial import Traced, cross, stack, vector
 
 _ZERO3 = vector([0, 0, 0])
 
@@ -35,6 +35,7 @@ class AppliedForces:
     potential_energy : of gravity and springs, J.
     wrenches : moment and force on each body about its origin, in its computing axes, of all that
         acts on bodies (not in joints), inputs included.
+    state_rates : (nz,) rates of the states that forces have of their own.
     in_loops : of joints that close a loop: moment and force on the child at the joint's point, in
         world axes, of what acts in them; they are among `wrenches`.
     """
@@ -43,6 +44,7 @@ class AppliedForces:
     B: ca.SX
     potential_energy: ca.SX
     wrenches: tuple[Pair, ...]
+    state_rates: ca.SX
     in_loops: dict[str, Pair]
 
     @property
@@ -85,6 +87,7 @@ def applied_forces(kin: Kinematics) -> AppliedForces:
         B=kin.at_speeds(B),
         potential_energy=loads.energy,
         wrenches=_sums(kin, list(loads.wrenches.values())),
+        state_rates=kin.at_speeds(stack(loads.state_rates)),
         in_loops={
             name: (kin.at_speeds(n), kin.at_speeds(f)) for name, (n, f) in loads.in_loops.items()
         },
@@ -116,6 +119,8 @@ class _TracedLoads:
             for k, name in enumerate(names)
         }
         self.in_loops: dict[str, Pair] = {}
+        self._states = {z.name: k for k, z in enumerate(kin.force_states)}
+        self.state_rates = [ca.SX(0)] * len(self._states)
 
     def coordinate(self, name: str) -> ca.SX:
         if name in self._coordinates:
@@ -230,6 +235,12 @@ class _TracedLoads:
 
     def store(self, energy: Traced) -> None:
         self.energy += energy
+
+    def state(self, name: str) -> ca.SX:
+        return self._kin.symbols.z[self._states[name]]
+
+    def evolve(self, name: str, rate: Traced) -> None:
+        self.state_rates[self._states[name]] = ca.SX(rate)
 
 
 def _gravity(kin: Kinematics, wrenches: list[Pair]) -> ca.SX:

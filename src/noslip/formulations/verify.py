@@ -115,7 +115,7 @@ def verify(
 
 def _symbols(kin: Kinematics) -> list[ca.SX]:
     s = kin.symbols
-    return [s.t, s.q, kin.eta, s.u, s.w, s.wdot, s.params]
+    return [s.t, s.q, kin.eta, s.u, s.w, s.wdot, s.params, s.z]
 
 
 def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
@@ -140,6 +140,7 @@ def _random_states(kin: Kinematics, count: int, seed: int) -> Iterator[_State]:
             rng.normal(size=len(kin.model.speed_inputs)),
             rng.normal(size=len(kin.model.speed_inputs)),
             kin.probe.params,
+            rng.normal(size=len(kin.force_states)),
         )
         if np.min(np.array(health(*values))) > 1.0:
             found += 1

@@ -123,6 +123,11 @@ class Kinematics:
         q = np.array(of_joints + [0.0] * self.num_places, dtype=float)
         return self.probe.with_places(q[None])[0]
 
+    @cached_property
+    def force_states(self) -> tuple[Quantity, ...]:
+        """z: states of forces that have some of their own, in order."""
+        return tuple(state for force in self.model.forces for state in force.states())
+
     @property
     def num_speeds(self) -> int:
         """nv, tree speeds before the constraints."""
@@ -352,6 +357,7 @@ def trace(
         t=ca.SX.sym("t"),
         q=ca.SX.sym("q", len(coordinates)),
         v=ca.SX.sym("v", len(speeds)),
+        z=ca.SX.sym("z", sum(len(force.states()) for force in model.forces)),
         u=ca.SX.sym("u", len(model.inputs)),
         w=ca.SX.sym("w", len(model.speed_inputs)),
         wdot=ca.SX.sym("wdot", len(model.speed_inputs)),

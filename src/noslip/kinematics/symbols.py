@@ -16,11 +16,12 @@ from noslip.spatial import Traced, unit, vector
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Symbols:
-    """Columns of traced symbols: t, q, v, u, w, ẇ and the parameters."""
+    """Columns of traced symbols: t, q, v, states of forces z, u, w, ẇ and the parameters."""
 
     t: ca.SX
     q: ca.SX
     v: ca.SX
+    z: ca.SX
     u: ca.SX
     w: ca.SX
     wdot: ca.SX

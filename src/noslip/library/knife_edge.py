@@ -48,7 +48,7 @@ def build() -> Model:
         parent="world",
         child="skate",
         description="contact point and heading of the blade, the paper's x, y, theta",
-        symbols={"vx": "v", "angle": "θ"},
+        symbols={"vx": "v", "vy": "ω_2", "angle": "θ"},
     )
     b.contact(KnifeEdge(name="blade", body="skate", direction=(1.0, 0.0, 0.0)))
     b.input("F_v", "N", "force along the blade")

@@ -122,7 +122,7 @@ def vehicle(*, name: str, description: str) -> ModelBuilder:
         parent="world",
         child="front",
         description="pose of the front axle's center; angle is the paper's theta",
-        symbols={"angle": "θ"},
+        symbols={"vx": "v_u1", "vy": "v_w1", "angle": "θ"},
     )
     b.joint(
         "waist",

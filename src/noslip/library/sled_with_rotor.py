@@ -108,7 +108,7 @@ def build() -> Model:
         parent="world",
         child="sled",
         description="blade's contact and heading, the paper's x, y, theta_1",
-        symbols={"vx": "v_1", "angle": "θ_1"},
+        symbols={"vx": "v_1", "vy": "ω_12", "angle": "θ_1"},
     )
     b.joint(
         "rotor",

@@ -91,7 +91,7 @@ def build() -> Model:
         parent="world",
         child="tractor",
         description="pose of the rear axle's center; angle is the paper's theta",
-        symbols={"vx": "v", "angle": "θ"},
+        symbols={"vx": "v_u1", "vy": "v_w1", "angle": "θ"},
     )
     b.joint(
         "steer",

@@ -61,7 +61,7 @@ def build() -> Model:
         parent="world",
         child="frame",
         description="middle of the rear axle and heading, the paper's x, y, theta",
-        symbols={"angle": "θ"},
+        symbols={"vy": "ω_2", "angle": "θ"},
     )
     b.joint(
         "steer",

@@ -179,6 +179,17 @@ def _input_names(model: Model, known: Vocabulary) -> Iterator[Finding]:
                     f"{owner((kind, given.name))} has the name of {kind_of(given.name, known)}",
                     "rename it; expressions know both by name",
                 )
+    named = {*moving, *known.inputs, *known.speed_inputs, *known.parameters}
+    named |= {definition.name for definition in model.definitions}
+    for force in model.forces:
+        for state in force.states():
+            if state.name in named:
+                yield Finding(
+                    ("forces", force.name),
+                    f"force '{force.name}' has a state '{state.name}', and so is something else "
+                    "called",
+                    "rename one of them; expressions know both by name",
+                )
 
 
 def check_symbols(model: Model, known: Vocabulary) -> Iterator[Finding]:

@@ -8,7 +8,8 @@ nothing else is touched:
 2. `apply(loads)`: what it does, said to `loads` (a `Loads`), which knows where everything is: push
    a body at a point, act along a speed or a coordinate, store energy.
 
-What is below "fallbacks" in the base class has a general answer. Gravity is a field of the model.
+What is below "fallbacks" in the base class has a general answer; a force with states of its own
+lists them in `states`. Gravity is a field of the model.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from noslip.model.quantities import (
     Meaning,
     NotNegativeLength,
     Point,
+    PositiveLength,
+    Quantity,
     Reads,
     Scalar,
     SpeedName,
@@ -144,6 +147,12 @@ class Loads(Protocol):
     def store(self, energy: Traced) -> None:
         """Add potential energy, J, whose negative gradient was applied as a `SPRING`."""
 
+    def state(self, name: str) -> ca.SX:
+        """A state of a force by its full name, as `states` of the force has it."""
+
+    def evolve(self, name: str, rate: Traced) -> None:
+        """Let a state of a force have a rate, of what else moves and of the states themselves."""
+
 
 class AbstractForce(Member, abc.ABC, family="force type"):
     """A force in a mechanism; see the list at the top of this file."""
@@ -164,6 +173,10 @@ class AbstractForce(Member, abc.ABC, family="force type"):
 
     def planes(self) -> tuple[Plane, ...]:
         """Planes that the force acts on, such as the ground of a tire."""
+        return ()
+
+    def states(self) -> tuple[Quantity, ...]:
+        """States of its own, which `apply` reads by `Loads.state` and moves by `Loads.evolve`."""
         return ()
 
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
@@ -321,6 +334,22 @@ class Spring(AbstractForce):
             )
 
 
+def relaxed_slip(loads: Loads, name: str, slide: ca.SX, speed: ca.SX, length: ca.SX) -> ca.SX:
+    """The slip z of a tire whose carcass deflects, a state by that name.
+
+    With v_s the sliding velocity of the contact, V > 0 the speed of rolling and σ the relaxation
+    length,
+
+        (1)  σ ż = −v_s − V z
+
+    so that at a steady motion z = −v_s/V, and after a step it comes near that as exp(−s/σ) over the
+    way s rolled [Pacejka2012, eq. 7.7]. σ z is the deflection.
+    """
+    z = loads.state(name)
+    loads.evolve(name, (-slide - speed * z) / length)  # (1)
+    return z
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tire(AbstractForce):
     """The lateral force of a tire that slips sideways: a blade that gives way.
@@ -334,6 +363,9 @@ class Tire(AbstractForce):
     For small v0 the quotient is the tangent of the slip angle. It always takes energy away. The
     longitudinal force is not part of it: give that as a wrench or by a rolling contact.
 
+    With a relaxation length σ the slip is a state, ``NAME.slip``, that follows with the way rolled:
+    it stands for −v_w / √(v_u² + v0²) above, and has the rate (1) of :func:`relaxed_slip`.
+
     Parameters
     ----------
     body : what has the wheel's heading: chassis, axle or fork, not the wheel that spins.
@@ -343,6 +375,7 @@ class Tire(AbstractForce):
         has a value at rest; 0 for none, and then it has no value where v_u = 0.
     point : where the tire touches, in the body frame, m.
     maximum : F, N, the force of a tire that slides; none for the linear law.
+    relaxation_length : σ, m; the slip has no delay by default.
     plane : what it rolls on; by default the ground z = 0 of the world.
     """
 
@@ -353,6 +386,7 @@ class Tire(AbstractForce):
     v0: Annotated[Scalar, Meaning(unit="m/s", sign=NOT_NEGATIVE)]
     point: Point = ZERO
     maximum: Annotated[Scalar, Meaning(unit="N", sign=POSITIVE)] | None = None
+    relaxation_length: PositiveLength | None = None
     plane: Plane = Plane()
 
     word = "tire"
@@ -371,14 +405,30 @@ class Tire(AbstractForce):
         sliding = loads.sliding(blade)
         v_u, v_w = sliding.slip[LONGITUDINAL], sliding.slip[LATERAL]
         v0 = read.scalar(self.v0)
-        size = -read.scalar(self.stiffness) * v_w / ca.sqrt(v_u**2 + v0**2)
+        speed = ca.sqrt(v_u**2 + v0**2)
+        if self.relaxation_length is None:
+            slip, share = -v_w / speed, DISSIPATIVE
+        else:
+            # what a carcass stores it may give back
+            length = read.scalar(self.relaxation_length)
+            slip, share = relaxed_slip(loads, self._slip, v_w, speed, length), GIVEN
+        size = read.scalar(self.stiffness) * slip
         if self.maximum is not None:
             maximum = read.scalar(self.maximum)
             size = maximum * ca.tanh(size / maximum)
         force = size * sliding.directions[LATERAL]
-        loads.push(DISSIPATIVE, self.body, self.point, force)
+        loads.push(share, self.body, self.point, force)
         # the plane's body is pushed back at the same place
-        loads.push_at(DISSIPATIVE, self.plane.body, sliding.point, -force)
+        loads.push_at(share, self.plane.body, sliding.point, -force)
+
+    @property
+    def _slip(self) -> str:
+        return f"{self.name}.slip"
+
+    def states(self) -> tuple[Quantity, ...]:
+        if self.relaxation_length is None:
+            return ()
+        return (Quantity(name=self._slip, unit="1", description="lateral slip that has built up"),)
 
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)

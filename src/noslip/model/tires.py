@@ -15,6 +15,9 @@ so that (F_x/F_x0)² + (F_y/F_y0)² = 1, the friction ellipse. They never add en
 wheel may have a rolling resistance, a moment f F_z r against its spin, and a camber thrust, a side
 force C_γ sin γ toward the side it leans to.
 
+A carcass deflects before it pushes: with a relaxation length the slip of (1) is not taken at once
+but builds up over the way rolled, by (1) of :func:`noslip.model.forces.relaxed_slip`.
+
 The load F_z is a field: in a plane model nothing carries it to the tire.
 """
 
@@ -30,7 +33,7 @@ import casadi as ca
 from noslip.model.bodies import WORLD
 from noslip.model.contacts import LATERAL, LONGITUDINAL, NORMAL, Plane, Rolling
 from noslip.model.findings import Finding
-from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads
+from noslip.model.forces import DISSIPATIVE, GIVEN, AbstractForce, Loads, relaxed_slip
 from noslip.model.quantities import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -40,6 +43,7 @@ from noslip.model.quantities import (
     Meaning,
     Point,
     PositiveLength,
+    Quantity,
     Scalar,
 )
 from noslip.model.surfaces import Disk
@@ -76,6 +80,9 @@ class AbstractWheelTire(AbstractForce):
     center : of the wheel, in its body's frame, m.
     rolling_resistance : f, the part of the load that resists rolling.
     camber_stiffness : C_γ, N/rad.
+    relaxation_length : over which slip builds up, as the states ``NAME.longitudinal_slip`` and
+        ``NAME.lateral_slip``, m; at once by default.
+    lateral_relaxation_length : of the lateral slip, m; the same by default.
     plane : what it rolls on; by default the ground z = 0 of the world.
     """
 
@@ -88,6 +95,8 @@ class AbstractWheelTire(AbstractForce):
     center: Point = ZERO
     rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
     camber_stiffness: Annotated[Scalar, Meaning(unit="N/rad")] = 0.0
+    relaxation_length: PositiveLength | None = None
+    lateral_relaxation_length: PositiveLength | None = None
     plane: Plane = Plane()
 
     @abc.abstractmethod
@@ -110,10 +119,20 @@ class AbstractWheelTire(AbstractForce):
         v0 = read.scalar(self.v0)
         scale = ca.sqrt(v_r**2 + v0**2)
         x, y = (-v / scale for v in v_s)  # (1)
+        share = DISSIPATIVE
+        if self.relaxation_length is not None:
+            # what a carcass stores it may give back
+            share, aside_too = GIVEN, self.lateral_relaxation_length
+            along = read.scalar(self.relaxation_length)
+            across = along if aside_too is None else read.scalar(aside_too)
+            x, y = (
+                relaxed_slip(loads, state.name, v, scale, length)
+                for state, v, length in zip(self.states(), v_s, (along, across), strict=True)
+            )
         size = ca.sqrt(x**2 + y**2 + TINY**2)
-        along, across = self.curves(size, loads)
-        force = along * x * ahead + across * y * aside  # (2)
-        self._push(DISSIPATIVE, loads, sliding.point, force)
+        F_x, F_y = self.curves(size, loads)
+        force = F_x * x * ahead + F_y * y * aside  # (2)
+        self._push(share, loads, sliding.point, force)
         axle = cross(n, ahead)
         if self.camber_stiffness != 0.0:
             lean = ca.dot(self._upright(loads, center, sliding.point), aside)
@@ -136,7 +155,25 @@ class AbstractWheelTire(AbstractForce):
     def planes(self) -> tuple[Plane, ...]:
         return (self.plane,)
 
+    def states(self) -> tuple[Quantity, ...]:
+        if self.relaxation_length is None:
+            return ()
+        return tuple(
+            Quantity(
+                name=f"{self.name}.{direction}_slip",
+                unit="1",
+                description=f"{direction} slip that has built up",
+            )
+            for direction in (LONGITUDINAL, LATERAL)
+        )
+
     def faults(self, known: Vocabulary) -> Iterator[Finding]:
+        if self.lateral_relaxation_length is not None and self.relaxation_length is None:
+            yield Finding(
+                ("forces", self.name, "lateral_relaxation_length"),
+                f"force '{self.name}' has a relaxation length across its heading and none along",
+                "give relaxation_length as well",
+            )
         if self.body in (WORLD, self.plane.body):
             yield Finding(
                 ("forces", self.name, "body"),

@@ -176,7 +176,7 @@ def _make(system: System, outputs: Mapping[str, str]) -> Derivatives:
 def _states(system: System) -> tuple[Quantity, ...]:
     """What x is."""
     work = (Quantity(name="work", unit="J"),) if system.does_work else ()
-    return system.coordinates + system.independent_speeds + system.costates + work
+    return system.coordinates + system.independent_speeds + system.auxiliary_states + work
 
 
 def _shape(given: ArrayLike) -> tuple[int, ...] | None:

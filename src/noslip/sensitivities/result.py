@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.engines.system import Array
 from noslip.errors import SimulationError, nearest
+from noslip.extras import require
 from noslip.sensitivities.forward_code import TangentCode
 from noslip.sensitivities.request import SensitivityRequest
 from noslip.sensitivities.segments import Piece, SegmentSettings
@@ -76,6 +77,7 @@ class Sensitivities:
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset of the derivatives over ``time`` and ``by``."""
+        require("xarray", "to_xarray", f"sensitivities of model '{self.run.model.name}'")
         import xarray
 
         run = self.run

@@ -10,6 +10,7 @@ import numpy as np
 
 from noslip.atomic import write_atomically
 from noslip.errors import SimulationError
+from noslip.extras import require
 from noslip.memory_limits import check_memory
 from noslip.show.scene.camera import is_far
 from noslip.show.scene.frames import Frames, frames
@@ -137,9 +138,9 @@ def check_file(target: Path) -> str:
             "make it, or correct the path",
         )
     if kind == ".html":
-        from noslip.show.scene.stage import check_viser
-
-        check_viser("an animation as a page", str(target), "animation")
+        require("viser", "an animation as a page", str(target))
+    else:
+        require("PIL", "a film or a picture", str(target))
     if kind == ".mp4":
         from noslip.show.scene.film import find_ffmpeg
 

@@ -17,18 +17,11 @@ import sympy
 
 from noslip.errors import FormulationError, nearest
 from noslip.formats import format_called
-from noslip.show.equations.derivations.document import (
-    Block,
-    EquationLine,
-    Lines,
-    MatrixBlock,
-    Section,
-    words,
-)
+from noslip.show.equations.arranger import Arranger
+from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.glyphs import Glyph, glyph_of_text
 from noslip.show.equations.layout import (
-    Arranger,
     Fenced,
     MathGrid,
     MathRow,

@@ -31,26 +31,16 @@ from noslip.formulations.base import AbstractFormulation, Equations, MethodObjec
 from noslip.formulations.catalog import formulation_of
 from noslip.formulations.derive import derive
 from noslip.model.model import Model
+from noslip.show.equations.arranger import Arranger
+from noslip.show.equations.blocks import Block, EquationLine, Lines, MatrixBlock, Section, words
+from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations, printed_equations
-from noslip.show.equations.derivations.document import (
-    Block,
-    Draft,
-    EquationLine,
-    Finisher,
-    Lines,
-    Matrix,
-    MatrixBlock,
-    Scalars,
-    Section,
-    items_of,
-    words,
-)
+from noslip.show.equations.derivations.document import Draft, Finisher, Matrix, Scalars, items_of
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.formats import AbstractEquationFormat
-from noslip.show.equations.layout import Arranger, MathGrid, MathNumber, Node, Word
+from noslip.show.equations.layout import MathGrid, MathNumber, Node, Word
 from noslip.show.equations.notation import symbol
-from noslip.show.equations.text import SECONDS
 from noslip.show.equations.writing import write
 from noslip.simulation.request import check_named
 from noslip.simulation.starts.completion import complete_start
@@ -429,7 +419,7 @@ def _numbers(
     num_u, num_w = len(kin.model.inputs), len(kin.model.speed_inputs)
     w = given[num_u : num_u + num_w]
     start = complete_start(system, state, time=time, speed_inputs=lambda q: w, parameters=params)
-    columns = [s.t, s.q, kin.eta, equations.costates, equations.inputs, s.params]
+    columns = [s.t, s.q, kin.eta, equations.auxiliary_states, equations.inputs, s.params]
     values: list[float | Array] = [time, start.q, start.eta, start.mu, given, params]
     whole = ca.Function("objects", columns, [ca.densify(o.value) for o in objects.values()])
     found = whole.call([ca.DM(x) for x in values])

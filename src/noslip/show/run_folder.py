@@ -29,6 +29,7 @@ from noslip.atomic import (
 )
 from noslip.engines.system import Array, System
 from noslip.errors import NoslipError, SimulationError, StorageError
+from noslip.extras import is_installed, require
 from noslip.formats import format_called, known_formats, write_file
 from noslip.formulations.derive import derive
 from noslip.model.files import Toml, load_model
@@ -51,6 +52,8 @@ MODEL, SUMMARY = "model.toml", "summary.json"
 MAX_SUMMARY = 10_000_000
 #: The same for people.
 REPORT, SUMMARY_TEXT = "report.html", "summary.txt"
+#: What a report cannot be written without.
+REPORT_PACKAGES = ("matplotlib", "sympy", "PIL", "ziamath")
 #: The trajectory, whose format follows, and the formats in which it is written unless asked for.
 TRAJECTORY, FORMATS = "trajectory", ("netcdf", "csv")
 
@@ -78,7 +81,7 @@ def write_run(
     folder: str | Path,
     *,
     command: str = "",
-    plots: bool = True,
+    plots: bool | None = None,
     force: bool = False,
     numbered: bool = False,
     audit: Audit | None = None,
@@ -95,7 +98,7 @@ def write_run(
     run : what :func:`simulate`, :func:`run_scenario` or :func:`track` returned.
     folder : to be made; its parents too.
     command : that reproduces the run, for the summary and the report.
-    plots : also draw the figures.
+    plots : also draw the figures; by default where Matplotlib is installed.
     force : replace an earlier run in that folder. What noslip did not write there, or what was
         changed since, is kept.
     numbered : where the folder is taken, make the next free one, as ``run-2``, and refuse nothing.
@@ -116,7 +119,13 @@ def write_run(
     ------
     SimulationError : the folder holds something that is not replaced.
     StorageError : it cannot be written; what was there is as it was.
+    MissingPackageError : figures or a report are asked for, and a package for them is missing.
     """
+    plots = is_installed("matplotlib") if plots is None else plots
+    if plots:
+        require("matplotlib", "a figure", "plots")
+    for module in REPORT_PACKAGES if system is not None else ():
+        require(module, "a report", REPORT)
     if not isinstance(run, Trajectory):
         raise TypeError(
             f"write_run takes a run, got {type(run).__name__}: give what simulate, run_scenario or "

@@ -80,7 +80,8 @@ def _entry(column: Callable[[], ca.SX], k: int) -> ca.SX:
 
 def units_by_name(system: System) -> dict[str, str]:
     """Units of all quantities that a start may give."""
-    own = (*system.coordinates, *system.speeds, *system.independent_speeds, *system.costates)
+    own = (*system.coordinates, *system.speeds, *system.independent_speeds)
+    own += system.auxiliary_states
     units = {quantity.name: quantity.unit for quantity in own}
     return units | {name: unit for name, (unit, _) in named_values(system).items()}
 
@@ -135,7 +136,8 @@ def read_expression(
     """An expression as a traced scalar at v = Sη + s.
 
     It may use t, parameters, coordinates, tree speeds, named angles, which lie between −π and π,
-    their rates, named independent speeds, the model's definitions and measures of the motion.
+    their rates, named independent speeds, states of forces, the model's definitions and measures of
+    the motion.
 
     Parameters
     ----------
@@ -148,7 +150,8 @@ def read_expression(
     has_reactions : whether it may use reactions as well.
     """
     kin = system.kinematics
-    reader, named, angles = kin.reader, named_values(system), angles or {}
+    reader = kin.reader.extended(named_symbols(kin.force_states, kin.symbols.z))
+    named, angles = named_values(system), angles or {}
     if is_output:
         reader = reader.measuring(kin.measures(system.equations.speed_rates))
         reader = reader.extended(named_symbols(system.inputs, system.equations.inputs))
@@ -227,6 +230,7 @@ def check_definitions(system: System, definitions: Iterable[str]) -> None:
     taken |= dict.fromkeys((q.name for q in system.inputs), "an input")
     taken |= dict.fromkeys((q.name for q in kin.coordinates), "a coordinate")
     taken |= dict.fromkeys((q.name for q in kin.speeds), "a speed")
+    taken |= dict.fromkeys((q.name for q in kin.force_states), "a state of a force")
     taken |= dict.fromkeys(named_values(system), "a named angle, its rate or a named speed")
     taken |= dict.fromkeys((p.name for p in model.parameters), "a parameter")
     taken |= dict.fromkeys((d.name for d in model.definitions), "a definition of the model")
@@ -249,10 +253,10 @@ def check_definitions(system: System, definitions: Iterable[str]) -> None:
 
 
 def _plain_names(system: System) -> set[str]:
-    """t, parameters, definitions, coordinates and tree speeds."""
+    """t, parameters, definitions, coordinates, tree speeds and states of forces."""
     kin, model = system.kinematics, system.model
     names = {"t", *(p.name for p in model.parameters), *(d.name for d in model.definitions)}
-    return names | {q.name for q in (*kin.coordinates, *kin.speeds)}
+    return names | {q.name for q in (*kin.coordinates, *kin.speeds, *kin.force_states)}
 
 
 def _check_expression(system: System, text: str, where: str, known: set[str]) -> set[str]:

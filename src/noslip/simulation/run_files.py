@@ -140,6 +140,30 @@ def new_netcdf(path: Path) -> Iterator[Any]:
         spool.finish()
 
 
+def add_variable(
+    file: Any, name: str, dims: tuple[str, ...], values: NDArray, attributes: dict[str, str]
+) -> None:
+    """Write a variable to an open NetCDF file, numbers or text.
+
+    Parameters
+    ----------
+    file : of `new_netcdf`, which has the dimensions.
+    name : of the variable.
+    dims : names of its dimensions.
+    values : an entry for each place of them.
+    attributes : such as ``units``.
+    """
+    if values.dtype.kind == "U":
+        import h5py
+
+        data = values.astype(object)
+        variable = file.create_variable(name, dims, dtype=h5py.string_dtype(), data=data)
+    else:
+        variable = file.create_variable(name, dims, data=np.ascontiguousarray(values))
+    for key, value in attributes.items():
+        variable.attrs[key] = value
+
+
 class _SpooledFile(io.RawIOBase):
     """A file for HDF5 whose writes never fail while HDF5 has it open.
 

@@ -70,7 +70,7 @@ class _Layout:
     parameters: dict[str, float]  # nominal
     nominal: bytes  # their values
     q: slice
-    costates: tuple[tuple[str, str, int], ...]  # name, unit and column
+    auxiliary_states: tuple[tuple[str, str, int], ...]  # name, unit and column
     num_states: int
     v: slice
     kinetic: int
@@ -217,7 +217,9 @@ def _make_layout(system: System) -> _Layout:
         parameters=system.model.parameter_values(),
         nominal=system.parameters().tobytes(),
         q=slice(num_q),
-        costates=tuple((c.name, c.unit, k) for k, c in enumerate(system.costates, after_eta)),
+        auxiliary_states=tuple(
+            (c.name, c.unit, k) for k, c in enumerate(system.auxiliary_states, after_eta)
+        ),
         num_states=system.num_states,
         v=slice(num_v),
         kinetic=num_v,
@@ -375,9 +377,9 @@ def _named_values(layout: _Layout, values: Array) -> dict[str, float]:
 def _extra(
     layout: _Layout, generator: InputGenerator | None, states: Array, outputs: Array
 ) -> Sources:
-    """Contact points, costates, and the states of an input law."""
+    """Contact points, auxiliary states, and the states of an input law."""
     extra: Sources = {name: ("m", outputs[:, k]) for name, k in layout.contacts}
-    for name, unit, k in layout.costates:
+    for name, unit, k in layout.auxiliary_states:
         extra[name] = (unit, states[:, k])
     if generator is not None:
         named = zip(generator.names, generator.units, strict=True)

@@ -92,7 +92,7 @@ def complete(
     num_u, num_w = len(system.model.inputs), len(system.model.speed_inputs)
 
     def speed_inputs(q: Array) -> Array:
-        eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.costates))
+        eta, mu = np.zeros(len(system.independent_speeds)), np.zeros(len(system.auxiliary_states))
         return inputs_at(plan, time, state_at(system, q, eta, mu, plan))[num_u : num_u + num_w]
 
     return complete_one(

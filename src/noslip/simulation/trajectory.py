@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.errors import MissingNameError, SimulationError, nearest
+from noslip.extras import require
 from noslip.formats import check_folder, format_of, write_file
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
@@ -298,6 +299,7 @@ class Trajectory:
 
     def to_xarray(self) -> xarray.Dataset:
         """Dataset with one variable a column over ``time``, units as attributes."""
+        require("xarray", "to_xarray", f"trajectory of model '{self.model.name}'")
         import xarray
 
         data = {

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from noslip.errors import NoslipError, SimulationError
+from noslip.extras import require
 from noslip.sweeps.execute import WorkCache, Workload, compute_block, facts_of_process
 from noslip.sweeps.measures import is_failed
 from noslip.sweeps.request import check_target
@@ -77,15 +78,10 @@ def run_dask(
 @contextlib.contextmanager
 def _client(on: str, count: int) -> Iterator[Any]:
     """Context with a connected client."""
-    try:
-        import dask
-        import distributed
-    except ImportError:
-        raise SimulationError(
-            "Dask is not installed",
-            f"on='{on}'",
-            'install it: pip install "noslip[dask]"',
-        ) from None
+    require("distributed", "a cluster", f"on='{on}'")
+    import dask
+    import distributed
+
     with contextlib.ExitStack() as stack:
         # chunks are sized by time, so that none is worth moving
         stack.enter_context(dask.config.set({"distributed.worker.daemon": False}))

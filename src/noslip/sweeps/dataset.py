@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noslip.extras import require
 from noslip.sweeps.design import Integers, SampleFactor
 from noslip.sweeps.layers import Layer, inverse, row_maps
 from noslip.sweeps.measures import ENDING, ENDINGS, NOT_RUN, REASON
@@ -174,6 +175,7 @@ def open_sweep(folder: Any) -> xarray.Dataset:
 
 def to_xarray(reader: StoreReader) -> xarray.Dataset:
     """The dataset of a reader."""
+    require("xarray", "a dataset", str(reader.store.folder))
     import xarray
 
     store, design = reader.store, reader.design

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import noslip as ns
-from noslip.analysis.contact_forces import contact_forces
+from noslip.analysis.contact_forces import contact_forces, share_loads
 from noslip.cli.main import main
 from noslip.families import isolated, members_of
 from noslip.model.files import parse_model
@@ -689,24 +689,78 @@ def test_wheels_of_a_car_carry_its_weight(law):
 
 
 @pytest.mark.parametrize("stiffness", [(1.0, 1.0, 1.0, 1.0), (1.0, 2.0, 5.0, "k"), None])
-def test_wheels_share_a_load_as_a_rigid_base_on_springs_does(stiffness):
-    """Sink and tilt of the base from three equations of statics, then each spring's force."""
+@pytest.mark.parametrize("motion", ["planar", "free"])
+@pytest.mark.parametrize("center", [(0.08, -0.05, 0.4), (0.3, -0.2, 0.4)])
+def test_wheels_share_a_load_as_a_rigid_base_on_springs_does(stiffness, motion, center):
+    """Sink and tilt of the base from statics; springs push only, so that one may lift off."""
     places = [(0.4, 0.3), (0.4, -0.3), (-0.5, 0.35), (-0.5, -0.35)]
     b = ns.ModelBuilder(name="table", gravity=(0.0, 0.0, -9.81))
     b.parameter("k", 3.0, "N/m", "stiffness of the last one")
-    center = (0.08, -0.05, 0.4)
-    b.part(ns.Base(name="base", mass=20.0, size=(1.0, 0.6, 0.2), position=center))
+    base = {"mass": 20.0, "size": (1.0, 0.6, 0.2), "position": center, "motion": motion}
+    b.part(ns.Base(name="base", **base))
     for name, (x, y), k in zip("abcd", places, stiffness or [None] * 4, strict=True):
         wheel = {"position": (x, y, 0.1), "radius": 0.1, "mass": 1.0, "stiffness": k}
         b.part(ns.OmniWheel(name=name, parent="base", heading=0.3, **wheel))
     system = ns.compile(ns.derive(b.build()))
     found = contact_forces(system, ns.simulate(system, duration=0.1, samples=2))
-    K = np.diag([3.0 if k == "k" else k for k in stiffness or (1.0,) * 4])
+    k = np.array([3.0 if k == "k" else k for k in stiffness or (1.0,) * 4])
     E = np.array([[1.0, x, y] for x, y in places]).T
     weight = np.array([20.0, 20.0 * center[0], 20.0 * center[1]])
     weight += sum(np.array([1.0, x, y]) for x, y in places)
-    sink = np.linalg.solve(E @ K @ E.T, 9.81 * weight)
-    assert found.least[0, :, 2] == pytest.approx(K @ E.T @ sink, rel=1e-10)
+    # which wheels stand: those that the base sinks onto, and only those
+    for lifted in (None, 0, 1, 2, 3):
+        K = np.diag(np.where(np.arange(4) == lifted, 0.0, k))
+        sink = np.linalg.solve(E @ K @ E.T, 9.81 * weight)
+        if np.array_equal(E.T @ sink > 0, np.diag(K) > 0):
+            break
+    else:
+        pytest.fail("no set of wheels carries the base")
+    assert (lifted is None) == (center[0] < 0.1)
+    assert found.least[0, :, 2] == pytest.approx(K @ E.T @ sink, rel=1e-9, abs=1e-9)
+
+
+def test_loads_that_no_split_holds_stay_those_of_the_springs():
+    """A base whose mass center is beyond its wheels falls over: two loads are negative."""
+    least = np.array([[[0.0, 0.0, x] for x in (3.0, 3.0, -1.0, -1.0)]])
+    family = np.zeros((1, 4, 3, 1))
+    family[0, :, 2, 0] = (1.0, -1.0, 1.0, -1.0)
+    share_loads(least, family, [0, 1, 2, 3], np.ones(4))
+    assert least[0, :, 2] == pytest.approx([3.0, 3.0, -1.0, -1.0], rel=1e-12)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_a_semitrailer_on_a_tilting_plate_rests_on_its_own_axle(slope):
+    """The plate passes no pitching moment: the axle carries what the lever about the pin says."""
+    g = (9.81 * math.sin(slope), 0.0, -9.81 * math.cos(slope))
+    b = ns.ModelBuilder(name="semi", gravity=g)
+    b.part(ns.Base(name="truck", mass=20.0, size=(1.0, 0.5, 0.2), position=(0.3, 0.0, 0.2)))
+    for name, x in (("rear", 0.0), ("front", 0.6)):
+        wheels = {"wheel_separation": 0.5, "wheel_radius": 0.1, "wheel_mass": 1.0}
+        lateral = name == "rear"
+        place = (x, 0.0, 0.1)
+        b.part(ns.Axle(name=name, parent="truck", position=place, lateral=lateral, **wheels))
+    box = {"mass": 12.0, "size": (1.5, 0.5, 0.3), "position": (0.5, 0.0, 0.4)}
+    b.part(ns.Base(name="box", motion="carried", **box))
+    pin = {"position": (0.1, 0.0, 0.25), "child_position": (1.2, 0.0, 0.25)}
+    plate = {"radius": 0.1, "mass": 2.0, "tilts": True}
+    b.part(ns.FifthWheel(name="pin", parent="truck", child="box", **pin, **plate))
+    wheels = {"wheel_separation": 0.5, "wheel_radius": 0.1, "wheel_mass": 1.0}
+    b.part(ns.Axle(name="axle", parent="box", position=(0.0, 0.0, 0.1), **wheels))
+    model = b.build()
+    system = ns.compile(ns.derive(model))
+    found = ns.evaluate(system, {"truck.vx": 1.0})
+    carried = sum(found.multipliers[f"axle.{side}.normal"] for side in ("left", "right"))
+    # moments about the pin, of what weight is left when all accelerate together by a, and of the
+    # ground's force, which spins the wheels up
+    a = found.accelerations["truck.vx"]
+    spin = 2 * 0.5 * 1.0 * 0.1**2 * a / 0.1
+    ground = spin / 0.1
+    ahead, down = g[0] - a, -g[2]
+    moment = 12.0 * (0.7 * down - 0.15 * ahead) + 2.0 * (1.2 * down + 0.15 * ahead)
+    moment += spin - 0.25 * ground
+    assert carried == pytest.approx(moment / 1.2, rel=1e-9)
+    assert found.speeds["pin.pitch.rate"] == pytest.approx(0.0, abs=1e-12)
+    assert ns.verify(model).worst < 1e-9
 
 
 def test_a_crane_swings_as_lagrange_says():

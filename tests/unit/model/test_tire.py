@@ -172,3 +172,95 @@ def test_faults(changes, what, where, fix):
     assert what in fault.what
     assert fault.where == ".".join(["forces.tire", *([where] if where else [])])
     assert fix in fault.fix
+
+
+SIGMA = 0.45
+RELAXED = dataclasses.replace(TIRE, relaxation_length=SIGMA)
+
+
+def test_slip_builds_up_with_the_way_rolled():
+    """Drawn at a constant slip from rest: z = −(v_w/V)(1 − exp(−V t/σ)), forward and in reverse."""
+    b = ns.ModelBuilder.from_model(slab(RELAXED))
+    for name in ("vx", "vy", "rate"):
+        b.speed_input(name, f"slab.{name}")
+    system = ns.compile(ns.derive(b.build()))
+    for vx in (1.7, -1.7):
+        given = {"vx": vx, "vy": 0.2, "rate": -0.1}
+        run = ns.simulate(system, duration=2.0, inputs=given, rtol=1e-12, atol=1e-13)
+        speed, v_w = math.hypot(vx, V0), 0.2 - 0.1 * L
+        expected = -v_w / speed * (1 - np.exp(-speed * run.t / SIGMA))
+        assert run["tire.slip"] == pytest.approx(expected, abs=1e-11)
+        assert run["acceleration.slab.vy"] == pytest.approx(0.0, abs=1e-12)
+
+
+def car(relaxation_length):
+    """A slab on two tires, the one ahead with a carcass that deflects."""
+    rear = dataclasses.replace(TIRE, name="rear", point=(-L / 2, 0.0, 0.0), stiffness=2 * C)
+    front = dataclasses.replace(TIRE, relaxation_length=relaxation_length)
+    b = ns.ModelBuilder.from_model(slab(front))
+    b.force(rear)
+    for name, unit in (("vx", "N"), ("vy", "N"), ("rate", "N*m")):
+        b.force(ns.Motor(name=name, speed=f"slab.{name}", input=b.input(name, unit)))
+    return ns.compile(ns.derive(b.build()))
+
+
+def test_small_motions_of_a_relaxed_tire_by_hand():
+    """M (v̇ + V r) = C z − 2C β, J ṙ = L C z + L C β, σ ż = −(v + L r) − S z, S = √(V² + v0²)."""
+    system, V = car(SIGMA), 3.0
+    S, back = math.hypot(V, V0), L / 2
+    ours = ns.linearize(system, ns.steady(system, {"slab.vx": V}).start)
+    k = 2 * C / S
+    by_hand = np.array(
+        [
+            [-S / SIGMA, -1 / SIGMA, -L / SIGMA],
+            [C / M, -k / M, back * k / M - V],
+            [L * C / J, back * k / J, -(back**2) * k / J],
+        ]
+    )
+    at = [[s.name for s in ours.states].index(n) for n in ("tire.slip", "slab.vy", "slab.rate")]
+    assert ours.A[np.ix_(at, at)] == pytest.approx(by_hand, rel=1e-12, abs=1e-12)
+
+
+def test_a_relaxed_tire_in_runs_batches_derivatives_and_formulations():
+    system = car(SIGMA)
+    assert ns.verify(system.model).worst < 1e-12
+    start = {"slab.vx": 3.0, "slab.vy": 0.2, "tire.slip": 0.05}
+    how = {"duration": 1.0, "rtol": 1e-12, "atol": 1e-12}
+    run = ns.simulate(system, start=start, outputs={"force": f"{C}*tire.slip"}, **how)
+    assert run.energy_drift < 1e-10
+    assert run["force"] == pytest.approx(C * run["tire.slip"], rel=1e-14)
+    steps = 1e-5 * np.array([1.0, -1.0])
+    batch = ns.simulate_batch(
+        system,
+        starts=start | {"tire.slip": np.array([0.05, *(0.05 + steps)])},
+        columns=["slab.y", "tire.slip"],
+        **how,
+    )
+    assert batch["tire.slip"][0] == pytest.approx(run["tire.slip"][-1], abs=1e-11)
+    slope = ns.gradient(
+        system, with_respect_to=["tire.slip"], terminal="slab.y", start=start, **how
+    )
+    by_difference = (batch["slab.y"][1] - batch["slab.y"][2]) / 2e-5
+    assert slope["tire.slip"] == pytest.approx(by_difference, rel=1e-6)  # steps of 1e-5
+    text = ns.equations_text(system.equations)
+    assert "ż1" in text and "agree with the compiled functions" in text
+
+
+def test_steady_slip_of_a_relaxed_tire_is_that_of_one_without_delay():
+    given, find = {"slab.vx": 3.0, "slab.vy": 0.1, "slab.rate": 0.3}, ["vx", "vy", "rate"]
+    plain, relaxed = (ns.steady(car(length), given, find=find) for length in (None, SIGMA))
+    assert relaxed.values["tire.slip"] == pytest.approx(-(0.1 + L * 0.3) / math.hypot(3.0, V0))
+    assert relaxed.inputs == pytest.approx(plain.inputs, abs=1e-9)
+
+
+def test_inputs_for_a_motion_with_a_relaxed_tire_are_refused():
+    motion = ns.ExpressionMotion(coordinates={"slab.x": "t", "slab.y": "0", "slab.angle": "0"})
+    with pytest.raises(ns.SimulationError, match=r"has the state 'tire\.slip'"):
+        ns.reference_motion(car(SIGMA), motion)
+
+
+def test_a_state_of_a_force_has_a_name_of_its_own():
+    b = ns.ModelBuilder.from_model(slab(RELAXED))
+    b.input("tire.slip", "N")
+    with pytest.raises(ns.ModelError, match=r"has a state 'tire\.slip', and so is something else"):
+        b.build()

@@ -169,3 +169,47 @@ def test_a_wheel_part_on_a_road_has_such_a_tire():
     b.part(ns.FixedWheel(name="v", road="dry", **(wheel | {"position": (0.3, 0.0, 0.1)})))
     with pytest.raises(ns.ModelError, match="has a tire on a dry road and no load on it"):
         b.build()
+
+
+def test_slip_of_a_relaxed_wheel_builds_up_over_both_lengths():
+    """A wheel held at a slip: each part comes near it as exp(−s/σ), and the forces with them."""
+    lengths = {"relaxation_length": 0.3, "lateral_relaxation_length": 0.5}
+    model = cart(magic(**lengths)).model
+    b = ns.ModelBuilder.from_model(model)
+    for name in ("block.vx", "block.vy", "block.rate", "wheel.rate"):
+        b.speed_input(name.replace(".", "_"), name)
+    system = ns.compile(ns.derive(b.build()))
+    state = (5.0, 0.3, 18.0)
+    given = dict(zip(("block_vx", "block_vy", "wheel_rate"), state, strict=True))
+    run = ns.simulate(system, duration=0.3, inputs=given, reactions=True, rtol=1e-12, atol=1e-13)
+    way = math.hypot(R * state[2], V0) * run.t
+    x, y = (s * (1 - np.exp(-way / n)) for s, n in zip(slip(*state), lengths.values(), strict=True))
+    assert run["tire.longitudinal_slip"] == pytest.approx(x, abs=1e-11)
+    assert run["tire.lateral_slip"] == pytest.approx(y, abs=1e-11)
+    size = np.hypot(x[-1], y[-1])
+    total = formula(size, *ROADS["dry"])
+    # what holds the block's speed takes the tire's force
+    assert run["reaction.block_vy"][-1] == pytest.approx(-total * y[-1] / size, rel=1e-8)
+
+
+def test_a_relaxed_wheel_comes_to_the_same_force_as_one_without_delay():
+    state = {"block.vx": 4.0, "block.vy": 0.2, "wheel.rate": 4.2 / R}
+    plain = ns.evaluate(cart(magic()), state).accelerations
+    x, y = slip(4.0, 0.2, 4.2 / R)
+    full = state | {"tire.longitudinal_slip": x, "tire.lateral_slip": y}
+    relaxed = ns.evaluate(cart(magic(relaxation_length=0.2)), full).accelerations
+    assert relaxed == pytest.approx(plain, rel=1e-12)
+
+
+def test_a_lateral_relaxation_length_alone_is_refused():
+    with pytest.raises(ns.ModelError, match="across its heading and none along"):
+        cart(magic(lateral_relaxation_length=0.2))
+
+
+def test_what_belongs_to_a_tire_is_refused_on_a_wheel_without_slip():
+    b = ns.ModelBuilder(name="cart", gravity=(0.0, 0.0, -9.81))
+    b.part(ns.Base(name="base", mass=12.0, size=(0.4, 0.3, 0.1), position=(0.0, 0.0, 0.2)))
+    wheel = {"parent": "base", "position": (0.0, 0.0, 0.1), "radius": 0.1, "mass": 0.8}
+    b.part(ns.FixedWheel(name="w", relaxation_length=0.1, **wheel))
+    with pytest.raises(ns.ModelError, match="has relaxation_length, which is its tire's"):
+        b.build()

@@ -13,9 +13,14 @@ from sled_with_rotor import METHODS, REDUCED, model, sled_with_rotor
 
 import noslip as ns
 from noslip.show.equations import writing
+from noslip.show.equations.blocks import Lines, Paragraph, glyphs_in
 from noslip.show.equations.confirming import Alphabet, Item, worst_difference
 from noslip.show.equations.coordinates import printed_equations
-from noslip.show.equations.text import derivation, equations_text
+from noslip.show.equations.equations_text import equations_text
+from noslip.show.equations.factoring import tidied
+from noslip.show.equations.glyphs import Glyph
+from noslip.show.equations.text import derivation
+from noslip.show.equations.typeset import to_text
 from noslip.show.equations.writing import write
 
 
@@ -210,6 +215,29 @@ def test_a_label_is_not_used_where_the_rows_are_broken():
     assert done.expressions[1] != 0
 
 
+def lines_with_unknown_labels(done) -> list[str]:
+    """Labels of parts and entries that a line uses before a line above it says what they are."""
+    labels = {s.name for s in done.meanings} - {s.name for s in done.symbols.values()}
+    known: set[str] = set()
+    missing = []
+    lines = [b for s in done.sections for b in s.blocks if isinstance(b, Lines)]
+    for block in lines:
+        for line in block.lines:
+            is_definition = isinstance(line.left, Glyph)
+            sides = [line.right] if is_definition else [line.left, line.right]
+            used = {g.text for side in sides for g in glyphs_in(Paragraph((side,)))}
+            missing += [f"{to_text(line.left)}: {name}" for name in (used & labels) - known]
+            if is_definition:
+                known.add(line.left.text)
+    return missing
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["agv", "tractor-trailer", "lhd"])
+def test_every_entry_and_part_is_introduced_before_it_is_used(name, method):
+    assert lines_with_unknown_labels(derived(name, method)) == []
+
+
 def test_a_difference_is_measured_relative_to_what_is_compiled():
     x, t = ca.SX.sym("x"), ca.SX.sym("t")
     symbols = [sympy.Symbol(n, real=True) for n in ("t", "x")]
@@ -227,6 +255,7 @@ def test_two_runs_are_the_same_to_the_byte(name):
     code = (
         "import noslip as ns; from noslip.show.equations.text import *; "
         "from noslip.formats import known_formats; "
+        "from noslip.show.equations.formats import AbstractEquationFormat; "
         f"e = ns.derive(ns.load({name!r})); d = derivation(e); "
         "formats = known_formats(AbstractEquationFormat).values(); "
         "print(*[f.text(d.title, d.sections) for f in formats])"
@@ -242,3 +271,31 @@ def test_two_runs_are_the_same_to_the_byte(name):
         assert done.returncode == 0, done.stderr
         texts.append(done.stdout)
     assert texts[0] == texts[1]
+
+
+_A, _B, _C = sympy.symbols("a b c", real=True)
+_SIN, _COS = sympy.sin, sympy.cos
+DECIMAL = sympy.Float("0.002", 17)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (_C * (_COS(_A) * _COS(_B) - _SIN(_A) * _SIN(_B)), _C * _COS(_A + _B)),
+        (2 * _COS(_A) * _COS(_B) + 2 * _SIN(_A) * _SIN(_B) + 1, 1 + 2 * _COS(_A - _B)),
+        (
+            _C / (1 + _SIN(_A) * _COS(_B) * _C + _COS(_A) * _SIN(_B) * _C),
+            _C / (1 + _C * _SIN(_A + _B)),
+        ),
+        (_C * _SIN(_A) * _COS(_B) - _C * _COS(_A) * _SIN(_B), _C * _SIN(_A - _B)),
+        (_C * (_COS(_A + _B) ** 2 + _SIN(_A + _B) ** 2), _C),
+        (_COS(_A) * _COS(_B) - 2 * _SIN(_A) * _SIN(_B), None),
+        (_COS(_A) ** 2 - _SIN(_A) ** 2, None),
+        (DECIMAL * (7 + 500 * _C) * _COS(_A), (sympy.Float("0.014", 17) + _C) * _COS(_A)),
+    ],
+)
+def test_angles_merge_in_every_bracket_and_decimals_multiply_out(written, expected):
+    """To nothing else than SymPy's own simplification says."""
+    found = tidied(written)
+    assert str(found) == str(written if expected is None else expected)
+    assert sympy.simplify(found - written).evalf(chop=1e-15) == 0

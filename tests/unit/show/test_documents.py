@@ -12,9 +12,10 @@ from sled_with_rotor import METHODS, model, sled_with_rotor
 import noslip as ns
 from noslip.cli import main
 from noslip.formats import known_formats
+from noslip.show.equations.equations_text import equations_text
 from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.linear import linear_equations
-from noslip.show.equations.text import derivation, equations_text
+from noslip.show.equations.text import derivation
 
 FORMATS = known_formats(AbstractEquationFormat)
 

@@ -5,9 +5,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sympy
 
+from noslip.show.equations.arranger import Arranger
 from noslip.show.equations.documents import broken, broken_math
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Arranger, MathRow, formula
+from noslip.show.equations.layout import MathRow, formula
 from noslip.show.equations.typeset import to_latex, to_mathml, to_text
 
 x, y, m, v = sympy.symbols("x y m v", real=True)

@@ -1,7 +1,7 @@
 """Couplings of vehicles as parts: hitches, fifth wheels, articulated waists, and trailers on them.
 
 All turn about a vertical axis; ``NAME.angle`` is that of the child against the parent, positive
-where the child points further to the left.
+where the child points further to the left. A fifth wheel may tilt as well.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from noslip.model.parts.part import (
     Damping,
     Mass,
     Size,
+    Y,
     Z,
     box_inertia,
     fix,
@@ -81,6 +82,8 @@ class FifthWheel(AbstractPart):
     child_position : of the king pin, in the child's frame, m.
     radius, mass : of the plate, m and kg.
     damping : between plate and trailer, N·m·s/rad.
+    tilts : whether the plate rocks about its lateral axis, ``NAME.pitch.angle``, positive where the
+        trailer's nose goes down; the trailer's wheels then carry their share of its weight.
     """
 
     name: str
@@ -91,6 +94,7 @@ class FifthWheel(AbstractPart):
     radius: PositiveLength
     mass: Mass
     damping: Damping = 0.0
+    tilts: bool = False
 
     word = "fifth_wheel"
     also_called = ("turntable", "king_pin")
@@ -102,7 +106,17 @@ class FifthWheel(AbstractPart):
         name = f"{self.name}.plate"
         b.body(name, mass=self.mass, inertia=(across, across, about), shapes=(plate,))
         frame = Placement(position=self.position)
-        fix(b, name, self.parent, frame)
+        if self.tilts:
+            b.joint(
+                f"{self.name}.pitch",
+                Revolute(axis=Y),
+                parent=self.parent,
+                child=name,
+                parent_frame=frame,
+                description=f"tilt of the plate of '{self.name}'",
+            )
+        else:
+            fix(b, name, self.parent, frame)
         _pin(b, self.name, name, self.child, ZERO, self.child_position)
         _damp(b, self.name, self.damping)
 

@@ -80,6 +80,7 @@ class AbstractWheelPart(AbstractPart):
         without slip by default.
     load : on the tire, N.
     rolling_resistance : of the tire, as a part of the load.
+    relaxation_length : of the tire, over which slip builds up, m; at once by default.
     stiffness : against load, by which wheels share one that statics leaves open, N/m.
     """
 
@@ -96,6 +97,7 @@ class AbstractWheelPart(AbstractPart):
     road: Annotated[str, Meaning(choices=("", *ROADS))] = ""
     load: Annotated[Scalar, Meaning(unit="N", sign=NOT_NEGATIVE)] = 0.0
     rolling_resistance: Annotated[Scalar, Meaning(unit="1", sign=NOT_NEGATIVE)] = 0.0
+    relaxation_length: PositiveLength | None = None
     stiffness: Annotated[Scalar, Meaning(unit="N/m", sign=POSITIVE)] | None = None
 
     @property
@@ -166,6 +168,7 @@ class AbstractWheelPart(AbstractPart):
                     load=self.load,
                     road=self.road,
                     rolling_resistance=self.rolling_resistance,
+                    relaxation_length=self.relaxation_length,
                 )
             )
         speed = f"{self.name}.rate"
@@ -192,6 +195,14 @@ class AbstractWheelPart(AbstractPart):
                 f"wheel '{self.name}' has a tire on a {self.road} road and no load on it",
                 "give its share of the weight, load = …, in N",
             )
+        of_tire = {"relaxation_length": None, "rolling_resistance": 0.0, "load": 0.0}
+        for key, default in of_tire.items():
+            if not self.road and getattr(self, key) != default:
+                yield Finding(
+                    ("parts", self.name, key),
+                    f"wheel '{self.name}' has {key}, which is its tire's, and rolls without slip",
+                    'write road = "dry", "wet", "snow" or "ice" for a tire, or leave it out',
+                )
 
     def frame(self) -> Placement:
         """Where the wheel sits on its parent."""
@@ -227,8 +238,8 @@ class DrivenWheel(AbstractWheelPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteeredWheel(AbstractWheelPart):
-    """A wheel that a steering turns about a vertical axis: ``NAME.steer.angle``, left is positive.
+class AbstractSteeredWheelPart(AbstractWheelPart):
+    """Fields that wheels share which a steering turns about a vertical axis.
 
     Parameters
     ----------
@@ -239,36 +250,33 @@ class SteeredWheel(AbstractWheelPart):
 
     steering: Steering = "torque"
     fork_mass: NotNegativeMass = 0.0
+
+    def steer_and_spin(self, b: ModelBuilder, *, is_driven: bool) -> None:
+        """Add the fork, what moves it, and the wheel on it."""
+        fork(b, self, "steer", self.fork_mass)
+        steer(b, self.name, self.steering)
+        self.spin(b, f"{self.name}.fork", Placement(), is_driven=is_driven)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeredWheel(AbstractSteeredWheelPart):
+    """A wheel that a steering turns about a vertical axis: ``NAME.steer.angle``, left positive."""
 
     word = "steered_wheel"
 
     def expand(self, b: ModelBuilder) -> None:
-        fork(b, self, "steer", self.fork_mass)
-        steer(b, self.name, self.steering)
-        self.spin(b, f"{self.name}.fork", Placement())
+        self.steer_and_spin(b, is_driven=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteeredDrivenWheel(AbstractWheelPart):
-    """A wheel that is steered and driven: ``NAME.steer.angle``, input ``NAME.torque``.
-
-    Parameters
-    ----------
-    steering : ``torque`` for the input ``NAME.steering_torque``, N·m, or ``rate`` for the speed
-        input ``NAME.steering_rate``, rad/s.
-    fork_mass : kg, of what turns with it.
-    """
-
-    steering: Steering = "torque"
-    fork_mass: NotNegativeMass = 0.0
+class SteeredDrivenWheel(AbstractSteeredWheelPart):
+    """A wheel that is steered and driven: ``NAME.steer.angle``, input ``NAME.torque``."""
 
     word = "steered_driven_wheel"
     also_called = ("driven_steered_wheel", "swerve_wheel")
 
     def expand(self, b: ModelBuilder) -> None:
-        fork(b, self, "steer", self.fork_mass)
-        steer(b, self.name, self.steering)
-        self.spin(b, f"{self.name}.fork", Placement(), is_driven=True)
+        self.steer_and_spin(b, is_driven=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ from noslip.show.equations.algebra import (
     negative,
 )
 
+#: Time limit of the simplification, s. The number of operations limits it long before.
+SECONDS = 6.0
 #: A constant below this is what rounding left of a zero, such as cos(π/2).
 ROUNDED_ZERO = 1e-15
 #: A value with fewer factors than this is written out wherever it is used.

@@ -74,17 +74,17 @@ class PrintedEquations:
         if self.equations is self.given:
             return 0.0
         own, other = self.equations.kinematics, self.given.kinematics
-        if self.equations.costates.shape != self.given.costates.shape:
+        if self.equations.auxiliary_states.shape != self.given.auxiliary_states.shape:
             return math.nan
         q, v, vdot = _given_state(own.tree.nodes, other.tree.nodes, self.equations)
         s, c = own.symbols, other.symbols
         eta = ca.mtimes(other.E, c.v)
-        known = [s.t, s.q, own.eta, self.equations.costates, s.u, s.w, s.wdot, s.params]
+        known = [s.t, s.q, own.eta, self.equations.auxiliary_states, s.u, s.w, s.wdot, s.params]
         mapped = ca.Function("mapped", known, [q, v, vdot])
-        given = [c.t, c.q, other.eta, self.given.costates, c.u, c.w, c.wdot, c.params]
+        given = [c.t, c.q, other.eta, self.given.auxiliary_states, c.u, c.w, c.wdot, c.params]
         compiled = ca.Function("compiled", given, [ca.densify(self.given.speed_rates)])
         to_eta = ca.Function("eta", [c.t, c.q, c.v, c.params], [eta])
-        sizes = [x.shape[0] for x in (s.t, s.q, s.v, own.eta, self.equations.costates)]
+        sizes = [x.shape[0] for x in (s.t, s.q, s.v, own.eta, self.equations.auxiliary_states)]
         tail = [x.shape[0] for x in (s.u, s.w, s.wdot, s.params)]
         worst = math.nan
         for row in states:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from html import escape
 
-from noslip.show.equations.derivations.document import (
+from noslip.show.equations.blocks import (
     Block,
     CellTable,
     EquationLine,

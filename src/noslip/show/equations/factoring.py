@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import sympy
 from sympy.polys.domains import ZZ
@@ -363,9 +364,118 @@ def _times_one_minus(a: Sum, others: list[int]) -> Sum:
     return result
 
 
+def tidied(expression: sympy.Expr) -> sympy.Expr:
+    """The expression with sums of angles merged in every bracket, and decimals multiplied out."""
+    if not expression.args or not isinstance(expression, sympy.Add | sympy.Mul | sympy.Pow):
+        return _whole(expression)
+    expression = expression.func(*[tidied(a) for a in expression.args])
+    if expression.is_Add:
+        return _with_merged_angles(expression)
+    return _multiplied_out(expression) if expression.is_Mul else expression
+
+
+def _multiplied_out(product: sympy.Expr) -> sympy.Expr:
+    """A product of a decimal and a sum as a sum: 0.002 (7 + 500 d) is 0.014 + d."""
+    number, rest = product.as_coeff_Mul()
+    factors = sympy.Mul.make_args(rest)
+    sums = [f for f in factors if f.is_Add]
+    if not number.is_Float or len(sums) != 1:
+        return product
+    terms = [term.as_coeff_Mul() for term in sums[0].args]
+    scaled = [_multiplied_out(_whole(_rounded(number * own)) * more) for own, more in terms]
+    return sympy.Mul(*[sympy.Add(*scaled) if f is sums[0] else f for f in factors])
+
+
+def _rounded(number: sympy.Expr) -> sympy.Expr:
+    """A product of decimals without what rounding added to it."""
+    return sympy.Float(f"{float(number):.15g}", 17)
+
+
+def _whole(number: sympy.Expr) -> sympy.Expr:
+    """1.0 as 1."""
+    is_whole = number.is_Float and float(number).is_integer()
+    return sympy.Integer(int(number)) if is_whole else number
+
+
+def _with_merged_angles(total: sympy.Add) -> sympy.Expr:
+    """A sum with cos(x ± y) for cos x cos y ∓ sin x sin y, sin(x ± y) likewise, 1 for squares."""
+    terms = [_trigonometric(term) for term in total.args]
+    place = 0
+    while place < len(terms):
+        found = next(
+            (
+                (k, merged)
+                for k in range(place + 1, len(terms))
+                if (merged := _merged_pair(terms[place], terms[k])) is not None
+            ),
+            None,
+        )
+        if found is None:
+            place += 1
+            continue
+        k, merged = found
+        del terms[k], terms[place]
+        terms.insert(0, _trigonometric(merged))
+        place = 0
+    if len(terms) == len(total.args):
+        return total
+    return sympy.Add(*[term.whole for term in terms])
+
+
+class _Term(NamedTuple):
+    """A term of a sum: its number, its sines and cosines with their powers, and the rest."""
+
+    whole: sympy.Expr
+    number: sympy.Expr
+    rest: frozenset[sympy.Expr]
+    turns: frozenset[sympy.Expr]
+
+
+def _trigonometric(term: sympy.Expr) -> _Term:
+    number, rest = term.as_coeff_Mul()
+    factors = sympy.Mul.make_args(rest)
+    turns = {f for f in factors if isinstance(_base(f), sympy.sin | sympy.cos)}
+    return _Term(term, number, frozenset(factors) - turns, frozenset(turns))
+
+
+def _base(factor: sympy.Expr) -> sympy.Expr:
+    return factor.base if factor.is_Pow else factor
+
+
+def _merged_pair(first: _Term, second: _Term) -> sympy.Expr | None:
+    """Two terms as one with the sine or cosine of a sum of angles, if they are that."""
+    if first.rest != second.rest or abs(first.number) != abs(second.number):
+        return None
+    common = first.turns & second.turns
+    own, other = first.turns - common, second.turns - common
+    is_alike = first.number == second.number
+    outside = sympy.Mul(*first.rest, *common)
+    if len(own) == len(other) == 1 and is_alike:
+        (a,), (b,) = own, other
+        is_circle = a.is_Pow and b.is_Pow and a.exp == b.exp == 2 and a.base.args == b.base.args
+        return first.number * outside if is_circle and a.base != b.base else None
+    angles = sorted({_base(f).args[0] for f in own}, key=sympy.default_sort_key)
+    if len(angles) != 2:
+        return None
+    x, y = angles
+    cosines, sines = (
+        frozenset({sympy.cos(x), sympy.cos(y)}),
+        frozenset({sympy.sin(x), sympy.sin(y)}),
+    )
+    first_sine = frozenset({sympy.sin(x), sympy.cos(y)})
+    second_sine = frozenset({sympy.cos(x), sympy.sin(y)})
+    numbers = {own: first.number, other: second.number}
+    if numbers.keys() == {cosines, sines}:
+        return numbers[cosines] * outside * sympy.cos(x - y if is_alike else x + y)
+    if numbers.keys() == {first_sine, second_sine}:
+        return numbers[first_sine] * outside * sympy.sin(x + y if is_alike else x - y)
+    return None
+
+
 def number_expression(number: Rational) -> sympy.Expr:
     """A simple fraction as such, another number with the digits it has."""
-    if number.denominator <= 64:
+    is_decimal = number.denominator >= 20 and 1000 % number.denominator == 0
+    if number.denominator <= 64 and not is_decimal:
         return sympy.Rational(number.numerator, number.denominator)
     return sympy.Float(float(number), 17)
 

@@ -13,7 +13,7 @@ from noslip.errors import SimulationError
 from noslip.formats import AbstractFormat
 
 if TYPE_CHECKING:
-    from noslip.show.equations.derivations.document import Section
+    from noslip.show.equations.blocks import Section
 
 
 class EquationDocument(Protocol):

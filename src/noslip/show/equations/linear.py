@@ -38,36 +38,25 @@ from noslip.kinematics.linear import block_solve
 from noslip.model.angle_coordinates import angle_joints
 from noslip.model.expressions import names_of
 from noslip.model.model import Model
+from noslip.show.equations.arranger import Arranger
+from noslip.show.equations.blocks import Block, EquationLine, Lines, Section, words
+from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.coordinates import QUATERNION, printed_equations
 from noslip.show.equations.derivations.common import SYMBOLS, with_used_symbols
 from noslip.show.equations.derivations.document import (
-    Block,
     Draft,
-    EquationLine,
     Finisher,
-    Lines,
     Matrix,
     Motion,
     Scalars,
-    Section,
     Term,
     items_of,
-    words,
 )
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph, glyph_of_name
-from noslip.show.equations.layout import (
-    Arranger,
-    Fenced,
-    MathNumber,
-    MathRow,
-    Node,
-    Operator,
-    joined,
-)
+from noslip.show.equations.layout import Fenced, MathNumber, MathRow, Node, Operator, joined
 from noslip.show.equations.notation import symbol
-from noslip.show.equations.text import SECONDS
 from noslip.show.equations.writing import Written, write
 from noslip.simulation.starts.completion import Start, complete_start
 

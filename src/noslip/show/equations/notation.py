@@ -19,8 +19,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import sympy
+from typing import TYPE_CHECKING
 
 from noslip.formulations.base import Equations
 from noslip.model.forces import ForceInput
@@ -28,6 +27,9 @@ from noslip.model.letters import GREEK, read_symbol
 from noslip.model.model import Model
 from noslip.model.quantities import Quantity
 from noslip.show.equations.glyphs import Glyph, glyph_of_name, glyph_of_symbol
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,16 @@ class Notation:
             )
             for e in self.multipliers[: equations.costates.shape[0]]
         ]
+        self.force_states = [
+            Entry(
+                self._unique(self.method_letter(Glyph("z", str(k + 1))), z.name),
+                z.name,
+                z.unit,
+                z.description,
+                "force state",
+            )
+            for k, z in enumerate(kin.force_states)
+        ]
 
     def _described(self) -> list[Entry]:
         """What the model itself describes."""
@@ -173,7 +185,8 @@ class Notation:
     def legend(self) -> list[Entry]:
         """All entries, coordinates first, each symbol once."""
         entries = [*self.coordinates, *self.speeds, *self.independent_speeds, *self.inputs]
-        entries += [*self.speed_inputs, *self.multipliers, *self.costates, *self.parameters]
+        entries += [*self.speed_inputs, *self.multipliers, *self.costates, *self.force_states]
+        entries += self.parameters
         return list({e.glyph: e for e in entries}.values())
 
     def letter(self, wanted: str) -> str:
@@ -184,6 +197,8 @@ class Notation:
 
 def symbol(glyph: Glyph) -> sympy.Symbol:
     """The SymPy symbol that is written as this glyph."""
+    import sympy  # symbols and their legend are also for texts without it
+
     return sympy.Symbol(unicodedata.normalize("NFC", glyph.text), real=True)
 
 

@@ -14,20 +14,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import sympy
 
-from noslip.formats import format_called
 from noslip.formulations.base import Equations
+from noslip.show.equations.blocks import Section, glyphs_in, words
+from noslip.show.equations.closed_forms import SECONDS
 from noslip.show.equations.confirming import TOLERANCE, Evaluator, Item
 from noslip.show.equations.coordinates import printed_equations
 from noslip.show.equations.derivations import common, general
 from noslip.show.equations.derivations.common import Drafted
-from noslip.show.equations.derivations.document import Draft, Finisher, Section, items_of, words
+from noslip.show.equations.derivations.document import Draft, Finisher, items_of
 from noslip.show.equations.derivations.subject import Subject
-from noslip.show.equations.formats import AbstractEquationFormat
 from noslip.show.equations.layout import DIGITS
 from noslip.show.equations.writing import Written, write
 
-#: Time limit of the simplification, s. The number of operations limits it long before.
-SECONDS = 6.0
 #: Parts beyond which a page says at its beginning what they are.
 MANY_PARTS = 30
 
@@ -60,36 +58,6 @@ class Derivation:
         return self.written.is_confirmed and self.residual <= TOLERANCE
 
 
-def equations_text(
-    equations: Equations,
-    format: str = "text",
-    *,
-    coordinates: str | None = None,
-    speeds: Sequence[str] = (),
-    seconds: float = SECONDS,
-) -> str:
-    """The derivation of the equations of motion, for people.
-
-    Parameters
-    ----------
-    equations : derived equations; the document follows their formulation.
-    format : ``"text"``, ``"markdown"``, ``"latex"`` (a fragment for any document)
-        or ``"html"`` (one page with MathML that needs no network), or the word of your own.
-    coordinates : of orientations, ``"angles"`` or ``"quaternion"``; the angles by default where the
-        model names some.
-    speeds : independent speeds to print, as in ``("disk.yaw_rate", "w = disk.spin_rate/2")``; the
-        usual ones by default.
-    seconds : time limit of the simplification; what is not done by then is shown as it is.
-
-    Raises
-    ------
-    NoslipError : if there is no such format, or there are no such coordinates or speeds.
-    """
-    used = format_called(AbstractEquationFormat, format, "equations_text, format")
-    done = derivation(equations, coordinates=coordinates, speeds=speeds, seconds=seconds)
-    return used.text(done.title, done.sections)
-
-
 def derivation(
     equations: Equations,
     *,
@@ -110,14 +78,12 @@ def derivation(
     drafted = _draft(subject)
     items = [item for _, blocks in drafted for block in blocks for item in items_of(block)]
     written = write(items, subject.alphabet, seconds=seconds)
-    finisher = Finisher(written, subject.arrange)
-    sections = []
-    for title, blocks in drafted:
-        done = [b for block in blocks for b in finisher.finish(block)]
-        sections.append(Section(title, tuple(done)))
+    sections, _ = _finished(drafted, Finisher(written, subject.arrange))
+    used = frozenset(g.text for s in sections for block in s.blocks for g in glyphs_in(block))
+    sections, motion = _finished(drafted, Finisher(written, subject.arrange, used))
     sections = common.with_used_symbols(subject, sections)
     sections[0] = _with_parts_told(sections[0], written)
-    residual = _residual(subject, items, written, finisher.motion)
+    residual = _residual(subject, items, written, motion)
     difference = printed.difference(subject.alphabet.states)
     residual = math.nan if math.isnan(difference) else max(residual, difference)
     sections.append(_closing(written, residual))
@@ -125,12 +91,23 @@ def derivation(
     return Derivation(
         title=f"Equations of motion of '{equations.model.name}': {formulation.name}",
         sections=sections,
-        motion=finisher.motion,
+        motion=motion,
         meanings=_meanings(items, written),
         symbols=_symbols(subject),
         written=written,
         residual=residual,
     )
+
+
+def _finished(
+    drafted: list[Drafted], finisher: Finisher
+) -> tuple[list[Section], list[tuple[sympy.Expr, sympy.Expr]]]:
+    """The sections with their mathematics in place, and the equations of motion."""
+    sections = [
+        Section(title, tuple(b for block in blocks for b in finisher.finish(block)))
+        for title, blocks in drafted
+    ]
+    return sections, finisher.motion
 
 
 def _with_parts_told(opening: Section, written: Written) -> Section:
@@ -156,8 +133,8 @@ def _draft(subject: Subject) -> list[Drafted]:
     drafted += [common.kinematics(subject), common.constraints(subject)]
     drafted.append(common.admissible_speeds(subject, subject.letter(*formulation.basis_symbol)))
     drafted += _own_sections(subject)
-    forces = common.constraint_forces(subject)
-    return [*drafted, forces] if forces is not None else drafted
+    last = (common.force_states(subject), common.constraint_forces(subject))
+    return [*drafted, *(section for section in last if section is not None)]
 
 
 def _own_sections(subject: Subject) -> list[Drafted]:
@@ -235,5 +212,6 @@ def _symbols(subject: Subject) -> dict[str, sympy.Symbol]:
     known = {e.name: symbol(e.glyph) for e in subject.notation.legend}
     moving = [*subject.notation.coordinates, *subject.notation.speeds]
     moving += [*subject.notation.independent_speeds, *subject.notation.costates]
+    moving += subject.notation.force_states
     known |= {f"{e.name}'": symbol(e.glyph.rate) for e in moving}
     return known

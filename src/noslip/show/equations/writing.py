@@ -21,7 +21,7 @@ from noslip.engines.sympy import apply_kind, to_sympy
 from noslip.show.equations.algebra import Budget, Sum
 from noslip.show.equations.closed_forms import Forms, forms_of, length, used_again, values_in
 from noslip.show.equations.confirming import TOLERANCE, Alphabet, Item, Parts, worst_difference
-from noslip.show.equations.factoring import Factorizations, Writer, size
+from noslip.show.equations.factoring import Factorizations, Writer, size, tidied
 
 #: Factors in all terms of a sum beyond which it is not even tried.
 LONGEST = 200
@@ -259,7 +259,9 @@ def _simplified(
         if chosen[k] is None and closed.factors(place) < ways[-1].factors_with_parts(place):
             chosen[k] = closed.short(place, LONGEST_CLOSED)
     expressions, definitions = _filled(outputs, items, chosen, ways[-1], labels, of_state)
-    expressions, parts = _inlined(expressions, definitions)
+    expressions, parts = _inlined(expressions, {s: tidied(e) for s, e in definitions.items()})
+    expressions = [tidied(e) for e in expressions]
+    parts = {s: tidied(e) for s, e in parts.items()}
     is_late = any(way.forms.algebra.budget.is_late for way in ways)
     return *_numbered(expressions, _first_uses(expressions, parts), alphabet.letter), is_late
 

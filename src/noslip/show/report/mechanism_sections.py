@@ -12,7 +12,7 @@ from noslip import __version__
 from noslip.model.files import model_to_toml
 from noslip.model.quantities import Parameter, Scalar
 from noslip.model.scenario import Scenario
-from noslip.show.equations.derivations.document import Paragraph, Section
+from noslip.show.equations.blocks import Paragraph, Section
 from noslip.show.equations.documents import html_blocks
 from noslip.show.report.elements import (
     SPACE,

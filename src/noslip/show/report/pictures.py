@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from noslip.extras import is_installed
 from noslip.show.report.elements import (
     Html,
     PageSection,
@@ -86,16 +87,15 @@ def animation(system: System, run: Trajectory) -> Html:
     Without viser it is the still alone.
     """
     from noslip.show.animate import animation_html, picture
-    from noslip.show.scene.stage import has_viser
 
     name = run.model.name
     still = picture(run, system=system, width=WIDTH, height=HEIGHT)
     end = f"{name} at the end of the run, t = {number_text(float(run.t[-1]))} s"
     image = f'<img alt="{escape(end)}" src="{_png(still)}" width="{WIDTH}" height="{HEIGHT}">'
-    if not has_viser():
+    if not is_installed("viser"):
         return Html(
             f'<figure><div class="stage">{image}</div><figcaption>{escape(end)}. '
-            '<span class="onscreen">With <code>pip install "noslip[animation]"</code> the report '
+            '<span class="onscreen">With <code>pip install "noslip[show]"</code> the report '
             "plays the motion.</span></figcaption></figure>"
         )
     speed = pace(float(run.t[-1] - run.t[0]))

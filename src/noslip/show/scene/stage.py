@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noslip.errors import SimulationError
 from noslip.model.bodies import WORLD
 from noslip.model.numbers import Array, rotation_to
 from noslip.show.scene.camera import Camera, camera, extent, followed
@@ -382,32 +381,6 @@ TITLE = "<title>Viser</title>"
 ASPECT = 1.3
 #: Pieces of a trace that appear one after the other.
 PIECES = 40
-
-
-def has_viser() -> bool:
-    """Whether viser, which draws in a browser, is installed."""
-    try:
-        import viser  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def check_viser(purpose: str, where: str, extra: str) -> None:
-    """Raise an error that names the extra to install, where viser is missing.
-
-    Parameters
-    ----------
-    purpose : what needs it, as the subject of a sentence.
-    where : file or command that asked for it.
-    extra : optional dependency of noslip that brings it.
-    """
-    if not has_viser():
-        raise SimulationError(
-            f"{purpose} needs the package viser, which is not installed",
-            where,
-            f'pip install "noslip[{extra}]"',
-        )
 
 
 def recording_html(

@@ -88,8 +88,8 @@ def known_columns(system: System, generator: InputGenerator | None) -> dict[str,
     for trace in kin.contacts:
         names = [(f"{trace.contact.name}.contact_{axis}", "m") for axis in "xyz"]
         add(names, partial(kin.at_speeds, trace.point))
-    at_costates = kin.num_coordinates + kin.num_independent_speeds
-    add(with_units(system.costates), lambda: system.state[at_costates:])
+    after_eta = kin.num_coordinates + kin.num_independent_speeds
+    add(with_units(system.auxiliary_states), lambda: system.state[after_eta:])
     if generator is not None:
         states = generator.states
         add(zip(generator.names, generator.units, strict=True), lambda: states)

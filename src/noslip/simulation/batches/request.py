@@ -325,7 +325,7 @@ def _check_size(run: RunRequest, given: Mapping[str, Any], count: int, where: st
     """Refuse results that do not fit into memory, before any of it is taken."""
     system, keep, columns = run.system, given["keep"], given["columns"]
     num_columns = len(default_columns(system) if columns is None else columns)
-    states = len(system.coordinates) + len(system.speeds) + len(system.costates) + 8
+    states = len(system.coordinates) + len(system.speeds) + len(system.auxiliary_states) + 8
     numbers = 3 * states + num_columns * len(set(keep) - {"samples"})
     numbers += (len(run.events) + len(run.stop)) * (given["max_events"] + 1)
     if "samples" in keep and given["out"] is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from noslip.atomic import write_atomically
 from noslip.engines.device_arrays import columns_of, to_device
 from noslip.errors import MissingNameError, MissingPlaceError, nearest
+from noslip.extras import require
 from noslip.model.model import Model
 from noslip.simulation import rules
 from noslip.simulation.batches.lanes import LaneResults
@@ -25,7 +26,7 @@ from noslip.simulation.events import fault_notes
 from noslip.simulation.expressions import angle_names
 from noslip.simulation.failures import not_passed, singular_sentence
 from noslip.simulation.lazy_columns import NO_EVENTS, Named
-from noslip.simulation.run_files import NetCDF, check_file, new_netcdf
+from noslip.simulation.run_files import NetCDF, add_variable, check_file, new_netcdf
 from noslip.simulation.samples import ENDINGS
 from noslip.simulation.switches import switch_texts
 from noslip.simulation.trajectory import Ending
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
+#: Dimensions, values and attributes of a variable of a dataset.
+_Variable: TypeAlias = tuple[tuple[str, ...], NDArray, dict[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,9 +148,24 @@ class Batch:
         samples were kept; events ``event.NAME`` and ``count.NAME``; what differed between the
         trajectories is a coordinate of ``trajectory``.
         """
+        require("xarray", "to_xarray", f"batch of model '{self.model.name}'")
         import xarray
 
-        data: dict[str, tuple[tuple[str, ...], NDArray, dict[str, str]]] = {}
+        data, coords = self._variables()
+        return xarray.Dataset(data, coords=coords, attrs=self._attributes)
+
+    @property
+    def _attributes(self) -> dict[str, Any]:
+        return {
+            "model": self.model.name,
+            "method": self.method,
+            "rtol": self.rtol,
+            "atol": self.atol,
+        }
+
+    def _variables(self) -> tuple[dict[str, _Variable], dict[str, _Variable]]:
+        """Data and coordinates by name: dimensions, values, attributes."""
+        data: dict[str, _Variable] = {}
         for word, table in (
             ("final.", self.final),
             ("minimum.", self.minimum),
@@ -165,35 +183,33 @@ class Batch:
             data[name] = (("trajectory",), counts, {"units": "1"})
         endings = np.array([ending.name.lower() for ending in self.endings], dtype=str)
         data["ending"] = (("trajectory",), endings, {})
-        coords = {
-            name: ("trajectory", values, {"units": self.varied_units[name]})
+        coords: dict[str, _Variable] = {
+            name: (("trajectory",), np.asarray(values), {"units": self.varied_units[name]})
             for name, values in self.varied.items()
         }
         if self.samples:
-            coords["time"] = ("time", self.sample_times, {"units": "s"})
-        return xarray.Dataset(
-            data,
-            coords=coords,
-            attrs={
-                "model": self.model.name,
-                "method": self.method,
-                "rtol": self.rtol,
-                "atol": self.atol,
-            },
-        )
+            coords["time"] = (("time",), self.sample_times, {"units": "s"})
+        return data, coords
 
     def to_netcdf(self, path: str | Path) -> None:
         """Write the dataset as NetCDF, all or nothing."""
         other = "to_xarray().to_dataframe().to_csv(…) writes CSV"
-        target, dataset = check_file(path, NetCDF(), other), self.to_xarray()
+        target = check_file(path, NetCDF(), other)
 
         def write(temporary: Path) -> None:
-            from xarray.backends import H5NetCDFStore
-
+            data, coords = self._variables()
             with new_netcdf(temporary) as file:
-                store = H5NetCDFStore(file)
-                dataset.dump_to_store(store)
-                store.sync()
+                for name, (dims, values, attributes) in {**data, **coords}.items():
+                    for dim, size in zip(dims, values.shape, strict=True):
+                        if dim not in file.dimensions:
+                            file.dimensions[dim] = size
+                    add_variable(file, name, dims, values, attributes)
+                # by this attribute readers tell coordinates from data
+                auxiliary = [name for name in coords if name not in file.dimensions]
+                if auxiliary:
+                    file.attrs["coordinates"] = " ".join(auxiliary)
+                for name, value in self._attributes.items():
+                    file.attrs[name] = value
 
         write_atomically(target, write)
 

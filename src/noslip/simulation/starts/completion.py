@@ -94,7 +94,7 @@ class Start:
     time : s.
     q, v : coordinates and tree speeds.
     eta : independent speeds.
-    mu : costates, of vakonomic equations; as given, else zero.
+    mu : costates of vakonomic equations and states of forces; as given, else zero.
     position_residual, speed_residual : largest |g| and |A v + a| that is left.
     completed : coordinates and speeds that were not given and came out different from zero.
     notes : that several assemblies fit, and which was taken.
@@ -397,7 +397,7 @@ def complete_starts(
     speed_inputs: SpeedInputs | None,
     guess: Mapping[str, float] | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Coordinates (n, nq), independent speeds (n, nf) and costates (n, nc) of consistent starts.
+    """Coordinates (n, nq), independent speeds (n, nf), auxiliary states (n, nc), consistent.
 
     Parameters
     ----------
@@ -508,8 +508,8 @@ def _complete(
         rows = task.rows(q)
     v, asked, factors, is_carried = _fit_speeds(task, q, rows, faults)
     eta = apply(rows.E, v)
-    mu = np.zeros((n, len(layout.costates)))
-    for k, name in enumerate(layout.costates):
+    mu = np.zeros((n, len(layout.auxiliary_states)))
+    for k, name in enumerate(layout.auxiliary_states):
         mu[:, k] = given.get(name, 0.0)
     _check_branch(task, q, faults)
     if not is_carried:

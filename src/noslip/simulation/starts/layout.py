@@ -84,7 +84,7 @@ class Layout:
     coordinates: dict[str, int]
     speeds: dict[str, int]
     independent_speeds: dict[str, int]
-    costates: tuple[str, ...]
+    auxiliary_states: tuple[str, ...]
     names: dict[str, None]  # all that a start may give, in order
     states: tuple[str, ...]  # coordinates, then speeds
     orientations: tuple[Orientation, ...]
@@ -127,7 +127,7 @@ def _make_layout(system: System) -> Layout:
     coordinates = {c.name: k for k, c in enumerate(kin.coordinates)}
     speeds = {s.name: k for k, s in enumerate(kin.speeds)}
     independent = {s.name: k for k, s in enumerate(kin.independent_speeds)}
-    costates = tuple(c.name for c in system.costates)
+    auxiliary_states = tuple(c.name for c in system.auxiliary_states)
     orientations = _orientations(system)
     angles = [n for o in orientations for n in (*o.angle_names, *o.rate_names)]
     hold = set(kin.self_satisfied)
@@ -135,8 +135,8 @@ def _make_layout(system: System) -> Layout:
         coordinates=coordinates,
         speeds=speeds,
         independent_speeds=independent,
-        costates=costates,
-        names=dict.fromkeys([*coordinates, *speeds, *independent, *costates, *angles]),
+        auxiliary_states=auxiliary_states,
+        names=dict.fromkeys([*coordinates, *speeds, *independent, *auxiliary_states, *angles]),
         states=(*coordinates, *speeds),
         orientations=orientations,
         rest=kin.rest,

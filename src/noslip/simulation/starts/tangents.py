@@ -102,7 +102,7 @@ def start_tangents(completion: Completion, changes: Sequence[Change]) -> list[Ta
             continue
         q = _positions(place, change)
         v, eta = _speeds(place, change, q)
-        mu = np.array([change.given.get(name, 0.0) for name in layout.costates])
+        mu = np.array([change.given.get(name, 0.0) for name in layout.auxiliary_states])
         found.append(Tangent(q, v, eta, mu))
         moving.append((change, q))
     if moving and _is_open(place):

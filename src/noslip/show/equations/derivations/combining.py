@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import casadi as ca
 import sympy
 
+from noslip.show.equations.blocks import Paragraph, words
 from noslip.show.equations.confirming import Item
-from noslip.show.equations.derivations.document import Paragraph, measure, words
+from noslip.show.equations.derivations.document import measure
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.layout import Node
 from noslip.show.equations.notation import symbol

@@ -9,19 +9,16 @@ import casadi as ca
 from noslip.kinematics.rows import RowTrace
 from noslip.model.joints import Joint
 from noslip.model.model import Model
+from noslip.show.equations.blocks import CellTable, Section, glyphs_in, words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.combining import combinations, explained
 from noslip.show.equations.derivations.document import (
-    CellTable,
     Draft,
     ItemTable,
     Matrix,
     Motion,
     Scalars,
-    Section,
     Term,
-    glyphs_in,
-    words,
 )
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
@@ -241,10 +238,22 @@ def constraint_forces(subject: Subject) -> Drafted | None:
     return "Constraint forces", blocks
 
 
+def force_states(subject: Subject) -> Drafted | None:
+    """ż of the states that forces have of their own."""
+    rates = subject.equations.forces.state_rates
+    lines = [
+        (e.glyph.rate, Item(rates[k], rates[k]), subject.note(e.name))
+        for k, e in enumerate(subject.notation.force_states)
+    ]
+    if not lines:
+        return None
+    return "States of forces", [words("Forces have states that follow"), Scalars(tuple(lines))]
+
+
 def _compiled_multiplier(subject: Subject, k: int) -> ca.SX:
     """λ as compiled; with redundant rows only their share of the reactions is, so λ itself."""
     kin, equations = subject.kin, subject.equations
-    if subject.mu.shape[0]:
+    if equations.costates.shape[0]:
         return -equations.costate_rates[k]
     if kin.redundant:
         return subject.lam[k]

@@ -8,16 +8,23 @@ in the next. `finish` then puts the mathematics in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import sympy
 
+from noslip.show.equations.arranger import Arranger
+from noslip.show.equations.blocks import (
+    Block,
+    CellTable,
+    EquationLine,
+    Lines,
+    MatrixBlock,
+    words,
+)
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import (
-    Arranger,
     Fenced,
     MathGrid,
     MathNumber,
@@ -38,99 +45,6 @@ MATRIX_WIDTH, MOST_COLUMNS = 80, 12
 SHORT_ROW = 30
 #: Rows of motion up to this size are written out; longer ones refer to the matrices above.
 ROW_SIZE = 110
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Words, with mathematics among them."""
-
-    parts: tuple[str | Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CellTable:
-    """Rows of cells under a header."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str | Node, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EquationLine:
-    """An equation: left and right of a sign, and a word on what it is."""
-
-    left: Node
-    right: Node
-    note: str = ""
-    sign: str = "="
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Equations below each other."""
-
-    lines: tuple[EquationLine, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixBlock:
-    """A matrix with a name, and what its rows and columns belong to."""
-
-    left: Node
-    grid: MathGrid
-    row_names: tuple[Node, ...]
-    column_names: tuple[Node, ...] = ()
-
-
-Block = Paragraph | CellTable | Lines | MatrixBlock
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and what is below it."""
-
-    title: str
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A title and the sections under it."""
-
-    title: str
-    sections: list[Section]
-
-
-def glyphs_in(block: Block) -> Iterator[Glyph]:
-    """All glyphs that a block shows."""
-    match block:
-        case Paragraph(parts):
-            nodes = [p for p in parts if not isinstance(p, str)]
-        case CellTable(_, rows):
-            nodes = [c for row in rows for c in row if not isinstance(c, str)]
-        case Lines(lines):
-            nodes = [side for line in lines for side in (line.left, line.right)]
-        case MatrixBlock(left, grid, names, _):
-            nodes = [left, grid, *names]
-    for node in nodes:
-        yield from _glyphs_of(node)
-
-
-def _glyphs_of(node: Any) -> Iterator[Glyph]:
-    """Glyphs of a node and of what it is made of."""
-    if isinstance(node, Glyph):
-        yield node
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _glyphs_of(item)
-    elif is_dataclass(node):
-        for part in fields(node):
-            yield from _glyphs_of(getattr(node, part.name))
-
-
-def words(*parts: str | Node) -> Paragraph:
-    """A paragraph."""
-    return Paragraph(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +161,24 @@ def items_of(block: Draft) -> list[Item]:
 
 
 class Finisher:
-    """Puts written expressions into drafted blocks, and keeps the equations of motion."""
+    """Puts written expressions into drafted blocks, and keeps the equations of motion.
 
-    def __init__(self, written: Written, arrange: Arranger) -> None:
+    Parameters
+    ----------
+    written : the expressions, in the order of the blocks.
+    arrange : lays them out.
+    used : glyphs that stand somewhere on the page, as text; the entries of matrices among them are
+        introduced below their matrix.
+    """
+
+    def __init__(
+        self, written: Written, arrange: Arranger, used: frozenset[str] = frozenset()
+    ) -> None:
         self.written = written
         self.arrange = arrange
+        self.used = used
         self.motion: list[tuple[sympy.Expr, sympy.Expr]] = []
+        self._zeros: dict[sympy.Symbol, sympy.Expr] = {}
         self._next = iter(zip(written.expressions, written.parts, strict=True))
 
     def finish(self, block: Draft) -> list[Block]:
@@ -305,7 +231,11 @@ class Finisher:
                     continue
                 nodes[i, j] = self.arrange(expression)
                 is_long = measure(expression) > ENTRY_SIZE or expression.is_Dummy
-                if is_long and block.letter is not None:
+                label = block.label(i, j)
+                if label is not None and expression == 0:
+                    self._zeros[symbol(label)] = expression
+                is_used = label is not None and label.text in self.used and expression != 0
+                if (is_long or is_used) and block.letter is not None:
                     labeled.add((i, j))
         if all(node == MathNumber("0") for node in nodes.values()):
             return [Lines((EquationLine(block.name, MathNumber("0")),))]
@@ -370,7 +300,9 @@ class Finisher:
         terms: list[sympy.Expr] = []
         for term, expression in side:
             is_long = expression.is_Dummy or (not is_short and measure(expression) > ENTRY_SIZE)
-            coefficient = term.label if is_long and term.label is not None else expression
+            coefficient = expression
+            if is_long and term.label is not None:
+                coefficient = term.label.xreplace(self._zeros)
             if expression == 0:
                 continue
             whole = term.sign * coefficient * (1 if term.factor is None else term.factor)

@@ -13,6 +13,7 @@ from noslip.formulations.tree import kinetic_energy
 from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import twists
 from noslip.model.forces import GRAVITY, SPRING
+from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (
     Drafted,
@@ -21,7 +22,7 @@ from noslip.show.equations.derivations.common import (
     reduced_mass,
     reduced_motion,
 )
-from noslip.show.equations.derivations.document import Draft, Scalars, words
+from noslip.show.equations.derivations.document import Draft, Scalars
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, Word, row

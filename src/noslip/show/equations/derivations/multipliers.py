@@ -10,9 +10,10 @@ from noslip.formulations.boltzmann_hamel import turning_term
 from noslip.formulations.forces import applied_forces
 from noslip.formulations.tree import inverse_dynamics, mass_matrix, row_rates
 from noslip.formulations.vakonomic import curl_force
+from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import Drafted, column, glyphs, matrix, motion_rows
-from noslip.show.equations.derivations.document import Draft, Matrix, Scalars, words
+from noslip.show.equations.derivations.document import Draft, Matrix, Scalars
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.notation import symbol
 

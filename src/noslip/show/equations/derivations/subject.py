@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from noslip.formulations.base import Equations
@@ -17,11 +17,16 @@ from noslip.kinematics.linear import block_solve
 from noslip.kinematics.tree import Node
 from noslip.model.angle_coordinates import angle_joints
 from noslip.model.joints import Joint
-from noslip.show.equations.confirming import Alphabet
 from noslip.show.equations.coordinates import ANGLES, PrintedEquations
 from noslip.show.equations.glyphs import Glyph
-from noslip.show.equations.layout import Arranger, MathRow, formula
+from noslip.show.equations.layout import MathRow, formula
 from noslip.show.equations.notation import Entry, Notation, symbol
+
+if TYPE_CHECKING:
+    import sympy
+
+    from noslip.show.equations.arranger import Arranger
+    from noslip.show.equations.confirming import Alphabet
 
 Array = NDArray[np.float64]
 
@@ -156,7 +161,7 @@ class Subject:
         def rates(entries: list[Entry]) -> list[Entry]:
             return [replace(e, glyph=e.glyph.rate) for e in entries]
 
-        state = [*n.coordinates, *n.speeds, *n.independent_speeds, *n.costates]
+        state = [*n.coordinates, *n.speeds, *n.independent_speeds, *n.costates, *n.force_states]
         state += [*rates(n.independent_speeds), *rates(n.speeds), *n.multipliers]
         inputs = [*n.inputs, *n.speed_inputs, *rates(n.speed_inputs)]
         return [n.time, *state, *inputs, *n.parameters]
@@ -165,14 +170,14 @@ class Subject:
     def columns(self) -> list[ca.SX]:
         """t, everything that moves, inputs and parameters."""
         s = self.kin.symbols
-        state = [s.q, s.v, self.kin.eta, self.mu, self.etadot, self._all_vdot, self.lam]
+        state = [s.q, s.v, self.kin.eta, self.mu, s.z, self.etadot, self._all_vdot, self.lam]
         return [s.t, ca.vertcat(*state), ca.vertcat(s.u, s.w, s.wdot), s.params]
 
     def is_zero(self, expression: ca.SX) -> bool:
         """Whether an expression is zero at all test states."""
         f = ca.Function("f", self.columns, [ca.densify(expression)])
         edges = np.cumsum([c.shape[0] for c in self.columns])[:-1]
-        values = [np.array(f(*np.split(row, edges))) for row in self.alphabet.states]
+        values = [np.array(f(*np.split(row, edges))) for row in self.states]
         return all(not np.any(np.abs(x) > 1e-12) for x in values)
 
     @property
@@ -181,19 +186,36 @@ class Subject:
         return int(self.columns[1].shape[0])
 
     @cached_property
+    def states(self) -> Array:
+        """Values of all columns at random states that fulfill the equations of motion."""
+        return self._states()
+
+    @property
+    def quaternions(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Places of the entries of unit quaternions among all columns."""
+        return tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions)
+
+    @property
+    def positive(self) -> frozenset[tuple[str, int]]:
+        """Entries whose sine or cosine is positive, as in `Alphabet`."""
+        return frozenset(
+            ("sine" if is_euler else "cosine", k + 1) for k, is_euler in self.second_angles
+        )
+
+    @cached_property
     def alphabet(self) -> Alphabet:
         """Inputs and symbols of all written expressions."""
+        from noslip.show.equations.confirming import Alphabet
+
         units = [e.unit if e.group == "parameter" else "" for e in self.entries]
         return Alphabet(
             columns=self.columns,
             symbols=[symbol(e.glyph) for e in self.entries],
-            states=self._states(),
+            states=self.states,
             free_states=self._states(break_rows=True),
             leading=frozenset(k for k, unit in enumerate(units) if unit in _INERTIAS),
-            quaternions=tuple((k + 1, k + 2, k + 3, k + 4) for k in self.kin.probe.quaternions),
-            positive=frozenset(
-                ("sine" if is_euler else "cosine", k + 1) for k, is_euler in self.second_angles
-            ),
+            quaternions=self.quaternions,
+            positive=self.positive,
             speeds=frozenset(range(1 + self.kin.num_coordinates, 1 + self._num_moving)),
             letter=self.notation.letter("z"),
         )
@@ -201,12 +223,14 @@ class Subject:
     @cached_property
     def arrange(self) -> Arranger:
         """How expressions are laid out: parameters, then coordinates, speeds, inputs, rates."""
-        order = ["parameter", "time", "coordinate", "costate", "tree speed", "independent speed"]
-        order += ["speed input", "force input", "multiplier"]
+        from noslip.show.equations.arranger import Arranger
+
+        order = ["parameter", "time", "coordinate", "costate", "force state", "tree speed"]
+        order += ["independent speed", "speed input", "force input", "multiplier"]
         ranks: dict[sympy.Symbol, tuple[int, int]] = {}
         for k, entry in enumerate(self.entries):
             group = order.index(entry.group)
-            place = 0 if group == 0 else 3 if group < 4 else 4 if group < 7 else 6
+            place = 0 if group == 0 else 3 if group < 5 else 4 if group < 8 else 6
             # masses and inertias stand first, other parameters by their names
             rank = (place, k if place else int(entry.unit not in _INERTIAS))
             ranks.setdefault(symbol(entry.glyph), rank)
@@ -233,7 +257,7 @@ class Subject:
         kin, e = self.kin, self.equations
         s = kin.symbols
         rng = np.random.default_rng(1991)
-        given = [s.t, s.q, kin.eta, self.mu, s.u, s.w, s.wdot, s.params]
+        given = [s.t, s.q, kin.eta, self.equations.auxiliary_states, s.u, s.w, s.wdot, s.params]
         solved = [kin.v, e.accelerations, e.speed_rates]
         solved.append(
             ca.substitute([self.multipliers], [self.etadot], [e.accelerations])[0]

@@ -9,6 +9,7 @@ from noslip.formulations.desantis import DeSantis, body_jacobian, body_mass, spi
 from noslip.formulations.tree import unit_speed_twists
 from noslip.kinematics.linear import symmetric_solve
 from noslip.model.forces import DISSIPATIVE, GIVEN, GRAVITY, SPRING
+from noslip.show.equations.blocks import words
 from noslip.show.equations.confirming import Item
 from noslip.show.equations.derivations.common import (
     Drafted,
@@ -18,7 +19,7 @@ from noslip.show.equations.derivations.common import (
     reduced_mass,
     reduced_motion,
 )
-from noslip.show.equations.derivations.document import Draft, Matrix, Term, words
+from noslip.show.equations.derivations.document import Draft, Matrix, Term
 from noslip.show.equations.derivations.subject import Subject
 from noslip.show.equations.glyphs import Glyph
 from noslip.show.equations.layout import Fenced, MathNumber, MathRow, Operator

@@ -1,0 +1,68 @@
+"""How much room and time `pip install noslip` takes, alone and with each extra.
+
+    python benchmarks/install.py [EXTRA ...]
+
+Builds a wheel of this checkout and installs it, an environment of its own for each extra. The room
+is that of `site-packages` with compiled bytecode, beyond an environment that is empty; what is to
+download are the wheels. Prints a table for docs/install.md.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOUR = ["casadi", "numpy", "scipy", "llvmlite"]
+EXTRAS = ["", "show", "studio", "data", "notebook", "dask", "parquet", "ros", "all"]
+
+
+def size(folder):
+    """Megabytes of all files below a folder."""
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6
+
+
+def pip(python, *words):
+    subprocess.run([python, "-m", "pip", "-q", *words], check=True, stderr=subprocess.DEVNULL)
+
+
+def measure(wanted, folder, *, download=True):
+    """Room, seconds and megabytes to download of what pip installs for some requirements."""
+    environment = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    python = environment / "bin" / "python"
+    packages = next(environment.glob("lib/python*/site-packages"))
+    empty, start = size(packages), time.perf_counter()
+    pip(python, "install", "--no-cache-dir", *wanted)
+    seconds = time.perf_counter() - start
+    room = size(packages) - empty
+    loaded = 0.0
+    if download:
+        pip(python, "download", "-d", folder / "wheels", *wanted)
+        loaded = size(folder / "wheels")
+    shutil.rmtree(environment)
+    shutil.rmtree(folder / "wheels", ignore_errors=True)
+    return room, seconds, loaded
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pip(sys.executable, "wheel", "--no-deps", "-w", folder, str(ROOT))
+        wheel = next(folder.glob("noslip-*.whl"))
+        four, seconds, loaded = measure(FOUR, folder)
+        print("| installed | room, MB | beyond the four, MB | to download, MB | time, s |")
+        print("|---|---|---|---|---|")
+        print(f"| CasADi, NumPy, SciPy, llvmlite | {four:.0f} | – | {loaded:.0f} | {seconds:.0f} |")
+        for extra in sys.argv[1:] or EXTRAS:
+            name = f"noslip[{extra}]" if extra in EXTRAS[1:] else "noslip"
+            wanted = f"{wheel}[{extra}]" if name != "noslip" else str(wheel)
+            room, seconds, loaded = measure([wanted], folder)
+            print(f"| `{name}` | {room:.0f} | {room - four:.0f} | {loaded:.0f} | {seconds:.0f} |")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

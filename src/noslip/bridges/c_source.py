@@ -1,0 +1,923 @@
+"""Equations of motion as self-contained C: what the targets `c` and `fmu` write.
+
+One file and its header, C99 that is also C++, no allocation, no library but libm. All choices of
+independent speeds that the coordinates' ranges need are in it (`basis_cover.py`); every function
+takes the number of the one that a state is in, its *basis*, and returns a code when that ends.
+
+    state x = [q; eta]     inputs = [forces u; given speeds w; their rates]
+
+Names of the model become members of a struct and enumerators. One that would be something else in
+C is refused (:func:`check_c_name`); text of the model stands in comments only, of plain letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from noslip import __version__
+from noslip.analysis.inverse import solve_inputs
+from noslip.analysis.scenario import scenario_start
+from noslip.bridges.basis_cover import BasisCover, basis_measures, cover_ranges
+from noslip.engines.c_code import c_number, print_statements, used_inputs
+from noslip.engines.optimize import optimize
+from noslip.engines.program import Program, trace_program
+from noslip.engines.projection import is_projected, projected_state
+from noslip.engines.system import Array, System
+from noslip.errors import CompileError, SimulationError
+from noslip.model.quantities import Quantity
+from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
+from noslip.simulation.input_plan import inputs_expression
+from noslip.simulation.starts.completion import Start, complete_start
+from noslip.words import counted
+
+#: Words of C and C++, and macros of <math.h>, that no member of a struct can be called by.
+RESERVED = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires restrict
+    return short signed sizeof static static_assert static_cast struct switch template this
+    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
+    wchar_t while xor xor_eq fortran typeof
+    NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL HUGE OVERFLOW UNDERFLOW DOMAIN SING PLOSS TLOSS
+    FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL FP_FAST_FMA FP_FAST_FMAF FP_FAST_FMAL
+    FP_ILOGB0 FP_ILOGBNAN MATH_ERRNO MATH_ERREXCEPT math_errhandling M_E M_LOG2E M_LOG10E M_LN2
+    M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2 MAXFLOAT X_TLOSS signgam
+    isfinite isnan isinf isnormal signbit fpclassify isgreater isgreaterequal isless islessequal
+    islessgreater isunordered linux unix i386 errno NULL
+    """.split()
+)
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}", re.ASCII)
+_FILE_STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", re.ASCII)
+
+#: Residual of holonomic rows, m or rad, and of unit quaternions, that rounding leaves.
+_ON_CONSTRAINTS = {False: 1e-12, True: 1e-5}
+#: Pivots of the mass matrix below which single precision solves nothing.
+_SINGLE_LIMIT = 1e-6
+
+
+def check_c_name(name: str, what: str, where: str, fix: str) -> str:
+    """A name that C and C++ can have, or an error."""
+    is_reserved = name in RESERVED or name.startswith("_") or "__" in name
+    if not _IDENTIFIER.fullmatch(name) or is_reserved:
+        reason = "is a word of C or C++" if name in RESERVED else "is no name in C and C++"
+        raise CompileError(f"{what} '{c_comment(name)}' {reason}", where, fix)
+    return name
+
+
+def c_prefix(name: str, given: str, where: str) -> str:
+    """What begins all names of a file: as given, or made of a model's name."""
+    fix = "pass prefix=…: a letter, then letters, digits and single underscores"
+    if given:
+        return check_c_name(given, "the prefix", where, fix)
+    made = re.sub(r"[^A-Za-z0-9]+", "_", name, flags=re.ASCII).strip("_")
+    return check_c_name(made, "the prefix made of the model's name,", where, fix)
+
+
+def c_comment(text: str) -> str:
+    """A text that may stand in a comment: plain letters, nothing that ends one or begins another.
+
+    Neither a line that goes on in the next, nor trigraphs.
+    """
+    plain = text.replace("²", "^2").replace("³", "^3").replace("·", "*").replace("°", "deg")
+    plain = "".join(c if " " <= c <= "~" else "?" for c in plain).replace("\\", "/")
+    return re.sub(r"\?{2,}", "?", plain.replace("*/", "* /").replace("/*", "/ *"))
+
+
+def enumerators(prefix: str, quantities: Iterable[Quantity]) -> list[str]:
+    """Unique names in capitals for the places of quantities in a vector."""
+    made: list[str] = []
+    for quantity in quantities:
+        base = f"{prefix}_{re.sub('[^A-Za-z0-9]+', '_', quantity.name)}".upper()
+        name, number = base, 2
+        while name in made:
+            name, number = f"{base}_{number}", number + 1
+        made.append(name)
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CSource:
+    """A system as C. Made by :func:`c_source`.
+
+    Parameters
+    ----------
+    prefix : of all names.
+    cover : choices of independent speeds, in the order of their numbers.
+    single : whether numbers are of single precision.
+    start : state at the start in the first basis, and its time.
+    laws : a controller's law in each basis; none without a controller.
+    parameters : (np,) values of `PREFIX_nominal`.
+    """
+
+    prefix: str
+    cover: BasisCover
+    single: bool
+    start: Start
+    laws: tuple[InputGenerator, ...] = ()
+    parameters: Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def system(self) -> System:
+        """In the first basis."""
+        return self.cover.systems[0]
+
+    @property
+    def num_states(self) -> int:
+        """Size of x."""
+        kin = self.system.kinematics
+        return int(kin.num_coordinates + kin.num_independent_speeds)
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether there are enough force inputs for inverse dynamics."""
+        return len(self.system.model.inputs) >= len(self.system.independent_speeds) > 0
+
+    @property
+    def is_projected(self) -> bool:
+        """Whether states are projected on constraints."""
+        return is_projected(self.system.kinematics)
+
+    @property
+    def members(self) -> list[tuple[int, str]]:
+        """Place and name of the parameters that are no constants of the code."""
+        names = [p.name for p in self.system.model.parameters]
+        return [(k, name) for k, name in enumerate(names) if name not in self.system.folded]
+
+    def program(
+        self, basis: int, name: str, expression: ca.SX, *, x: ca.SX | None = None,
+        inputs: ca.SX | None = None,
+    ) -> Program:  # fmt: skip
+        """The operations of an expression in the symbols of a basis; x and inputs may be others."""
+        system = self.cover.systems[basis]
+        s, eq = system.kinematics.symbols, system.equations
+        given = (s.t, eq.state if x is None else x, eq.inputs if inputs is None else inputs)
+        output = ca.densify(system.fold(expression))
+        return optimize(trace_program(name, (*given, s.params), output), is_scheduled=False)
+
+    def function(
+        self, name: str, program: Program, arguments: str, names: Sequence[str]
+    ) -> list[str]:
+        """Lines of a static function that stores the outputs of a program in `out`.
+
+        Parameters
+        ----------
+        name : after the prefix.
+        program : what it computes.
+        arguments : names of its arguments but the last, of those in `_ARGUMENTS`.
+        names : expression of each input value but the parameters.
+        """
+        prefix, real = self.prefix, f"{self.prefix}_real"
+        params = [f"p->{p.name}" for p in self.system.model.parameters]
+        inputs = [*names, *params]
+        words = arguments.split()
+        declared = ", ".join(_ARGUMENTS[w].format(p=prefix, r=real) for w in words)
+        lines = [f"static void {prefix}_{name}({declared}, {real} *out)", "{"]
+        read = {re.split(r"[\[-]", inputs[k])[0] for k in used_inputs(program)}
+        lines += [f"    (void){w};" for w in words if w not in read]
+        if not program.output_size:
+            lines.append("    (void)out;")
+        body = print_statements(
+            program, inputs, lambda k: f"out[{k}]", real, single=self.single
+        )  # fmt: skip
+        return [*lines, *(f"    {line}" for line in body), "}", ""]
+
+    def dispatch(self, name: str, arguments: str) -> list[str]:
+        """Lines of a static function that calls the one of a basis."""
+        prefix, real = self.prefix, f"{self.prefix}_real"
+        words = arguments.split()
+        declared = ", ".join(_ARGUMENTS[w].format(p=prefix, r=real) for w in words)
+        given = ", ".join(words)
+        lines = [f"static void {prefix}_{name}(int basis, {declared}, {real} *out)", "{"]
+        lines.append("    switch (basis) {")
+        for b in range(len(self.cover.systems)):
+            lines.append(f"    case {b}: {prefix}_{name}_{b}({given}, out); break;")
+        return [*lines, "    default: break;", "    }", "}", ""]
+
+    def number(self, value: float) -> str:
+        """A literal."""
+        return c_number(value, single=self.single)
+
+
+_ARGUMENTS = {
+    "t": "{r} t",
+    "x": "const {r} *x",
+    "u": "const {r} *u",
+    "v": "const {r} *v",
+    "z": "const {r} *z",
+    "etadot": "const {r} *etadot",
+    "dx": "const {r} *dx",
+    "du": "const {r} *du",
+    "p": "const {p}_parameters *p",
+}
+
+
+def c_source(
+    system: System,
+    *,
+    where: str,
+    prefix: str = "",
+    precision: str = "double",
+    controller: AbstractInputLaw | None = None,
+    start: dict[str, float] | None = None,
+) -> CSource:
+    """Check a system and what is asked of it, and find the choices of independent speeds.
+
+    Parameters
+    ----------
+    system : compiled system.
+    where : for messages.
+    prefix, precision, controller, start : options of the target.
+
+    Raises
+    ------
+    CompileError : what C cannot have.
+    """
+    model = system.model
+    if precision not in ("double", "single"):
+        raise CompileError(
+            f"the precision is {precision!r:.40}", where, "give precision='double' or 'single'"
+        )
+    if system.costates:
+        raise CompileError(
+            "vakonomic equations have costates, which change of meaning with the basis",
+            where,
+            "derive the equations with a formulation that follows d'Alembert's principle",
+        )
+    for parameter in model.parameters:
+        fix = "rename it in the model, or fold it: noslip.compile(…, fold=[…])"
+        if parameter.name not in system.folded:
+            check_c_name(parameter.name, "parameter", f"model '{c_comment(model.name)}'", fix)
+    name = c_prefix(model.name, prefix, where)
+    cover = cover_ranges(system)
+    laws = tuple(_law(s, controller, where) for s in cover.systems) if controller else ()
+    parameters = system.parameters()
+    return CSource(
+        prefix=name,
+        cover=cover,
+        single=precision == "single",
+        start=start_of(system, start),
+        laws=laws,
+        parameters=parameters,
+    )
+
+
+def start_of(system: System, given: dict[str, float] | None) -> Start:
+    """Start from given values, by default those of the model's scenario, else at rest."""
+    if given is not None:
+        return complete_start(system, given)
+    scenario = system.model.scenario
+    if scenario is not None:
+        values = scenario_start(scenario, system.model.parameter_values(), motion=True)
+        try:
+            return complete_start(system, values)
+        except SimulationError:  # speeds of it may need speed inputs that move
+            places = {c.name for c in system.coordinates}
+            return complete_start(system, {n: x for n, x in values.items() if n in places})
+    return complete_start(system, {})
+
+
+def check_stem(stem: str, where: str) -> str:
+    """The name of a file without its suffix, if another may include it by that."""
+    if not _FILE_STEM.fullmatch(stem):
+        raise CompileError(
+            f"the name '{c_comment(stem)}' cannot stand in #include",
+            where,
+            "name the file with letters, digits, points, hyphens and underscores",
+        )
+    return stem
+
+
+def _law(system: System, controller: AbstractInputLaw, where: str) -> InputGenerator:
+    if not isinstance(controller, AbstractInputLaw):
+        raise CompileError(
+            f"the controller is a {type(controller).__name__}",
+            where,
+            "give an input law: Tracking(motion=…, controller=…, …), or reference_motion(…).law",
+        )
+    law = controller.generator(system)
+    if law.noise.shape[0]:
+        raise CompileError(
+            "the controller draws random numbers, which C code has none of",
+            where,
+            "export the law without sensors",
+        )
+    return law
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def notes_of(source: CSource) -> tuple[str, ...]:
+    """What code of a system does not carry."""
+    model, system = source.system.model, source.system
+    said = []
+    if not source.is_driven:
+        said.append(
+            f"no inverse dynamics: {counted(len(model.inputs), 'force input')} for "
+            f"{len(system.independent_speeds)} independent speeds; "
+            f"{source.prefix}_generalized_forces is there"
+        )
+    if source.cover.uncovered:
+        said.append(
+            f"{source.cover.uncovered:.1%} of the sampled configurations are near the end of every "
+            "basis; functions return a code there"
+        )
+    if system.does_work:
+        said.append("the work of inputs and dampers is not integrated")
+    said.append("reactions and energies are left out")
+    return tuple(said)
+
+
+def header_text(source: CSource) -> str:
+    """The header: types, names of places, and the functions with what they do."""
+    p, upper, real = source.prefix, source.prefix.upper(), f"{source.prefix}_real"
+    system = source.system
+    model = system.model
+    counts = {
+        "COORDINATES": len(system.coordinates),
+        "INDEPENDENT_SPEEDS": len(system.independent_speeds),
+        "STATES": source.num_states,
+        "SPEEDS": len(system.speeds),
+        "FORCES": len(model.inputs),
+        "GIVEN_SPEEDS": len(model.speed_inputs),
+        "INPUTS": len(system.inputs),
+        "BASES": len(source.cover.systems),
+    }
+    lines = [
+        f"/* Equations of motion of '{c_comment(model.name)}', written by noslip {__version__}.",
+        " *",
+        " * State x = [coordinates q; independent speeds eta]. Inputs = [forces; given speeds;",
+        " * their rates]. SI units. eta means other speeds in another basis:",
+        " *",
+    ]
+    for b, other in enumerate(source.cover.systems):
+        names = ", ".join(f"{s.name} [{s.unit}]" for s in other.independent_speeds)
+        lines += [f" *   basis {b}: {c_comment(names)}"]
+    lines += [
+        " *",
+        " * Functions write their results and return a code. Nothing is allocated, nothing is kept",
+        " * between calls, and several threads may call them at once.",
+        " */",
+        f"#ifndef {upper}_H",
+        f"#define {upper}_H",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"typedef {'float' if source.single else 'double'} {real};",
+        "",
+        "/* sizes */",
+        *_enum([f"{upper}_NUM_{k} = {n}" for k, n in counts.items()]),
+        "",
+        "/* what functions return */",
+        "enum {",
+        f"    {upper}_OK = 0,",
+        f"    {upper}_BASIS_ENDS = 1,       /* results hold; call {p}_change_basis */",
+        f"    {upper}_SINGULAR = 2,         /* no basis determines the motion here */",
+        f"    {upper}_NOT_FINITE = 3,       /* a result is nan or infinite */",
+        f"    {upper}_STEP_TOO_LONG = 4,    /* the step leaps over the end of its basis */",
+        f"    {upper}_OFF_CONSTRAINTS = 5,  /* the state could not be projected */",
+        f"    {upper}_NO_SUCH_BASIS = 6",
+        "};",
+        "",
+        *_places("coordinates in x", f"{upper}_Q", system.coordinates, 0),
+        *_places("tree speeds in v", f"{upper}_V", system.speeds, 0),
+        *_places("inputs", f"{upper}_U", system.inputs, 0),
+        "/* parameters */",
+        f"typedef struct {p}_parameters {{",
+    ]
+    for k, name in source.members:
+        parameter = model.parameters[k]
+        said = f"{parameter.description}; " if parameter.description else ""
+        text = c_comment(f"{said}[{parameter.unit}], {source.parameters[k]:.9g}")
+        lines.append(f"    {real} {name}; /* {text} */")
+    if not source.members:
+        lines.append(f"    {real} none; /* the model has no parameters */")
+    lines += [
+        f"}} {p}_parameters;",
+        "",
+        "/* the model's own values */",
+        f"extern const {p}_parameters {p}_nominal;",
+        "",
+        f"/* A start with the model's own values, in basis 0, at t = {source.start.time:g} s. */",
+        f"void {p}_start(int *basis, {real} *x);",
+        "",
+        "/* dx/dt. */",
+        f"int {p}_rates(int basis, {real} t, const {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p, {real} *xdot);",
+        "",
+        "/* All tree speeds v: the names above have the same meaning in every basis. */",
+        f"int {p}_speeds(int basis, {real} t, const {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p, {real} *v);",
+        "",
+        "/* Generalized forces on the independent speeds that accelerate them by etadot. */",
+        f"int {p}_generalized_forces(int basis, {real} t, const {real} *x, const {real} *etadot,",
+        f"    const {real} *inputs, const {p}_parameters *p, {real} *generalized);",
+        "",
+    ]
+    if source.is_driven:
+        more = counts["FORCES"] > counts["INDEPENDENT_SPEEDS"]
+        least = ", the least of them" if more else ""
+        lines += [
+            f"/* Inverse dynamics: forces that accelerate the independent speeds by etadot{least}.",
+            " * Of the inputs, the given speeds and their rates are read. */",
+            f"int {p}_inverse_dynamics(int basis, {real} t, const {real} *x,",
+            f"    const {real} *etadot, const {real} *inputs, const {p}_parameters *p,",
+            f"    {real} *forces);",
+            "",
+        ]
+    lines += [
+        "/* Goes to the basis that is best here; x is the same motion in other speeds then. */",
+        f"int {p}_change_basis(int *basis, {real} t, {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p);",
+        "",
+        "/* Moves x onto the holonomic constraints and unit quaternions, if there are any. */",
+        f"int {p}_project(int basis, {real} t, {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p);",
+        "",
+        "/* One step of the classical Runge-Kutta method, projection and change of basis. Forces",
+        " * are held, given speeds go on at their rates. If the code is not OK, x is as before. */",
+        f"int {p}_step(int *basis, {real} t, {real} step, {real} *x, const {real} *inputs,",
+        f"    const {p}_parameters *p);",
+        "",
+    ]
+    if source.laws:
+        lines += _controller_header(source)
+    lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def _controller_header(source: CSource) -> list[str]:
+    p, upper, real = source.prefix, source.prefix.upper(), f"{source.prefix}_real"
+    law = source.laws[0]
+    size = max(1, len(law.start))
+    period = f"every {law.period:.9g} s" if law.update is not None else "as often as you step"
+    lines = [f"/* A controller's own state; to be called {period}. */"]
+    for k, (name, unit) in enumerate(zip(law.names, law.units, strict=True)):
+        lines.append(f"/*   z[{k}]: {c_comment(name)} [{c_comment(unit)}] */")
+    return [
+        *lines,
+        f"typedef struct {p}_controller {{",
+        f"    {real} z[{size}];",
+        f"}} {p}_controller;",
+        "",
+        "/* The state of the controller at its start. */",
+        f"void {p}_control_start({p}_controller *controller);",
+        "",
+        "/* Controller step: inputs for the time from t to t + step, from the state x at t; the",
+        " * controller's own state goes on to t + step. */",
+        f"int {p}_control(int basis, {real} t, {real} step, const {real} *x,",
+        f"    const {p}_parameters *p, {p}_controller *controller, {real} *inputs);",
+        f"enum {{ {upper}_NUM_CONTROLLER_STATES = {len(law.start)} }};",
+        "",
+    ]
+
+
+def _enum(entries: list[str]) -> list[str]:
+    ends = [","] * (len(entries) - 1) + [""]
+    return [
+        "enum {",
+        *(f"    {e}{end}" for e, end in zip(entries, ends, strict=True)),
+        "};",
+    ]
+
+
+def _places(title: str, prefix: str, quantities: Sequence[Quantity], first: int) -> list[str]:
+    """An enumeration of the places of quantities, with units and meanings."""
+    if not quantities:
+        return []
+    lines = [f"/* {title} */", "enum {"]
+    names = enumerators(prefix, quantities)
+    for k, (name, quantity) in enumerate(zip(names, quantities, strict=True)):
+        said = f", {quantity.description}" if quantity.description else ""
+        end = "," if k + 1 < len(names) else ""
+        text = c_comment(f"{quantity.name} [{quantity.unit}]{said}")
+        lines.append(f"    {name} = {first + k}{end} /* {text} */")
+    return [*lines, "};", ""]
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def source_text(source: CSource, header: str) -> str:
+    """The code."""
+    lines = [f'#include "{header}"', "", "#include <math.h>", ""]
+    lines += _constants(source)
+    for b, system in enumerate(source.cover.systems):
+        lines += _of_basis(source, b, system)
+    lines += source.dispatch("rates_of", "t x u p")
+    lines += source.dispatch("speeds_of", "t x u p")
+    lines += source.dispatch("eta_of", "t x v p")
+    lines += source.dispatch("measures_of", "t x p")
+    lines += source.dispatch("generalized_of", "t x etadot u p")
+    if source.is_driven:
+        lines += source.dispatch("inverse_of", "t x etadot u p")
+    if source.is_projected:
+        lines += source.dispatch("projected_of", "t x u p")
+    lines += _judge(source)
+    lines.append(_fill(source, _BODY))
+    if source.is_driven:
+        lines.append(_fill(source, _INVERSE))
+    lines.append(_fill(source, _PROJECT if source.is_projected else _NO_PROJECTION))
+    lines.append(_fill(source, _STEP))
+    if source.laws:
+        lines += _controller(source)
+    return "\n".join(lines)
+
+
+def _num_measures(source: CSource) -> list[int]:
+    """Number of singularity measures in each basis; those of the basis come first."""
+    for system in source.cover.systems:
+        kinds = [h.kind != "basis" for h in system.singularity_measures]
+        assert kinds == sorted(kinds)
+    return [len(s.singularity_measures) for s in source.cover.systems]
+
+
+def _num_basis_measures(source: CSource) -> list[int]:
+    return [int(basis_measures(s).shape[0]) for s in source.cover.systems]
+
+
+def _fill(source: CSource, text: str) -> str:
+    """A text of fixed code with the names and numbers of a file."""
+    kin = source.system.kinematics
+    model, suffix = source.system.model, "f" if source.single else ""
+    values = {
+        "P": source.prefix,
+        "N": source.prefix.upper(),
+        "real": f"{source.prefix}_real",
+        "f": suffix,
+        "nx": str(source.num_states),
+        "nq": str(kin.num_coordinates),
+        "nf": str(kin.num_independent_speeds),
+        "nv": str(max(1, kin.num_speeds)),
+        "nu": str(len(model.inputs)),
+        "nw": str(len(model.speed_inputs)),
+        "ninputs": str(len(source.system.inputs)),
+        "some_inputs": str(max(1, len(source.system.inputs))),
+        "nout": str(source.num_states + max([1, *_num_measures(source)])),
+        "nm": str(max([1, *_num_basis_measures(source)])),
+        "nb": str(len(source.cover.systems)),
+        "tol": source.number(_ON_CONSTRAINTS[source.single]),
+        "nz": str(len(source.laws[0].start)) if source.laws else "0",
+        "some_z": str(max(1, len(source.laws[0].start))) if source.laws else "1",
+        "zero": source.number(0.0),
+        "half": source.number(0.5),
+        "one": source.number(1.0),
+        "two": source.number(2.0),
+        "six": source.number(6.0),
+        "counts": ", ".join(str(n) for n in _num_basis_measures(source)),
+        "limit": source.number(_bounds(source)[0]),
+        "near": source.number(_bounds(source)[1]),
+    }
+    return re.sub(r"@(\w+)@", lambda m: values[m[1]], text)
+
+
+def _bounds(source: CSource) -> tuple[float, float]:
+    """Limit of the measures of a basis, below which no result holds, and its share of the floor."""
+    measures = [h for s in source.cover.systems for h in s.singularity_measures]
+    found = [(h.limit, h.limit / h.floor) for h in measures if h.kind == "basis"]
+    return max(found, default=(0.0, 0.0))
+
+
+def _constants(source: CSource) -> list[str]:
+    p, real, number = source.prefix, f"{source.prefix}_real", source.number
+    given = [number(float(source.parameters[k])) for k, _ in source.members] or [number(0.0)]
+    x = [*source.start.q, *source.start.eta]
+    lines = [
+        f"const {p}_parameters {p}_nominal = {{",
+        *_wrapped(given),
+        "};",
+        "",
+        f"void {p}_start(int *basis, {real} *x)",
+        "{",
+        "    *basis = 0;",
+        *(f"    x[{k}] = {number(float(value))};" for k, value in enumerate(x)),
+        *([] if x else ["    (void)x;"]),
+        "}",
+        "",
+    ]
+    return lines
+
+
+def _wrapped(texts: Sequence[str]) -> list[str]:
+    return [f"    {text}{',' if k + 1 < len(texts) else ''}" for k, text in enumerate(texts)]
+
+
+def _named(letter: str, size: int) -> list[str]:
+    return [f"{letter}[{k}]" for k in range(size)]
+
+
+def _of_basis(source: CSource, b: int, system: System) -> list[str]:
+    """Functions of one basis."""
+    kin, eq = system.kinematics, system.equations
+    symbols = kin.symbols
+    nx, nu, nf = source.num_states, len(system.inputs), kin.num_independent_speeds
+    names = ["t", *_named("x", nx), *_named("u", nu)]
+    health = [h.value for h in system.singularity_measures]
+    rates = ca.vertcat(ca.mtimes(kin.N, kin.v), eq.accelerations, *health)
+    title = ", ".join(s.name for s in system.independent_speeds)
+    lines = [f"/* basis {b}: {c_comment(title)} */", ""]
+
+    def add(
+        name: str, expression: ca.SX, arguments: str, given: list[str], **others: ca.SX
+    ) -> None:
+        program = source.program(b, name, expression, **others)
+        lines.extend(source.function(f"{name}_{b}", program, arguments, given))
+
+    add("rates_of", rates, "t x u p", names)
+    add("speeds_of", kin.v, "t x u p", names)
+    # independent speeds of tree speeds, at coordinates x
+    v = ca.SX.sym("v", kin.num_speeds)
+    whole = ca.vertcat(symbols.q, v)
+    places = _named("x", kin.num_coordinates)
+    known = ["t", *places, *_named("v", kin.num_speeds)]
+    add("eta_of", ca.mtimes(kin.E, v), "t x v p", known, x=whole, inputs=ca.SX(0, 1))
+    at = ["t", *places]
+    add("measures_of", basis_measures(system), "t x p", at, x=symbols.q, inputs=ca.SX(0, 1))
+    # what accelerates: the generalized forces, and the inputs that supply them
+    etadot = ca.SX.sym("etadot", nf)
+    needed = ca.mtimes(eq.reduced_mass, etadot) + eq.reduced_bias - eq.reduced_forces
+    asked = ["t", *_named("x", nx), *_named("etadot", nf), *_named("u", nu)]
+    both = ca.vertcat(etadot, eq.inputs)
+    add("generalized_of", needed, "t x etadot u p", asked, inputs=both)
+    if source.is_driven:
+        forces = solve_inputs(eq.reduced_inputs, needed)
+        add("inverse_of", forces, "t x etadot u p", asked, inputs=both)
+    if source.is_projected:
+        add("projected_of", projected_state(kin, eq.state), "t x u p", names)
+    return lines
+
+
+def _judge(source: CSource) -> list[str]:
+    """The code that singularity measures stand for."""
+    p, upper, real = source.prefix, source.prefix.upper(), f"{source.prefix}_real"
+    fabs = "fabsf" if source.single else "fabs"
+    lines = [
+        f"static int {p}_judge(int basis, const {real} *h)",
+        "{",
+        f"    int code = {upper}_OK;",
+        "    switch (basis) {",
+    ]
+    for b, system in enumerate(source.cover.systems):
+        lines.append(f"    case {b}:")
+        for k, measure in enumerate(system.singularity_measures):
+            if measure.kind == "basis":
+                bound = source.number(measure.floor)
+                lines.append(
+                    f"        if (!({fabs}(h[{k}]) >= {bound})) code = {upper}_BASIS_ENDS;"
+                )
+            else:
+                limit = max(measure.limit, _SINGLE_LIMIT) if source.single else measure.limit
+                lines.append(
+                    f"        if (!({fabs}(h[{k}]) >= {source.number(limit)})) "
+                    f"return {upper}_SINGULAR; /* {c_comment(measure.name)} */"
+                )
+        lines.append("        break;")
+    lines += [f"    default: return {upper}_NO_SUCH_BASIS;", "    }", "    (void)h;"]
+    return [*lines, "    return code;", "}", ""]
+
+
+def _controller(source: CSource) -> list[str]:
+    """The controller's law, its own rates and its update, in each basis."""
+    p, lines = source.prefix, list[str]()
+    is_sampled = source.laws[0].update is not None
+    for b, (system, law) in enumerate(zip(source.cover.systems, source.laws, strict=True)):
+        names = [i.name for i in system.inputs]
+        traced = {k: law.inputs.get(name, ca.SX(0)) for k, name in enumerate(names)}
+        expression = inputs_expression(system, traced, law)
+        numbers = ca.DM(law.parameter_values)
+        parts = [("law_of", expression)]
+        if law.update is not None:
+            parts.append(("update_of", law.update))
+        for name, part in parts:
+            if law.parameters.shape[0]:
+                part = ca.substitute([part], [law.parameters], [numbers])[0]
+            program = source.program(b, name, part, inputs=law.states)
+            given = ["t", *_named("x", source.num_states), *_named("z", len(law.start))]
+            lines += source.function(f"{name}_{b}", program, "t x z p", given)
+    lines += source.dispatch("law_of", "t x z p")
+    if is_sampled:
+        lines += source.dispatch("update_of", "t x z p")
+    start = [source.number(float(z)) for z in source.laws[0].start] or [source.number(0.0)]
+    lines += [
+        f"void {p}_control_start({p}_controller *controller)",
+        "{",
+        *(f"    controller->z[{k}] = {z};" for k, z in enumerate(start)),
+        "}",
+        "",
+    ]
+    update = _UPDATE if is_sampled else ""
+    return [*lines, _fill(source, _CONTROL.replace("@update@", update))]
+
+
+_BODY = """\
+static int @P@_finite(const @real@ *values, int count)
+{
+    int k;
+    for (k = 0; k < count; ++k)
+        if (!isfinite(values[k])) return 0;
+    return 1;
+}
+
+int @P@_rates(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p, @real@ *xdot)
+{
+    @real@ out[@nout@];
+    int k;
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    @P@_rates_of(basis, t, x, inputs, p, out);
+    for (k = 0; k < @nx@; ++k) xdot[k] = out[k];
+    if (!@P@_finite(out, @nx@)) return @N@_NOT_FINITE;
+    return @P@_judge(basis, out + @nx@);
+}
+
+int @P@_speeds(int basis, @real@ t, const @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p, @real@ *v)
+{
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    @P@_speeds_of(basis, t, x, inputs, p, v);
+    return @P@_finite(v, @N@_NUM_SPEEDS) ? @N@_OK : @N@_NOT_FINITE;
+}
+
+/* whether the measures of a basis are within their bounds here */
+static int @P@_within(int basis, @real@ t, const @real@ *x, const @P@_parameters *p)
+{
+    static const int counts[@nb@] = { @counts@ };
+    @real@ m[@nm@] = { 0 };
+    int k;
+    @P@_measures_of(basis, t, x, p, m);
+    for (k = 0; k < counts[basis]; ++k)
+        if (!(fabs@f@(m[k]) >= @one@)) return 0;
+    return 1;
+}
+
+int @P@_generalized_forces(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
+    const @real@ *inputs, const @P@_parameters *p, @real@ *generalized)
+{
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    @P@_generalized_of(basis, t, x, etadot, inputs, p, generalized);
+    if (!@P@_finite(generalized, @nf@)) return @N@_NOT_FINITE;
+    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+}
+
+int @P@_change_basis(int *basis, @real@ t, @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    static const int counts[@nb@] = { @counts@ };
+    @real@ m[@nm@] = { 0 }, v[@nv@], eta[@nf@ + 1], least, best_least = -@one@;
+    int b, k, best = -1;
+    if (*basis < 0 || *basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    for (b = 0; b < @nb@; ++b) {
+        least = INFINITY;
+        @P@_measures_of(b, t, x, p, m);
+        for (k = 0; k < counts[b]; ++k) {
+            if (!(fabs@f@(m[k]) >= least)) least = fabs@f@(m[k]);
+            if (!isfinite(m[k])) least = -@one@;
+        }
+        if (least > best_least) {
+            best = b;
+            best_least = least;
+        }
+    }
+    if (best < 0 || best_least < @near@) return @N@_SINGULAR;
+    if (best == *basis) return @N@_OK;
+    @P@_speeds_of(*basis, t, x, inputs, p, v);
+    @P@_eta_of(best, t, x, v, p, eta);
+    if (!@P@_finite(eta, @nf@)) return @N@_NOT_FINITE;
+    for (k = 0; k < @nf@; ++k) x[@nq@ + k] = eta[k];
+    *basis = best;
+    return @N@_OK;
+}
+"""
+
+_INVERSE = """\
+int @P@_inverse_dynamics(int basis, @real@ t, const @real@ *x, const @real@ *etadot,
+    const @real@ *inputs, const @P@_parameters *p, @real@ *forces)
+{
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    @P@_inverse_of(basis, t, x, etadot, inputs, p, forces);
+    if (!@P@_finite(forces, @nu@)) return @N@_NOT_FINITE;
+    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+}
+"""
+
+_NO_PROJECTION = """\
+int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
+{
+    (void)t;
+    (void)x;
+    (void)inputs;
+    (void)p;
+    return basis < 0 || basis >= @nb@ ? @N@_NO_SUCH_BASIS : @N@_OK;
+}
+"""
+
+_PROJECT = """\
+int @P@_project(int basis, @real@ t, @real@ *x, const @real@ *inputs, const @P@_parameters *p)
+{
+    @real@ y[@nx@ + 1], out[@nx@ + 1], size = @one@;
+    int k, turn;
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    for (k = 0; k < @nx@; ++k) y[k] = x[k];
+    for (k = 0; k < @nq@; ++k)
+        if (fabs@f@(x[k]) > size) size = fabs@f@(x[k]);
+    for (turn = 0; turn < 8; ++turn) {
+        @P@_projected_of(basis, t, y, inputs, p, out);
+        if (!@P@_finite(out, @nx@ + 1)) return @N@_NOT_FINITE;
+        if (out[@nx@] <= @tol@ * size) {
+            for (k = 0; k < @nx@; ++k) x[k] = y[k];
+            return @N@_OK;
+        }
+        for (k = 0; k < @nx@; ++k) y[k] = out[k];
+    }
+    return @N@_OFF_CONSTRAINTS;
+}
+"""
+
+_STEP = """\
+/* whether measures of a basis, from what they were before, lead over its end */
+static int @P@_leaps(int basis, const @real@ *m, const @real@ *before, @real@ nearest)
+{
+    static const int counts[@nb@] = { @counts@ };
+    int k;
+    for (k = 0; k < counts[basis]; ++k)
+        if (!(m[k] * before[k] > @zero@) || fabs@f@(m[k]) < nearest) return 1;
+    return 0;
+}
+
+int @P@_step(int *basis, @real@ t, @real@ step, @real@ *x, const @real@ *inputs,
+    const @P@_parameters *p)
+{
+    @real@ k[4][@nout@], first[@nx@ + 1], y[@nx@ + 1], u[@some_inputs@], m[@nm@] = { 0 }, later;
+    int code, stage, j, b = *basis;
+    if (b < 0 || b >= @nb@) return @N@_NO_SUCH_BASIS;
+    for (j = 0; j < @nx@; ++j) first[j] = x[j];
+    if (!@P@_within(b, t, first, p)) {
+        code = @P@_change_basis(&b, t, first, inputs, p);
+        if (code != @N@_OK) return code;
+    }
+    for (j = 0; j < @some_inputs@; ++j) u[j] = @zero@;
+    for (stage = 0; stage < 4; ++stage) {
+        later = stage == 0 ? @zero@ : stage == 3 ? step : @half@ * step;
+        for (j = 0; j < @nx@; ++j)
+            y[j] = stage == 0 ? first[j] : first[j] + later * k[stage - 1][j];
+        for (j = 0; j < @N@_NUM_INPUTS; ++j) u[j] = inputs[j];
+        for (j = @nu@; j < @nu@ + @nw@; ++j) u[j] += later * inputs[j + @nw@];
+        @P@_rates_of(b, t + later, y, u, p, k[stage]);
+        if (!@P@_finite(k[stage], @nx@)) return @N@_NOT_FINITE;
+        if (@P@_judge(b, k[stage] + @nx@) == @N@_SINGULAR) return @N@_SINGULAR;
+        if (@P@_leaps(b, k[stage] + @nx@, k[0] + @nx@, @limit@)) return @N@_STEP_TOO_LONG;
+    }
+    for (j = 0; j < @nx@; ++j)
+        y[j] = first[j] + step / @six@ * (k[0][j] + @two@ * (k[1][j] + k[2][j]) + k[3][j]);
+    code = @P@_project(b, t + step, y, u, p);
+    if (code != @N@_OK) return code;
+    @P@_measures_of(b, t + step, y, p, m);
+    if (@P@_leaps(b, m, k[0] + @nx@, @near@)) return @N@_STEP_TOO_LONG;
+    if (!@P@_within(b, t + step, y, p)) {
+        code = @P@_change_basis(&b, t + step, y, u, p);
+        if (code != @N@_OK) return code;
+    }
+    for (j = 0; j < @nx@; ++j) x[j] = y[j];
+    *basis = b;
+    return @N@_OK;
+}
+"""
+
+_UPDATE = """
+    @P@_update_of(basis, t, x, z, p, later);
+    for (j = 0; j < @nz@; ++j) z[j] = later[j];
+"""
+
+_CONTROL = """\
+int @P@_control(int basis, @real@ t, @real@ step, const @real@ *x, const @P@_parameters *p,
+    @P@_controller *controller, @real@ *inputs)
+{
+    @real@ k[4][@ninputs@ + @some_z@], z[@some_z@], later[@some_z@];
+    int j, stage;
+    if (basis < 0 || basis >= @nb@) return @N@_NO_SUCH_BASIS;
+    for (j = 0; j < @some_z@; ++j) z[j] = later[j] = controller->z[j];@update@
+    @P@_law_of(basis, t, x, z, p, k[0]);
+    for (j = 0; j < @N@_NUM_INPUTS; ++j) inputs[j] = k[0][j];
+    for (stage = 1; stage < 4; ++stage) {
+        const @real@ h = stage == 3 ? step : @half@ * step;
+        for (j = 0; j < @nz@; ++j) later[j] = z[j] + h * k[stage - 1][@ninputs@ + j];
+        @P@_law_of(basis, t + h, x, later, p, k[stage]);
+    }
+    for (j = 0; j < @nz@; ++j)
+        z[j] += step / @six@ * (k[0][@ninputs@ + j] + @two@ * (k[1][@ninputs@ + j]
+            + k[2][@ninputs@ + j]) + k[3][@ninputs@ + j]);
+    if (!@P@_finite(inputs, @N@_NUM_INPUTS) || !@P@_finite(z, @nz@)) return @N@_NOT_FINITE;
+    for (j = 0; j < @nz@; ++j) controller->z[j] = z[j];
+    return @P@_within(basis, t, x, p) ? @N@_OK : @N@_BASIS_ENDS;
+}
+"""

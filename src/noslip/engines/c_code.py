@@ -1,0 +1,99 @@
+"""Programs as C: statements of C99 that are also C++, with nothing but the C library's mathematics.
+
+:func:`print_statements` writes one line for each operation. Truth is 1 or 0; see the top of
+`interpreter.py` for what each operation means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from noslip.engines.program import Program
+
+#: Functions of the C library that have other names than the operations.
+_RENAMED = {"abs": "fabs", "min": "fmin", "max": "fmax"}
+_CALLED = (
+    *("sqrt", "pow", "hypot", "exp", "expm1", "log", "log1p", "erf"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("floor", "ceil", "fmod", "remainder", "copysign", "abs", "min", "max"),
+)
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_COMPARED = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+
+
+def c_number(value: float, *, single: bool = False) -> str:
+    """A literal that is read back as the same number, or the nearest of single precision."""
+    with np.errstate(over="ignore"):
+        text = str(np.float32(value)) + "f" if single else repr(float(value))
+        number = float(np.float32(value)) if single else float(value)
+    if math.isnan(number):
+        return "NAN"
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "(-INFINITY)"
+    return f"({text})" if math.copysign(1.0, number) < 0 else text
+
+
+def operation_text(kind: str, operands: Sequence[str], *, single: bool = False) -> str:
+    """The expression of an operation."""
+    ending = "f" if single else ""
+    one, zero = c_number(1.0, single=single), c_number(0.0, single=single)
+    a, b = (*operands, "")[:2]
+    if kind in _INFIX:
+        return f"{a} {_INFIX[kind]} {b}"
+    if kind == "neg":
+        return f"-{a}"
+    if kind in _CALLED:
+        return f"{_RENAMED.get(kind, kind)}{ending}({', '.join(operands)})"
+    if kind in _COMPARED:
+        return f"{a} {_COMPARED[kind]} {b} ? {one} : {zero}"
+    match kind:
+        case "sign":
+            return f"{a} > {zero} ? {one} : {a} < {zero} ? -{one} : {a}"
+        case "not":
+            return f"{a} == {zero} ? {one} : {zero}"
+        case "and":
+            return f"({a} != {zero} && {b} != {zero}) ? {one} : {zero}"
+        case "or":
+            return f"({a} != {zero} || {b} != {zero}) ? {one} : {zero}"
+        case "if_else":
+            return f"{a} != {zero} ? {b} : {operands[2]}"
+    raise ValueError(f"operation '{kind}' has no text in C")
+
+
+def print_statements(
+    program: Program,
+    inputs: Sequence[str],
+    output: Callable[[int], str],
+    real: str,
+    *,
+    single: bool = False,
+) -> Iterator[str]:
+    """Lines of C that compute a program.
+
+    Parameters
+    ----------
+    program : what to print.
+    inputs : expression of each input value, t, x, u and p one after the other.
+    output : of the number of an output, where it is stored.
+    real : type of numbers.
+    single : whether that is of single precision.
+    """
+    if len(inputs) != sum(program.input_sizes):
+        raise ValueError(f"{program.name}: {len(inputs)} inputs for {program.input_sizes}")
+    names = [*inputs, *(c_number(c, single=single) for c in program.constants)]
+    names += [f"v{k}" for k in range(program.num_operations)]
+    for k, (kind, operands) in enumerate(program.operations):
+        text = operation_text(kind, [names[i] for i in operands], single=single)
+        yield f"const {real} v{k} = {text};"
+    for k, value in enumerate(program.outputs):
+        yield f"{output(k)} = {names[value]};"
+
+
+def used_inputs(program: Program) -> set[int]:
+    """Numbers of the input values that a program reads."""
+    read = {i for _, operands in program.operations for i in operands} | set(program.outputs)
+    return {i for i in read if i < sum(program.input_sizes)}
