@@ -136,7 +136,12 @@ def main() -> None:
     }
     for name, controller in {OPEN: None, **CONTROLLERS}.items():
         calls[f"track(), {name}"] = lambda controller=controller: track(
-            system, PATH, timing=TIMING, controller=controller, samples=SAMPLES, **FRAME
+            system,
+            PATH,
+            timing=TIMING,
+            follower=ns.Follower(**FRAME),
+            controller=controller,
+            samples=SAMPLES,
         )
     seconds = shortest(calls, rounds=ROUNDS, turn=TURN)
 

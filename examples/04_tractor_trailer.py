@@ -43,10 +43,9 @@ path = ns.Composite(paths=(line, entry, ring), smooth_curvature=True)
 run = ns.track(
     system,
     path,
+    follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
+    controller=ns.ControlLoop(inputs=("F_u2",)),
     timing=ns.ConstantSpeed(2.0),
-    steering="steer.angle",
-    wheelbase="l1",
-    inputs=("F_u2",),
     rtol=1e-11,
     atol=1e-11,
 )

@@ -32,8 +32,8 @@ path = ns.Catenary(x0=x0, extent=6.0)
 run = ns.track(
     system,
     path,
+    controller=ns.ControlLoop(inputs=("F_cs", "F_cphi")),
     timing=ns.ConstantEnergy(total_speed=v_T, radius_of_gyration=b),
-    inputs=("F_cs", "F_cphi"),
     parameters=inertia,
     duration=5.0,
     rtol=1e-12,

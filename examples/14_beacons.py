@@ -43,9 +43,8 @@ def drive(sensors):
         system,
         ns.Circle(radius=2.0),
         timing=ns.ConstantSpeed(0.3),
-        controller=ns.PoseTracking(),
+        controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.05),
         plant=plant,
-        period=0.05,
     )
 
 

@@ -454,6 +454,8 @@ from .control.chaplygin import (
     with_control_angles as with_control_angles,
 )
 from .control.follow import (
+    ControlLoop as ControlLoop,
+    RunOptions as RunOptions,
     follow as follow,
 )
 from .control.track import (

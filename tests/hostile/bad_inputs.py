@@ -330,11 +330,11 @@ CALLS: dict[str, BadInput] = {
         call=lambda folder: ns.track(
             _compiled("agv"),
             ns.Circle(radius=2.0),
+            follower=ns.Follower(point=(0, "-a", 0), direction=(0, 1, 0)),
+            controller=ns.ControlLoop(
+                controller=ns.PoseTracking(point=(0, "-a", 0), direction=(0, 1, 0)), period=1e-12
+            ),
             timing=ns.Quintic(10.0),
-            controller=ns.PoseTracking(point=(0, "-a", 0), direction=(0, 1, 0)),
-            point=(0, "-a", 0),
-            direction=(0, 1, 0),
-            period=1e-12,
         ),
         words=("1e+13 updates", "longer period"),
         memory=1024 * MEBIBYTE,

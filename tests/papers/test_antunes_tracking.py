@@ -40,11 +40,11 @@ def led(system, path, timing, parameters, times, inputs=FORCES):
     result = track(
         system,
         path,
+        controller=ns.ControlLoop(inputs=inputs),
         timing=timing,
         parameters=parameters,
         duration=times[-1],
         samples=round(times[-1]) * 10 + 1,
-        inputs=inputs,
         rtol=1e-13,
         atol=1e-13,
         reactions=True,

@@ -28,10 +28,16 @@ def test_what_is_no_truth(value):
     assert not is_truth(value)
 
 
-def tracked(system, **options):
+def tracked(system, **loop):
     axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
     path, timing = ns.Circle(radius=2.0), ns.Quintic(20.0)
-    return ns.track(system, path, timing=timing, controller=ns.PoseTracking(), **axle, **options)
+    return ns.track(
+        system,
+        path,
+        follower=ns.Follower(**axle),
+        controller=ns.ControlLoop(controller=ns.PoseTracking(), **loop),
+        timing=timing,
+    )
 
 
 def batch(system, **options):

@@ -199,8 +199,9 @@ class Audit:
     def verdict(self) -> str:
         """Whether the motion holds without slip and lift.
 
-        ``holds``, whatever the split; ``depends`` on the split; ``fails``, whatever the split; or
-        ``unknown``: without a friction coefficient, or where loads are not known.
+        ``holds``, whatever the split; ``holds if shared``, as friction lets the wheels share, but
+        not in every split; ``fails``, whatever the split; or ``unknown``: without a friction
+        coefficient, or where loads are not known.
         """
         if any(lift.is_certain for lift in self.lifts):
             return "fails"
@@ -215,7 +216,7 @@ class Audit:
             return "unknown"
         widest = max(largest(wheel.demand_range[:, 1])[0] for wheel in self.loaded)
         is_open = self.lifts or self.slips or widest > self.friction + SMALL
-        return "depends" if is_open else "holds"
+        return "holds if shared" if is_open else "holds"
 
     @property
     def rounding(self) -> Array:
@@ -459,8 +460,8 @@ def _slip_lines(audit: Audit) -> list[str]:
             texts.append(f"fails {ground}: a wheel that lifts has nothing to push with")
     elif slips:
         texts += [
-            f"depends on how the wheels share {ground}: in the least-norm split {_slip(slip)}, "
-            f"in the best one {required:.3g} is needed"
+            f"holds {ground} if shared as friction lets the wheels: {required:.3g} is needed; in "
+            f"the least-norm split {_slip(slip)}"
             for slip in slips
         ]
     elif audit.verdict == "unknown":
@@ -474,7 +475,10 @@ def _slip_lines(audit: Audit) -> list[str]:
         widest, wheel = max((largest(w.demand_range[:, 1])[0], w.name) for w in audit.loaded)
         text = f"holds {ground}: margin {margin:.3g}"
         if widest > audit.friction + SMALL:
-            text += f" in the least-norm split; in others {wheel} needs up to {_demand(widest)}"
+            text = (
+                f"holds {ground} if shared as friction lets the wheels: margin {margin:.3g} in the "
+                f"least-norm split; in others {wheel} needs up to {_demand(widest)}"
+            )
         texts.append(text)
     if without:
         texts[-1] += f"; no verdict for {', '.join(without)}, whose loads are not known"

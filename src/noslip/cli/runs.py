@@ -310,8 +310,10 @@ def run(
             if motions:
                 near = {**values, **read_constants(loaded, guesses, "--guess")}
                 motion = _motion(loaded, motions, tool, tool_point or "0,0,0", near)
-                bounds = read_numbers(loaded, "--limit", limits)
-                run = _follow(system, motion, values, duration, controller, limits=bounds, **common)
+                loop = ns.ControlLoop(
+                    controller=controller, limits=read_numbers(loaded, "--limit", limits)
+                )
+                run = _follow(system, motion, values, duration, loop, **common)
             else:
                 run = ns.run_scenario(
                     system,
@@ -356,7 +358,7 @@ def _follow(
     motion: ns.ExpressionMotion | ns.FrameMotion,
     values: Mapping[str, float | str],
     duration: float | None,
-    controller: str,
+    loop: ns.ControlLoop,
     **options: Any,
 ) -> ns.Trajectory:
     """The motion, for as long as is asked for or as the model's scenario takes."""
@@ -370,7 +372,7 @@ def _follow(
         system,
         motion,
         duration=scenario.duration if duration is None and scenario else float(duration or 0.0),
-        controller=ns.parse_controller(controller),
+        controller=loop,
         start=start,
         parameters=parameters,
         **options,
@@ -379,7 +381,14 @@ def _follow(
 
 @click.command()
 @click.argument("model")
-@click.option("--path", "path_text", required=True, help="Such as circle:radius=2.")
+@click.option(
+    "--path",
+    "path_texts",
+    required=True,
+    multiple=True,
+    help="Such as circle:radius=2. Several are driven one after the other; where the next goes "
+    "back, the vehicle stops and drives the other way.",
+)
 @click.option(
     "--timing",
     "timing_text",
@@ -418,11 +427,13 @@ def _follow(
 @friction_option
 @click.option("--duration", type=float, help="s; as long as the path takes by default.")
 @set_option
-@click.option("--tolerance", type=float, default=1e-9, show_default=True)
+@click.option(
+    "--tolerance", type=float, help="1e-9 by default; 1e-11 without a controller to lead back."
+)
 @output_options
 def track(
     model: str,
-    path_text: str,
+    path_texts: tuple[str, ...],
     timing_text: str,
     point: str,
     direction: str,
@@ -447,7 +458,7 @@ def track(
     duration: float | None,
     friction: float | None,
     changes: tuple[str, ...],
-    tolerance: float,
+    tolerance: float | None,
     output: Output,
 ) -> None:
     """Drive a vehicle along a path and leave a folder: trajectory, plots, report, summary."""
@@ -455,17 +466,16 @@ def track(
     target = output.target(f"{loaded.name}-track")
 
     from noslip.analysis.scenario import split_changes
-    from noslip.control.track import check_actuators, choose_follower
+    from noslip.control.vehicle_motion import check_actuators, choose_follower
 
-    path = ns.parse_path(path_text)
+    parts = tuple(ns.parse_path(text) for text in path_texts)
+    path = parts[0] if len(parts) == 1 else ns.Composite(paths=parts)
     timing = ns.parse_timing(timing_text) if timing_text else None
     given: dict[str, Any] = {"reverse": reverse, "largest_steering": largest_steering}
     for name, text in (("point", point), ("direction", direction)):
-        given[name] = read_triple(f"--{name}", text) if text else None
-    given["heading"] = heading or None
+        given |= {name: read_triple(f"--{name}", text)} if text else {}
     given |= {"steering": steering, "wheelbase": wheelbase} if steering else {}
     given |= {"hinge": hinge, "hitch": hitch, "trailer": trailer} if hinge else {}
-    given = {name: value for name, value in given.items() if value is not None}
     chosen_inputs = tuple(name.strip() for name in inputs.split(",") if name.strip())
     bounds, open_start = (
         read_numbers(loaded, option, texts)
@@ -476,29 +486,30 @@ def track(
         system = ns.compile(ns.derive(loaded))
         parameters, start = split_changes(system, read_changes(loaded, changes))
         check_actuators(system, chosen_inputs)
-        follower = choose_follower(system, system.parameters(parameters), None, given)
-        law = ns.parse_controller(controller, follower.arguments())
+        options: ns.RunOptions = {
+            "start": start,
+            "parameters": parameters,
+            "duration": duration,
+            "on_failure": "return",
+        }
+        if tolerance is not None:
+            options |= {"rtol": tolerance, "atol": tolerance}
+        follower = ns.Follower(**given, heading=heading or None, reference=open_start)
+        follower = choose_follower(system, system.parameters(parameters), follower)
+        loop = ns.ControlLoop(
+            controller=controller, inputs=chosen_inputs, limits=bounds, period=period
+        )
         plant = read_plant(loaded, system, plant_values, sensors, actuators, estimator, seed)
         with cancelling() as cancel:
+            options |= {"progress": progress, "cancel": cancel}
             run = ns.track(
                 system,
                 path,
                 timing=timing,
                 follower=follower,
-                controller=law,
-                inputs=chosen_inputs,
-                limits=bounds,
-                period=period,
-                reference=open_start,
-                start=start,
-                parameters=parameters,
+                controller=loop,
                 plant=plant,
-                duration=duration,
-                rtol=tolerance,
-                atol=tolerance,
-                progress=progress,
-                cancel=cancel,
-                on_failure="return",
+                **options,
             )
         output = output.after(cancel)
         errors = run.path_errors
@@ -508,7 +519,11 @@ def track(
                 f"the start of the run of model '{loaded.name}'",
                 "choose another start, path or controller: there is no motion to show",
             )
-        facts = {"path": path_text, "controller": controller, "follows": follower.text()}
+        facts = {
+            "path": ", ".join(path_texts),
+            "controller": controller,
+            "follows": follower.text(),
+        }
         facts |= {"timing": timing_text} if timing_text else {}
         text = write_output(
             system,

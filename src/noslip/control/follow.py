@@ -9,8 +9,9 @@ The motion is any: coordinates as functions of time, a point of an arm, a path o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from noslip.analysis.motion import AbstractMotion
 from noslip.analysis.reference_motion import ReferenceMotion, reference_motion
 from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
 from noslip.control.controllers.tracking import Tracking
-from noslip.control.plant import Plant, PlantLaw
+from noslip.control.paths.base import assign
+from noslip.control.plant import Plant, PlantLaw, plant_of
 from noslip.engines.system import Array, System
 from noslip.errors import SimulationError, nearest
 from noslip.numeric import is_truth
@@ -28,27 +30,121 @@ from noslip.simulation.starts.completion import Start, complete_start
 from noslip.simulation.trajectory import Trajectory
 
 
+class RunOptions(TypedDict, total=False):
+    """How a run is made: options of :func:`simulate` that `follow` and `track` take.
+
+    With a reference to begin on, `start` holds the coordinates and speeds that differ from it; the
+    duration may be that of a path. Without feedback the tolerances are 1e-11 if they are not given.
+    """
+
+    duration: float | None
+    start: Mapping[str, float] | None
+    parameters: Mapping[str, float] | None
+    samples: int | Sequence[float] | Array
+    rtol: float
+    atol: float
+    max_step: float
+    max_steps: int
+    stop: Mapping[str, str] | None
+    events: Mapping[str, str] | None
+    outputs: Mapping[str, str] | None
+    reactions: bool
+    progress: Callable[[float], None] | None
+    cancel: Any
+    on_failure: str
+
+
+#: Tolerance of a run without feedback, if none is given: nothing leads back from its errors.
+ALONE = 1e-11
+#: Samples of a run along a reference, if their number is not given.
+SAMPLES = 601
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlLoop:
+    """How a motion is controlled: the feedback, and what its inputs can do.
+
+    Parameters
+    ----------
+    controller : feedback, or its text as in ``"pose:kx=2"``; None for the forces of inverse
+        dynamics alone.
+    inputs : force inputs to use without feedback; all by default.
+    limits : input name → largest magnitude, under feedback.
+    period : s between looks of the controller at the state, inputs held in between; 0: continuous.
+    """
+
+    controller: AbstractControllerPlan | str | None = None
+    inputs: tuple[str, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict, hash=False)
+    period: float = 0.0
+
+    def __post_init__(self) -> None:
+        assign(self, inputs=tuple(self.inputs))
+
+    def feedback(self, known: Mapping[str, Any] | None = None) -> AbstractControllerPlan:
+        """The controller; feed-forward if there is none.
+
+        Parameters
+        ----------
+        known : arguments that the task gives to a controller in text, such as what steers.
+        """
+        if isinstance(self.controller, str):
+            # text knows all members, of which some drive along paths themselves
+            from noslip.control.text import parse_controller
+
+            return parse_controller(self.controller, known)
+        return FeedForward() if self.controller is None else self.controller
+
+    def check(self, system: System, feedback: AbstractControllerPlan, where: str) -> None:
+        """Refuse options that are not known, or would be ignored; `where` is for messages."""
+        known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
+        for name, bound in self.limits.items():
+            if name not in known:
+                raise SimulationError(
+                    f"there is no input '{name}' to limit", where, nearest(name, known)
+                )
+            if is_truth(bound) or not bound > 0:
+                raise SimulationError(
+                    f"the limit of '{name}' is {bound}",
+                    where,
+                    "give its largest magnitude, above 0",
+                )
+        period = self.period
+        if is_truth(period) or not (period >= 0 and math.isfinite(period)):
+            raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
+        if feedback.is_open and (self.limits or period):
+            raise SimulationError(
+                "limits and a period belong to a controller, and there is none",
+                where,
+                "give a controller, or leave them out",
+            )
+        if not feedback.is_open and self.inputs:
+            raise SimulationError(
+                "a choice of inputs belongs to feed-forward alone, and there is a controller",
+                where,
+                "leave `inputs` out, or the controller",
+            )
+
+
+#: How a motion is controlled: a loop, or its controller or that one's text alone.
+Controlled: TypeAlias = ControlLoop | AbstractControllerPlan | str | None
+
+
+def control_loop(controller: Controlled) -> ControlLoop:
+    """How a motion is controlled, of a controller or its text too."""
+    if isinstance(controller, ControlLoop):
+        return controller
+    return ControlLoop(controller=controller)
+
+
 def follow(
     system: System,
     motion: AbstractMotion,
     *,
-    duration: float,
-    controller: AbstractControllerPlan | None = None,
-    inputs: tuple[str, ...] = (),
-    limits: Mapping[str, float] | None = None,
-    period: float = 0.0,
-    start: Mapping[str, float] | None = None,
+    controller: Controlled = None,
+    plant: Plant | Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
-    parameters: Mapping[str, float] | None = None,
-    plant: Plant | None = None,
-    outputs: Mapping[str, str] | None = None,
-    samples: int = 601,
-    rtol: float = 1e-9,
-    atol: float = 1e-9,
-    reactions: bool = False,
-    progress: Callable[[float], None] | None = None,
-    cancel: Any = None,
-    on_failure: str = "raise",
+    **options: Unpack[RunOptions],
 ) -> Trajectory:
     """Follow a motion: joints as functions of time, a tool, a set point.
 
@@ -56,59 +152,68 @@ def follow(
     ----------
     system : compiled system.
     motion : :class:`ExpressionMotion` of coordinates, :class:`FrameMotion` of a tool, or any other.
-    duration : s.
-    controller : feedback; none by default (the forces of inverse dynamics alone).
-    inputs : force inputs to use without feedback, all by default.
-    limits : input name → largest magnitude, under feedback.
-    period : s between looks of the controller at the state, inputs held in between; 0: continuous.
-    start : coordinates and speeds that differ from the reference's at the start.
+    controller : how it is controlled: feedback, its text as in ``"computed-torque:kp=9"``, or a
+        :class:`ControlLoop` with limits and a period; the forces of inverse dynamics alone by
+        default.
+    plant : what is driven, if it is not the model: a :class:`Plant`, or its parameters and start
+        values by name.
     reference : coordinates of the reference that the motion leaves open.
-    parameters : values that differ from the nominal ones.
-    plant : what is driven, if it is not the model: other parameters, sensors, actuators.
-    outputs, samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
+    options : how the run is made, of :func:`simulate`: duration, start (where it differs from the
+        reference's), parameters, samples, rtol, atol and others (:class:`RunOptions`).
 
     Raises
     ------
     SimulationError : if the motion is not admissible, or the run fails.
     """
-    feedback = FeedForward() if controller is None else controller
     where = f"motion of model '{system.model.name}'"
-    check_options(system, where, feedback, inputs, dict(limits or {}), period)
-    wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
-    run = run_along(
-        wanted,
+    check_options(options, where, MOVED)
+    if options.get("duration") is None:
+        raise SimulationError("the motion has no duration", where, "give a duration in s")
+    loop = control_loop(controller)
+    feedback = loop.feedback()
+    loop.check(system, feedback, where)
+    wanted = reference_motion(
+        system,
         motion,
-        feedback,
-        duration=duration,
-        limits=limits,
-        period=period,
-        start=start,
-        parameters=parameters,
-        plant=plant,
-        outputs=outputs,
-        samples=samples,
-        rtol=rtol,
-        atol=atol,
-        reactions=reactions,
-        progress=progress,
-        cancel=cancel,
-        on_failure=on_failure,
+        start=reference,
+        inputs=loop.inputs,
+        parameters=options.get("parameters"),
     )
+    run = run_along(wanted, motion, loop, feedback, plant_of(system, plant), **options)
     return run.replaced(admissibility=wanted.admissibility(run, where))
+
+
+#: Arguments that are now part of another one → what to write instead.
+MOVED: dict[str, str] = {
+    name: f"write controller=ControlLoop(controller=…, {name}=…)"
+    for name in ("inputs", "limits", "period")
+}
+
+
+def check_options(options: Mapping[str, Any], where: str, moved: Mapping[str, str]) -> None:
+    """Refuse options that no run has.
+
+    Parameters
+    ----------
+    options : by name.
+    where : for messages.
+    moved : names that belong into another argument → what to write.
+    """
+    known = list(RunOptions.__annotations__)
+    for name in options:
+        if name in known:
+            continue
+        fix = moved.get(name) or nearest(name, known)
+        raise SimulationError(f"there is no option '{name}'", where, fix)
 
 
 def run_along(
     wanted: ReferenceMotion,
     motion: AbstractMotion,
+    loop: ControlLoop,
     feedback: AbstractControllerPlan,
-    *,
-    duration: float,
-    limits: Mapping[str, float] | None,
-    period: float,
-    start: Mapping[str, float] | None,
-    parameters: Mapping[str, float] | None = None,
-    plant: Plant | None = None,
-    **options: Any,
+    plant: Plant | None,
+    **options: Unpack[RunOptions],
 ) -> Trajectory:
     """The run under the inputs that produce a reference motion, or under feedback along it.
 
@@ -116,31 +221,36 @@ def run_along(
     ----------
     wanted : reference motion, with its inputs.
     motion : that it was found from.
-    feedback : controller; one that is open gives the inputs of the reference.
-    duration, limits, period, start, parameters, plant : as in :func:`follow`.
-    options : of :func:`simulate`.
+    loop, feedback : how it is controlled; a controller that is open gives the inputs of the
+        reference.
+    plant : what is driven, if it is not the model.
+    options : how the run is made.
     """
-    model, bounds = wanted.system, dict(limits or {})
+    model, limits, period = wanted.system, dict(loop.limits), loop.period
+    duration = float(options.get("duration") or 0.0)
+    start, parameters = options.get("start") or {}, options.get("parameters") or {}
+    given: dict[str, Any] = {"samples": SAMPLES, **options, "duration": duration}
+    if feedback.is_open and not {"rtol", "atol"} & set(options):
+        given |= {"rtol": ALONE, "atol": ALONE}
     if plant is None:
-        law = _law_along(wanted, motion, feedback, duration, bounds, period)
-        begin = _disturbed(wanted, start) if start else wanted.start
-        options["parameters"] = parameters
-        return simulate(model, duration=duration, start=begin, inputs=law, **options)
+        law = _law_along(wanted, motion, feedback, duration, limits, period)
+        given["start"] = _disturbed(wanted, start) if start else wanted.start
+        return simulate(model, inputs=law, **given)
     plant.check(model, period)
     driven = model if plant.system is None else plant.system
     own = {p.name for p in driven.model.parameters}
-    known = {n: x for n, x in (parameters or {}).items() if n in own} | dict(plant.parameters)
+    known = {n: x for n, x in parameters.items() if n in own} | dict(plant.parameters)
     closed = PlantLaw(
         model=model,
-        law=_law_along(wanted, motion, feedback, duration, bounds, 0.0),
+        law=_law_along(wanted, motion, feedback, duration, limits, 0.0),
         known=wanted.parameters,
         plant=plant,
         period=period,
         believed=np.concatenate([wanted.start.q, wanted.start.eta]),
     )
-    begin = _disturbed(wanted, {**(start or {}), **plant.start}, driven, driven.parameters(known))
-    options["parameters"] = known
-    return simulate(driven, duration=duration, start=begin, inputs=closed, **options)
+    given["start"] = _disturbed(wanted, {**start, **plant.start}, driven, driven.parameters(known))
+    given["parameters"] = known
+    return closed.with_columns(driven, simulate(driven, inputs=closed, **given))
 
 
 def _law_along(
@@ -186,38 +296,3 @@ def _disturbed(
     if plant is None:
         return complete_start(system, given, parameters=wanted.parameters)
     return complete_start(plant, given, parameters=values)
-
-
-def check_options(
-    system: System,
-    where: str,
-    controller: AbstractControllerPlan,
-    inputs: tuple[str, ...],
-    limits: dict[str, float],
-    period: float,
-) -> None:
-    """Refuse options that would be ignored; `where` is for messages."""
-    known = [i.name for i in system.model.inputs] + [i.name for i in system.model.speed_inputs]
-    for name, bound in limits.items():
-        if name not in known:
-            raise SimulationError(
-                f"there is no input '{name}' to limit", where, nearest(name, known)
-            )
-        if is_truth(bound) or not bound > 0:
-            raise SimulationError(
-                f"the limit of '{name}' is {bound}", where, "give its largest magnitude, above 0"
-            )
-    if is_truth(period) or not (period >= 0 and math.isfinite(period)):
-        raise SimulationError(f"the period is {period} s", where, "give 0 or a positive time")
-    if controller.is_open and (limits or period):
-        raise SimulationError(
-            "limits and a period belong to a controller, and there is none",
-            where,
-            "give a controller, or leave them out",
-        )
-    if not controller.is_open and inputs:
-        raise SimulationError(
-            "a choice of inputs belongs to feed-forward alone, and there is a controller",
-            where,
-            "leave `inputs` out, or the controller",
-        )

@@ -7,10 +7,11 @@ whose axle cannot move sideways. A steered wheel, a waist and a trailer are all 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from noslip.analysis.motion import Frame
 from noslip.control.paths.base import assign
 from noslip.model.quantities import ZERO, Scalar, Vector3
 
@@ -48,6 +49,10 @@ class AxleLink:
 class Follower:
     """What of a vehicle follows a path: a frame of its base, or the axle of its trailer.
 
+    What is None is found from the constraints by :func:`track`. With the steering or the hinge
+    named, or both the point and the direction, nothing but what speed inputs move is looked for:
+    the rest is the origin of the base, its x axis and no steering.
+
     Parameters
     ----------
     point : of the base that follows the path, in its body frame, m.
@@ -57,7 +62,8 @@ class Follower:
         ``s``; None for along the path.
     steering : name of the steering coordinate; empty for a base that turns by its wheels.
     wheelbase : from the point ahead to the steered wheel, m.
-    largest_steering : angle that the steering can reach, rad; a path that needs more is refused.
+    largest_steering : angle that the steering can reach, rad; a path that needs more is refused;
+        π/2 by default.
     hinge : name of the trailer's angle on the base, to let the trailer's axle follow the path.
     hitch : from the base's origin back to the hinge, m.
     trailer : from the hinge back to the trailer's axle, m.
@@ -65,47 +71,55 @@ class Follower:
         :func:`find_follower` found.
     base : which frame is that of `point` and `direction`: 0 follows the path itself, k is the far
         frame of the k-th link.
-    body : name of the body that follows, for messages; the base if it is empty.
+    body : name of the body whose axle follows; the base if it is empty.
     held : coordinates that the path leaves open and motors can hold, with where they stay.
+    reference : coordinates of the reference that the path leaves open, such as a caster's angle →
+        value at the start, or where they are held.
     """
 
-    point: Vector3 = ZERO
-    direction: Vector3 = (1.0, 0.0, 0.0)
+    point: Vector3 | None = None
+    direction: Vector3 | None = None
     reverse: bool = False
     heading: Scalar | None = None
-    steering: str = ""
+    steering: str | None = None
     wheelbase: Scalar = 0.0
-    largest_steering: float = math.pi / 2
-    hinge: str = ""
+    largest_steering: float | None = None
+    hinge: str | None = None
     hitch: Scalar = 0.0
     trailer: Scalar = 0.0
-    links: tuple[AxleLink, ...] = ()
+    links: tuple[AxleLink, ...] | None = None
     base: int = 0
     body: str = ""
     held: tuple[tuple[str, float], ...] = ()
+    reference: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         # motions are keys of caches, so no lists
-        assign(
-            self,
-            point=tuple(self.point),
-            direction=tuple(self.direction),
-            links=tuple(self.links),
-            held=tuple((str(name), float(value)) for name, value in self.held),
-        )
+        for name in ("point", "direction", "links"):
+            given = getattr(self, name)
+            assign(self, **{name: None if given is None else tuple(given)})
+        assign(self, held=tuple((str(name), float(value)) for name, value in self.held))
+
+    @property
+    def frame(self) -> Frame:
+        """Point and direction of the base, its origin and x axis if they are not known."""
+        ahead = (1.0, 0.0, 0.0) if self.direction is None else self.direction
+        return ZERO if self.point is None else self.point, ahead
 
     def arguments(self) -> dict[str, Any]:
         """What a controller may want to know of it, by the names of arguments."""
+        point, direction = self.frame
         steers = {"steering": self.steering, "wheelbase": self.wheelbase} if self.steering else {}
-        return {"point": self.point, "direction": self.direction, **steers, **self._drawbar()}
+        return {"point": point, "direction": direction, **steers, **self._drawbar()}
 
     def _drawbar(self) -> dict[str, Any]:
         """The one trailer that goes first, as arguments."""
         if self.hinge:
             return {"hinge": self.hinge, "hitch": self.hitch, "trailer": self.trailer}
-        if len(self.links) != 1 or self.base != 1 or self.point != ZERO:
+        links = self.links or ()
+        if len(links) != 1 or self.base != 1 or self.frame[0] != ZERO:
             return {}
-        link = self.links[0]
+        link = links[0]
         ahead, back = link.near, link.far
         if ahead[1] or back[1] or link.sign > 0 or link.offset or isinstance(back[0], str):
             return {}
@@ -113,7 +127,7 @@ class Follower:
 
     def text(self) -> str:
         """What follows, which way it heads, and what steers, in words."""
-        point, ahead = (", ".join(_short(e) for e in v[:2]) for v in (self.point, self.direction))
+        point, ahead = (", ".join(_short(e) for e in v[:2]) for v in self.frame)
         follows = f"point ({point}) m of the base, heading along ({ahead})"
         if self.body or self.hinge:
             follows = f"axle of '{self.body}'" if self.body else "axle of the trailer"
@@ -121,7 +135,7 @@ class Follower:
         if self.heading is not None:
             how.append(f"heading {self.heading} rad")
         led = [self.steering] if self.steering else []
-        led += [link.coordinate for link in self.links if link.coordinate not in led]
+        led += [link.coordinate for link in self.links or () if link.coordinate not in led]
         led += [self.hinge] if self.hinge and self.hinge not in led else []
         if led:
             how.append(f"with {', '.join(led)} as it must be")

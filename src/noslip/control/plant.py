@@ -36,6 +36,7 @@ from noslip.model.quantities import Quantity, Scalar
 from noslip.simulation.expressions import read_expression
 from noslip.simulation.input_laws import AbstractInputLaw, InputGenerator
 from noslip.simulation.input_plan import inputs_expression
+from noslip.simulation.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +334,50 @@ class PlantLaw(AbstractInputLaw):
             guards=(),
             key=self._key(own, parts.names),
         )
+
+    def with_columns(self, system: System, run: Trajectory) -> Trajectory:
+        """A run with what the controller saw, wanted and got, as far as these are no states.
+
+        Parameters
+        ----------
+        system : the plant's.
+        run : of it, under this law.
+        """
+        if not len(run.t):
+            return run
+        own = self.law.generator(self.model)
+        units = {i.name: i.unit for i in self.model.inputs}
+        given = [i.name for i in self.model.inputs if i.name in own.inputs]
+        columns = {}
+        if not self.period:
+            kin = system.kinematics
+            s = kin.symbols
+            names = [p.name for p in system.model.parameters]
+            params = system.parameters({name: run.parameters[name] for name in names})
+            z = ca.SX.sym("z", len(own.start))
+            known = np.concatenate([self.known, own.parameter_values])
+            biases = {x.of: x.bias for x in self.plant.plain_sensors}
+            seen = self._true(system) + ca.DM([biases.get(n, 0.0) for n in _seen_names(self.model)])
+            wanted, _ = _law_function(self.model, own)(s.t, seen, z, ca.DM(known))
+            both = [s.t, s.q, kin.eta, z, s.params, s.w]
+            found = ca.Function("signals", both, [ca.densify(seen), wanted])
+            speeds = [i.name for i in system.model.speed_inputs]
+            at = [
+                run.t[None, :],
+                run.q.T,
+                kin.independent_values(run.t, run.q, run.v, params).T,
+                np.array([run[name] for name in own.names]).reshape(len(own.names), len(run.t)),
+                np.repeat(params[:, None], len(run.t), axis=1),
+                np.array([run[name] for name in speeds]).reshape(len(speeds), len(run.t)),
+            ]
+            saw, wished = (np.array(e) for e in found.map(len(run.t)).call(at))
+            places = [i.name for i in self.model.inputs]
+            for k, x in enumerate(_seen(self.model)):
+                if x.name in biases:
+                    columns[f"seen.{x.name}"] = x.unit, saw[k]
+            columns |= {f"wanted.{n}": (units[n], wished[places.index(n)]) for n in given}
+        columns |= {f"got.{n}": (units[n], run[n]) for n in given if f"got.{n}" not in run.columns}
+        return run.replaced(extra={**run.extra, **columns})
 
     def _key(self, own: InputGenerator, names: tuple[str, ...]) -> Hashable:
         """Cache key of the code: noise, starts and parameters are values."""
@@ -700,6 +745,23 @@ def parse_sensor(text: str) -> Sensor | AbstractInstrument:
         return found
     sensor: Sensor = parse_signal(Sensor, text)
     return sensor
+
+
+def plant_of(system: System, plant: Plant | Mapping[str, float] | None) -> Plant | None:
+    """A plant, of its parameters and start values by name too.
+
+    Parameters
+    ----------
+    system : that the controller knows.
+    plant : a plant, or names → values.
+    """
+    if plant is None or isinstance(plant, Plant):
+        return plant
+    own = {p.name for p in system.model.parameters}
+    return Plant(
+        parameters={name: value for name, value in plant.items() if name in own},
+        start={name: value for name, value in plant.items() if name not in own},
+    )
 
 
 def parse_signal(kind: type[Any], text: str) -> Any:

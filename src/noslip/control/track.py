@@ -8,223 +8,132 @@ produce it; the input law is these inputs, or a controller that compares with it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
 from noslip.analysis.reference_motion import ADMISSIBLE, ReferenceMotion, reference_motion
-from noslip.control.controllers.base import AbstractControllerPlan, FeedForward
-from noslip.control.follow import check_options, run_along
+from noslip.control.follow import (
+    MOVED,
+    Controlled,
+    RunOptions,
+    check_options,
+    control_loop,
+    run_along,
+)
 from noslip.control.follower import Follower
-from noslip.control.motions.follower_search import find_follower, undriven_speeds
-from noslip.control.motions.path import AbstractPathMotion, PathMotion
-from noslip.control.motions.trailer import TrailerMotion
 from noslip.control.paths.base import AbstractPath
-from noslip.control.paths.smoothness import curvature_jumps
-from noslip.control.plant import Plant
-from noslip.control.timing.laws import AbstractTiming, AbstractTimingPlan, unhurried
+from noslip.control.plant import Plant, plant_of
+from noslip.control.timing.laws import AbstractTimingPlan, timing_law
+from noslip.control.vehicle_motion import (
+    check_actuators,
+    choose_follower,
+    motion_along,
+    smooth_enough,
+)
 from noslip.engines.system import System
 from noslip.errors import SimulationError
-from noslip.model.quantities import Scalar, Vector3
 from noslip.simulation.trajectory import Trajectory
 
 
 def track(
     system: System,
-    path: AbstractPath,
+    path: AbstractPath | str,
     *,
-    timing: AbstractTimingPlan | None = None,
-    follower: Follower | None = None,
-    point: Vector3 | None = None,
-    direction: Vector3 | None = None,
-    reverse: bool = False,
-    heading: Scalar | None = None,
-    steering: str = "",
-    wheelbase: Scalar = 0.0,
-    largest_steering: float | None = None,
-    hinge: str = "",
-    hitch: Scalar = 0.0,
-    trailer: Scalar = 0.0,
-    controller: AbstractControllerPlan | None = None,
-    inputs: tuple[str, ...] = (),
-    limits: Mapping[str, float] | None = None,
-    period: float = 0.0,
-    start: Mapping[str, float] | None = None,
-    reference: Mapping[str, float] | None = None,
-    parameters: Mapping[str, float] | None = None,
-    plant: Plant | None = None,
-    duration: float | None = None,
-    samples: int = 601,
-    rtol: float = 1e-9,
-    atol: float = 1e-9,
-    reactions: bool = False,
-    progress: Callable[[float], None] | None = None,
-    cancel: Any = None,
-    on_failure: str = "raise",
+    timing: AbstractTimingPlan | str | None = None,
+    follower: Follower | str | None = None,
+    controller: Controlled = None,
+    plant: Plant | Mapping[str, float] | None = None,
+    **options: Unpack[RunOptions],
 ) -> Trajectory:
     """Drive a vehicle along a path.
 
     Parameters
     ----------
     system : compiled system with a planar base.
-    path, timing : where and how fast; :class:`LeastTime` finds the least time within limits. An
-        unhurried :class:`Quintic` by default.
-    follower : what follows the path; found from the constraints by default.
-    point, direction, reverse, heading, steering, wheelbase, largest_steering, hinge, hitch, trailer
-        : of the :class:`Follower`, those that are to differ from what is found.
-    controller : feedback; none by default (the forces of inverse dynamics alone).
-    inputs : force inputs to use without feedback, all by default.
-    limits : input name → largest magnitude, under feedback.
-    period : s between looks of the controller at the state, inputs held in between; 0: continuous.
-    start : coordinates and speeds of the vehicle that differ from the reference's at the start.
-    reference : coordinates of the reference that the path leaves open, such as a caster's angle.
-    parameters : values that differ from the nominal ones.
-    plant : what is driven, if it is not the model that the controller knows: other parameters or
-        tires, disturbances, sensors, actuators.
-    duration : s; as long as the path takes by default.
-    samples, rtol, atol, reactions, progress, cancel, on_failure : as in :func:`simulate`.
+    path, timing : where and how fast, or their texts as in ``"circle:radius=2"``;
+        :class:`LeastTime` finds the least time within limits. An unhurried :class:`Quintic` by
+        default.
+    follower : what follows the path: a :class:`Follower` with what is to differ from what is found,
+        or the name of the body whose axle follows; found from the constraints by default.
+    controller : how it is controlled: feedback, its text as in ``"pose:kx=2"``, or a
+        :class:`ControlLoop` with limits and a period; the forces of inverse dynamics alone by
+        default.
+    plant : what is driven, if it is not the model that the controller knows: a :class:`Plant` with
+        other parameters or tires, disturbances, sensors, actuators; or parameters and start values
+        by name.
+    options : how the run is made, of :func:`simulate`: duration (as long as the path takes by
+        default), start (where it differs from the reference's), parameters, samples, rtol, atol and
+        others (:class:`RunOptions`).
 
     Raises
     ------
     SimulationError : if the path is not admissible for this vehicle, or the run fails.
     """
-    feedback = FeedForward() if controller is None else controller
     where = f"track of model '{system.model.name}'"
-    check_options(system, where, feedback, inputs, dict(limits or {}), period)
-    given = {
-        "point": point,
-        "direction": direction,
-        "reverse": reverse or None,
-        "heading": heading,
-        "steering": steering or None,
-        "wheelbase": wheelbase or None,
-        "largest_steering": largest_steering,
-        "hinge": hinge or None,
-        "hitch": hitch or None,
-        "trailer": trailer or None,
-    }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    check_actuators(system, inputs)
-    known = system.parameters(parameters)
-    follows = choose_follower(system, known, follower, chosen)
-    follows = replace(
-        follows, held=tuple((n, (reference or {}).get(n, x)) for n, x in follows.held)
-    )
+    check_options(options, where, _MOVED)
+    path, timing = _read_texts(path, timing)
+    loop, driven_plant = control_loop(controller), plant_of(system, plant)
+    check_actuators(system, loop.inputs)
+    parameters = options.get("parameters")
+    follows = choose_follower(system, system.parameters(parameters), follower)
+    feedback = loop.feedback(follows.arguments())
+    loop.check(system, feedback, where)
     # path → motion of the coordinates
     path, notes = smooth_enough(system, path, follows)
-    timed = unhurried(system, path) if timing is None else timing
-    law = timed.on(system, path, follows, inputs=inputs, reference=reference, parameters=parameters)
+    law = timing_law(
+        timing,
+        system,
+        path,
+        follows,
+        inputs=loop.inputs,
+        reference=follows.reference,
+        parameters=parameters,
+    )
     motion = motion_along(path, law, follows)
-    lasts = law.duration(path) if duration is None else duration
+    if options.get("duration") is None:
+        options["duration"] = law.duration(path)
     if feedback.is_open:
         motion.check_feed_forward(system)
     # → reference motion: admissible, with the inputs that produce it
-    wanted = reference_motion(system, motion, start=reference, inputs=inputs, parameters=parameters)
-    # → run under an input law: feed-forward, or feedback along the reference motion
-    run = run_along(
-        wanted,
-        motion,
-        feedback,
-        duration=lasts,
-        limits=limits,
-        period=period,
-        start=start,
-        parameters=parameters,
-        plant=plant,
-        samples=samples,
-        rtol=rtol,
-        atol=atol,
-        reactions=reactions,
-        progress=progress,
-        cancel=cancel,
-        on_failure=on_failure,
+    wanted = reference_motion(
+        system, motion, start=follows.reference, inputs=loop.inputs, parameters=parameters
     )
+    # → run under an input law: feed-forward, or feedback along the reference motion
+    run = run_along(wanted, motion, loop, feedback, driven_plant, **options)
     # → errors, and what the timing law adds
-    driven = plant.system if plant is not None and plant.system is not None else system
+    other = None if driven_plant is None else driven_plant.system
     run = law.with_columns(system, run)
     said = (f"follows the path: {follows.text()}", *notes)
     said += () if timing is not None else (f"timing: {law.text()}",)
     return run.replaced(
-        path_errors=motion.errors(driven, run),
+        path_errors=motion.errors(system if other is None else other, run),
         admissibility=_admissibility(wanted, run),
         notes=(*run.notes, *said),
     )
 
 
-def choose_follower(
-    system: System, values: Any, follower: Follower | None, given: Mapping[str, Any]
-) -> Follower:
-    """What follows a path: what is given, the rest as found from the constraints.
+def _read_texts(
+    path: AbstractPath | str, timing: AbstractTimingPlan | str | None
+) -> tuple[AbstractPath, AbstractTimingPlan | None]:
+    # text knows all members, of which some drive along paths themselves
+    from noslip.control.text import parse_path, parse_timing
 
-    Parameters
-    ----------
-    system : compiled system.
-    values : (np,) parameter vector.
-    follower : all of it, if it is known.
-    given : fields of it that are known.
-    """
-    if follower is not None:
-        return replace(follower, **given)
-    is_steered = {"steering", "hinge"} & set(given)
-    if is_steered or {"point", "direction"} <= set(given):
-        # named by hand; what speed inputs move is found nonetheless
-        if is_steered or not system.model.speed_inputs:
-            return Follower(**given)
-    found = find_follower(system, values, reverse=bool(given.get("reverse")))
-    return replace(found, **given)
-
-
-def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
-    """Refuse a model some of whose motions no actuator drives, by name."""
-    missing = undriven_speeds(system, inputs)
-    if missing:
-        dof = len(system.independent_speeds)
-        listed = ", ".join(f"'{name}'" for name in missing)
-        count = len(inputs) or len(system.model.inputs)
-        raise SimulationError(
-            f"no actuator drives {listed}: the model has {count} force inputs for {dof} degrees of "
-            "freedom, so they cannot produce every motion",
-            f"motion of model '{system.model.name}'",
-            f"add motors, such as a Motor with an input on '{missing[0]}', or give the inputs "
-            "instead of the motion",
-        )
-
-
-def smooth_enough(
-    system: System, path: AbstractPath, follower: Follower
-) -> tuple[AbstractPath, tuple[str, ...]]:
-    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
-
-    Parameters
-    ----------
-    system : compiled system.
-    path : as given.
-    follower : what follows it.
-    """
-    motion = motion_along(path, unhurried(system, path), follower)
-    needed = motion.order(system)
-    if not curvature_jumps(path, needed):
-        return path, ()
-    order = needed + 1
-    smooth = path.of_order(order)
-    if smooth is path:
-        return path, ()
-    return smooth, (
-        f"path: with {order} continuous derivatives of its curvature, as continuous forces of this "
-        f"vehicle need ({type(path).__name__}, order={order})",
+    return (
+        parse_path(path) if isinstance(path, str) else path,
+        parse_timing(timing) if isinstance(timing, str) else timing,
     )
 
 
-def motion_along(
-    path: AbstractPath, timing: AbstractTiming, follower: Follower
-) -> AbstractPathMotion:
-    """The motion of a vehicle, or of the axle of its trailer, along a path."""
-    given = {field.name: getattr(follower, field.name) for field in fields(follower)}
-    given |= {"path": path, "timing": timing}
-    motion = TrailerMotion if follower.hinge else PathMotion
-    return motion(**{field.name: given[field.name] for field in fields(motion)})
+#: Arguments that are part of another one → what to write.
+_MOVED = MOVED | {
+    name: f"write follower=Follower({name}=…)"
+    for name in (
+        *("point", "direction", "reverse", "heading", "steering", "wheelbase"),
+        *("largest_steering", "hinge", "hitch", "trailer", "reference"),
+    )
+}
 
 
 def _admissibility(wanted: ReferenceMotion, run: Trajectory) -> float:

@@ -230,7 +230,7 @@ def certificate_html(certificate: Certificate) -> str:
 
 def audit_html(audit: Audit) -> str:
     """The no-slip audit: friction demand, loads and verdict."""
-    marks = {"holds": "good", "depends": "warn", "fails": "bad", "unknown": "open"}
+    marks = {"holds": "good", "holds if shared": "warn", "fails": "bad", "unknown": "open"}
     lines = [(line[:21].strip(), text(line[21:].strip())) for line in audit.text().splitlines()]
     parts = [remark(marks[audit.verdict], text(f"Verdict: {audit.verdict}")), facts(lines)]
     if audit.loaded:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noslip.analysis.scenario import run_scenario
+from noslip.control.follow import ControlLoop
 from noslip.control.paths.curves import Catenary, Sine
 from noslip.control.timing.laws import ConstantEnergy
 from noslip.control.track import track
@@ -193,7 +194,7 @@ def _led(word: str) -> Trajectory:
         _system("chaplygin-sleigh"),
         path,
         timing=ConstantEnergy(total_speed=1.0),
-        inputs=("F_cs", "F_cphi"),
+        controller=ControlLoop(inputs=("F_cs", "F_cphi")),
         parameters={"m": 1.0, "a": 0.5, "I": 0.75},
         duration=5.0 if word == "catenary" else 10.0,
     )

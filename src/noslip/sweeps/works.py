@@ -23,7 +23,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,9 @@ from noslip.sweeps.measures import (
     ResultVariable,
     read_measures,
 )
+
+if TYPE_CHECKING:
+    from noslip.control.follower import Follower
 
 #: Trajectories of one call of `simulate_batch`, and those where inputs have breaks in time, which
 #: a batch finds for so many sets of parameters.
@@ -727,13 +730,14 @@ class TrackWork(_SystemWork):
     defaults: ClassVar[Mapping[str, Any]] = {
         "set": {},
         "path": None,
-        "timing": None,
-        "point": "0,0,0",
-        "direction": "1,0,0",
+        "timing": "",
+        "point": "",
+        "direction": "",
         "reverse": False,
+        "heading": "",
         "steering": "",
         "wheelbase": "0",
-        "largest_steering": math.pi / 2,
+        "largest_steering": None,
         "hinge": "",
         "hitch": "0",
         "trailer": "0",
@@ -745,23 +749,16 @@ class TrackWork(_SystemWork):
         "samples": 601,
         "tolerance": 1e-9,
     }
-    _TEXTS = ("path", "timing", "point", "direction", "wheelbase", "hitch", "trailer", "controller")
+    _TEXTS = (
+        *("path", "timing", "point", "direction", "heading", "wheelbase", "hitch", "trailer"),
+        "controller",
+    )
 
     def prepare(self, measures: tuple[str, ...]) -> None:
         """Compile the system, and read all texts once."""
-        from noslip.control.text import parse_controller, parse_path, parse_timing
-
-        self._readers: dict[str, Callable[..., Any]] = {
-            "path": parse_path,
-            "timing": parse_timing,
-            "controller": parse_controller,
-        }
         settings = self.settings
-        for name in ("path", "timing"):
-            if not settings[name]:
-                raise SimulationError(
-                    f"there is no {name} to follow", self.where, "give a path and a timing"
-                )
+        if not settings["path"]:
+            raise SimulationError("there is no path to follow", self.where, "give a path")
         self.system = self.compile()
         self.task = sorted(
             {
@@ -807,6 +804,7 @@ class TrackWork(_SystemWork):
 
     def run_point(self, point: Mapping[str, float], cancel: Any = None) -> Trajectory:
         """The whole motion at a point."""
+        from noslip.control.follow import ControlLoop
         from noslip.control.track import track
 
         s = self.settings
@@ -816,32 +814,14 @@ class TrackWork(_SystemWork):
         }
         groups = settable_names(self.system, None)
         given = {**s["set"], **{n: x for n, x in point.items() if n not in self.task}}
-        point3, ahead = (
-            tuple(p.strip() for p in texts[n].split(",")) for n in ("point", "direction")
-        )
-        known: dict[str, Any] = {"point": point3, "direction": ahead}
-        known |= (
-            {"steering": s["steering"], "wheelbase": texts["wheelbase"]} if s["steering"] else {}
-        )
-        if s["hinge"]:
-            known |= {"hinge": s["hinge"], "hitch": texts["hitch"], "trailer": texts["trailer"]}
         return track(
             self.system,
-            self._readers["path"](texts["path"]),
-            timing=self._readers["timing"](texts["timing"]),
-            controller=self._readers["controller"](texts["controller"], known),
-            point=point3,  # type: ignore[arg-type]
-            direction=ahead,  # type: ignore[arg-type]
-            reverse=s["reverse"],
-            steering=s["steering"],
-            wheelbase=texts["wheelbase"],
-            largest_steering=s["largest_steering"],
-            hinge=s["hinge"],
-            hitch=texts["hitch"],
-            trailer=texts["trailer"],
-            limits=s["limits"],
-            period=s["period"],
-            reference=s["reference"],
+            texts["path"],
+            timing=texts["timing"] or None,
+            follower=self._follower(texts),
+            controller=ControlLoop(
+                controller=texts["controller"], limits=s["limits"], period=s["period"]
+            ),
             start={n: float(x) for n, x in given.items() if n in groups["start"]},
             parameters={n: float(x) for n, x in given.items() if n in groups["parameters"]},
             duration=s["duration"],
@@ -851,6 +831,27 @@ class TrackWork(_SystemWork):
             reactions=any(m.column.startswith("reaction.") for m in self.measures),
             cancel=cancel,
             on_failure="return",
+        )
+
+    def _follower(self, texts: Mapping[str, str]) -> Follower:
+        """What follows the path, as far as it is given."""
+        from noslip.control.follower import Follower
+
+        s = self.settings
+        given: dict[str, Any] = {
+            name: tuple(part.strip() for part in texts[name].split(","))
+            for name in ("point", "direction")
+            if texts[name]
+        }
+        for name, sizes in (("steering", ("wheelbase",)), ("hinge", ("hitch", "trailer"))):
+            if s[name]:
+                given |= {name: s[name], **{size: texts[size] for size in sizes}}
+        return Follower(
+            **given,
+            reverse=s["reverse"],
+            heading=texts["heading"] or None,
+            largest_steering=s["largest_steering"],
+            reference=s["reference"],
         )
 
     def compute(self, values: Mapping[str, Array], count: int, cancel: Any) -> PointResults | None:

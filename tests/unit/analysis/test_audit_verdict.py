@@ -86,7 +86,7 @@ def test_inner_wheel_lifts_at_the_speed_of_statics():
     assert audit(system, run).verdict == "fails"
 
 
-def test_verdict_depends_on_the_split_between_two_wheels_of_an_axle():
+def test_verdict_says_whether_it_takes_a_split_between_two_wheels_of_an_axle():
     system = cart(ahead=0.0)
     speed, radius = 1.5, 2.0
     start = {"cart.vx": speed, "cart.rate": speed / radius}
@@ -96,8 +96,8 @@ def test_verdict_depends_on_the_split_between_two_wheels_of_an_axle():
     inner, outer = demand / (1 - transfer), 2 * demand / (1 - transfer)
     verdicts = {
         0.9 * demand: "fails",  # no split needs less than the whole force over the whole load
-        0.5 * (demand + inner): "depends",  # equal halves are too much for the inner wheel
-        0.5 * (inner + outer): "depends",  # all of it on the inner wheel is
+        0.5 * (demand + inner): "holds if shared",  # equal halves are too much for the inner wheel
+        0.5 * (inner + outer): "holds if shared",  # all of it on the inner wheel is
         1.1 * outer: "holds",
     }
     for friction, verdict in verdicts.items():
@@ -109,11 +109,12 @@ def test_verdict_depends_on_the_split_between_two_wheels_of_an_axle():
             assert f"however the wheels share, {demand:.3g} is needed" in text
             assert found.slips[0].is_certain
         elif friction < inner:
-            assert f"depends on how the wheels share with friction {friction:g}" in text
+            assert f"holds with friction {friction:g} if shared as friction lets" in text
             assert f"left needs {inner:.3g} at t = " in text
-            assert f"in the best one {demand:.3g} is needed" in text
+            assert f"{demand:.3g} is needed; in the least-norm split" in text
             assert not found.slips[0].is_certain
         elif friction < outer:
+            assert f"holds with friction {friction:g} if shared as friction lets" in text
             assert f"in the least-norm split; in others left needs up to {outer:.3g}" in text
         else:
             assert text.endswith(f"margin {friction - inner:.3g}")

@@ -28,11 +28,10 @@ def test_a_vehicle_on_a_circle(agv):
     run = ns.track(
         agv,
         ns.Circle(radius=2.0),
+        follower=ns.Follower(reference={"bracket.angle": 0.3}, **AXLE),
         timing=ns.Quintic(20.0),
-        reference={"bracket.angle": 0.3},
         rtol=1e-12,
         atol=1e-12,
-        **AXLE,
     )
     assert found["bracket.angle"] == pytest.approx(run["bracket.angle"], abs=1e-8)
     assert found["wheel3.rate"] == pytest.approx(run["wheel3.rate"], abs=1e-8)
@@ -153,9 +152,8 @@ def test_more_inputs_than_freedoms_are_weighted():
     run = ns.track(
         tractor,
         motion.path,
+        follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
         timing=motion.timing,
-        steering="steer.angle",
-        wheelbase="l1",
         samples=61,
         rtol=1e-11,
         atol=1e-11,

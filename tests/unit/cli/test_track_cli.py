@@ -68,11 +68,13 @@ def test_controllers_of_a_vehicle_with_two_motors(track, controller):
     assert found["lost"] is False
 
 
-def same_in_python(system, **options):
+def same_in_python(system, follows=None, **options):
     """What `track` finds for the same request, on a circle of 12 m at 2 m/s."""
     steering = {"steering": "steer.angle", "wheelbase": "l1"}
     circle, timing = ns.Circle(radius=12.0), ns.ConstantSpeed(2.0)
-    return ns.track(system, circle, timing=timing, **steering, **options).path_errors.to_json()
+    return ns.track(
+        system, circle, follower=ns.Follower(**steering, **follows or {}), timing=timing, **options
+    ).path_errors.to_json()
 
 
 def test_a_steered_vehicle(track, system_of):
@@ -112,11 +114,9 @@ def test_a_trailer_that_is_backed_up(track, system_of, controller):
     assert found["path_error_final"] < 2e-3
     same = same_in_python(
         system,
-        controller=FEEDBACK[controller],
+        follows={"reverse": True, **HITCHED},
+        controller=ns.ControlLoop(controller=FEEDBACK[controller], limits={"steering_rate": 0.6}),
         start={"hinge.angle": 0.3},
-        limits={"steering_rate": 0.6},
-        reverse=True,
-        **HITCHED,
     )
     assert {name: found[name] for name in same} == same
 
@@ -146,11 +146,10 @@ def test_the_error_is_of_what_is_tracked(tmp_path, system_of):
     run = ns.track(
         system_of("agv"),
         ns.Circle(radius=2.0, turns=0.5),
-        timing=ns.Quintic(20.0),
+        follower=ns.Follower(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0)),
         controller=ns.PoseTracking(),
+        timing=ns.Quintic(20.0),
         start={"platform.x": 2.05},
-        point=(0.0, "-a", 0.0),
-        direction=(0.0, 1.0, 0.0),
     )
     wheel = run["wheel1.angle"][-1] - run["reference.wheel1.angle"][-1]
     assert abs(wheel) > 0.1 > run.tracking_error
@@ -188,14 +187,13 @@ def test_a_loop_that_diverges_does_not_pass_silently(track, system_of):
     exact = ns.track(
         system_of("agv"),
         ns.Circle(radius=2.0),
+        follower=ns.Follower(**frame),
+        controller=ns.ControlLoop(controller=ns.PoseTracking(), period=0.6),
         timing=ns.ConstantSpeed(0.3),
-        controller=ns.PoseTracking(),
         start={"platform.x": 2.1},
-        period=0.6,
         duration=8.0,
         rtol=1e-12,
         atol=1e-12,
-        **frame,
     )
     assert (
         f"the vehicle left its path: it ends {exact.path_errors.final:.3g} m off" in outcome.stderr

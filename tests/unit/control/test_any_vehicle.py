@@ -8,7 +8,7 @@ import vehicles
 
 import noslip as ns
 from noslip.control.motions.follower_search import find_follower, undriven_speeds
-from noslip.control.track import motion_along
+from noslip.control.vehicle_motion import motion_along
 
 PATHS = {
     "line": ns.Line(start=(0.0, 0.0), end=(15.0, 3.0)),
@@ -80,7 +80,7 @@ def test_trailers_go_first_in_reverse(vehicle, path):
     """The last trailer follows; hinges on axles by differentiation, others by integration."""
     system = system_for(vehicle, REVERSED[vehicle])
     last = [b.name for b in system.model.bodies if b.name.startswith("trailer")][-1]
-    run = ns.track(system, PATHS[path], reverse=True)
+    run = ns.track(system, PATHS[path], follower=ns.Follower(reverse=True))
     assert run.tracking_error < 1e-6 and run.admissibility < 1e-8
     assert f"axle of '{last}', in reverse" in run.notes[0]
 
@@ -102,7 +102,7 @@ def test_angles_of_a_truck_on_a_circle_are_those_of_geometry():
     """Axles at right angles to the radii: R² = R_last² + …, tan δ = l/R, folds in between."""
     hitches, lengths, radius = (0.5, 0.4), (3.0, 2.5), 8.0
     system = system_for("behind the axles", REVERSED["behind the axles"])
-    run = ns.track(system, ns.Circle(radius=radius, turns=0.2), reverse=True)
+    run = ns.track(system, ns.Circle(radius=radius, turns=0.2), follower=ns.Follower(reverse=True))
     # squares of the radii of the hinge and of the axle ahead, from the last trailer on
     hinge2 = math.sqrt(radius**2 + lengths[1] ** 2)
     axle1 = math.sqrt(hinge2**2 - hitches[1] ** 2)
@@ -121,23 +121,27 @@ def test_angles_of_a_truck_on_a_circle_are_those_of_geometry():
 def test_a_base_that_moves_sideways_holds_its_heading_or_takes_one():
     system = system_for("omni", vehicles.omni)
     circle = ns.Circle(radius=4.0, turns=0.5)
-    held = ns.track(system, circle, heading=0.3)
+    held = ns.track(system, circle, follower=ns.Follower(heading=0.3))
     assert held.tracking_error < 1e-6 and np.max(np.abs(held["base.angle"] - 0.3)) < 1e-6
-    turning = ns.track(system, circle, heading="0.1*s")
+    turning = ns.track(system, circle, follower=ns.Follower(heading="0.1*s"))
     assert turning.tracking_error < 1e-6
     assert np.max(np.abs(turning["base.angle"] - 0.1 * turning["path.arc_length"])) < 1e-6
     along = ns.track(system, circle)
     assert np.max(np.abs(along["base.angle"] - along["path.heading"])) < 1e-6
     # held, its curvature may jump: the motors need not turn it
     corner = ns.Polyline(points=((0.0, 0.0), (6.0, 0.0), (6.0, 6.0)), radius=2.0, blend="circle")
-    assert ns.track(system, corner, heading=0.0).tracking_error < 1e-6
+    assert ns.track(system, corner, follower=ns.Follower(heading=0.0)).tracking_error < 1e-6
 
 
 def test_joints_that_the_path_leaves_open_are_held(system_of):
     run = ns.track(system_of("sled-with-rotor"), PATHS["line"])
     assert "rotor.angle held" in run.notes[0] and run.tracking_error < 1e-6
     assert np.max(np.abs(run["rotor.angle"])) < 1e-6
-    turned = ns.track(system_of("sled-with-rotor"), PATHS["line"], reference={"rotor.angle": 0.4})
+    turned = ns.track(
+        system_of("sled-with-rotor"),
+        PATHS["line"],
+        follower=ns.Follower(reference={"rotor.angle": 0.4}),
+    )
     assert np.max(np.abs(turned["rotor.angle"] - 0.4)) < 1e-6
 
 
@@ -178,5 +182,5 @@ def test_an_articulated_vehicle_follows_with_its_rear_in_reverse():
     system = system_for("articulated", vehicles.articulated)
     ahead = ns.track(system, PATHS["circle"], rtol=1e-12, atol=1e-12)
     assert ahead.tracking_error < 1e-6 and "of the base" in ahead.notes[0]
-    back = ns.track(system, PATHS["line"], reverse=True)
+    back = ns.track(system, PATHS["line"], follower=ns.Follower(reverse=True))
     assert back.tracking_error < 1e-6 and "axle of 'rear'" in back.notes[0]

@@ -198,7 +198,7 @@ def test_a_singular_jacobian_is_named(arm, agv):
     run = ns.simulate(arm, duration=1.0, start=stretched, inputs=inputs, on_failure="return")
     assert not run.success and "the Jacobian is singular" in run.message
     axle = {"point": (0.0, "-a", 0.0), "direction": (0.0, 1.0, 0.0)}
-    request = {"timing": ns.Quintic(20.0), **axle}
+    request = {"timing": ns.Quintic(20.0), "follower": ns.Follower(**axle)}
     on_axle = CartesianTracking(body="platform", point=axle["point"], components=("vx", "vy"))
     with pytest.raises(ns.SimulationError, match="'platform' cannot move in vx, vy") as caught:
         ns.track(agv, ns.Circle(radius=2.0), controller=on_axle, **request)
@@ -221,10 +221,10 @@ def test_a_vehicle_is_led_by_a_point_ahead(agv):
     result = ns.track(
         agv,
         ns.Circle(radius=2.0),
-        timing=ns.ConstantSpeed(0.4),
+        follower=ns.Follower(**axle),
         controller=controller,
+        timing=ns.ConstantSpeed(0.4),
         start=start,
-        **axle,
     )
     assert result.path_errors.distance[-1] < 1e-6
     assert abs(result.path_errors.heading[-1]) < 1e-6

@@ -26,7 +26,9 @@ def agv(system_of):
 def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
     controller = PoseTracking(**AXLE)
     start = {"platform.angle": 0.3 - math.pi / 2 * (not isinstance(path, Circle))}
-    reference = track(agv, path, timing=ConstantSpeed(0.4), duration=1.0, **AXLE)
+    reference = track(
+        agv, path, follower=ns.Follower(**AXLE), timing=ConstantSpeed(0.4), duration=1.0
+    )
     start = {
         "platform.x": reference["platform.x"][0] + 0.15,
         "platform.y": reference["platform.y"][0] - 0.1,
@@ -35,11 +37,11 @@ def test_pose_tracking_converges_from_a_disturbed_start(agv, path):
     result = track(
         agv,
         path,
-        timing=ConstantSpeed(0.4),
+        follower=ns.Follower(**AXLE),
         controller=controller,
+        timing=ConstantSpeed(0.4),
         start=start,
         duration=22.0,
-        **AXLE,
     )
     assert abs(result.path_errors.across[0]) > 0.05
     assert result.path_errors.distance[-1] < 1e-4
@@ -53,6 +55,12 @@ def free_motion(roots, t):
     return np.real(np.exp(np.outer(t, roots)) @ weights)
 
 
+def trailing_caster(reverse, angle=0.0):
+    """The axle, with a caster that trails."""
+    behind = angle + (math.pi if reverse else 0.0)
+    return ns.Follower(reverse=reverse, reference={"bracket.angle": behind}, **AXLE)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_pose_errors_obey_their_equations(agv, reverse):
     """(d/dt + kv)(d/dt + kx) ahead, and (d/dt + kv)(y″ + kθ v y′ + ky v² y) across."""
@@ -60,13 +68,10 @@ def test_pose_errors_obey_their_equations(agv, reverse):
     request = {
         "timing": ConstantSpeed(v),
         "controller": PoseTracking(),
-        "reverse": reverse,
         "duration": 10.0,
         "rtol": 1e-12,
         "atol": 1e-12,
-        # the caster trails
-        "reference": {"bracket.angle": math.pi if reverse else 0.0},
-        **AXLE,
+        "follower": trailing_caster(reverse),
     }
     line = Line(start=(0.0, 0.0), end=(9.0, 0.0))
     base = track(agv, line, **request)
@@ -84,8 +89,7 @@ def test_pose_errors_obey_their_equations(agv, reverse):
 def test_the_lyapunov_function_of_pose_tracking_decreases(agv, reverse):
     """V = ½(e_x² + e_y²) + (1 − cos e_θ)/ky, once the speeds are those of the law."""
     path = Sine(amplitude=0.5, wave_number=1.0, extent=9.0)
-    rest = {"reference": {"bracket.angle": math.pi if reverse else 0.0}}
-    request = {"timing": ConstantSpeed(0.4), "reverse": reverse, **rest, **AXLE}
+    request = {"timing": ConstantSpeed(0.4), "follower": trailing_caster(reverse)}
     base = track(agv, path, duration=0.1, **request)
     start = {
         "platform.x": base["platform.x"][0] - 0.3,
@@ -111,13 +115,11 @@ def test_pose_tracking_survives_saturation_and_sampling(agv):
         result = track(
             agv,
             Circle(radius=2.0),
+            follower=ns.Follower(**AXLE),
+            controller=ns.ControlLoop(controller=controller, limits=limits, period=period),
             timing=ConstantSpeed(0.3),
-            controller=controller,
             start=shifted,
-            limits=limits,
-            period=period,
             duration=40.0,
-            **AXLE,
         )
         torque = np.max(np.abs(result["torque1"]))
         assert torque <= limit
@@ -132,13 +134,12 @@ def test_sampled_inputs_are_held_between_looks(agv):
     result = track(
         agv,
         Line(start=(0.0, 0.0), end=(5.0, 0.0)),
+        follower=ns.Follower(**AXLE),
+        controller=ns.ControlLoop(controller=PoseTracking(**AXLE), period=0.1),
         timing=ConstantSpeed(0.3),
-        controller=PoseTracking(**AXLE),
         start={"platform.y": 0.05},
-        period=0.1,
         duration=1.0,
         samples=101,
-        **AXLE,
     )
     torque = result["torque1"]
     held = torque[:100].reshape(10, 10)
@@ -149,11 +150,11 @@ def test_sampled_inputs_are_held_between_looks(agv):
 def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
     """Backwards the mass center trails the axle: a disturbance grows, pose tracking kills it."""
     circle = Circle(radius=2.0)
-    request = {"timing": ConstantSpeed(0.3), "reverse": True, "duration": 25.0, **AXLE}
-    rest = {"reference": {"bracket.angle": math.pi - 0.14}}
+    follows = trailing_caster(True, angle=-0.14)
+    request = {"timing": ConstantSpeed(0.3), "duration": 25.0, "follower": follows}
     nudged = {"wheel1.rate": 5.0}
-    open_loop = track(agv, circle, start=nudged, **request, **rest)
-    held = track(agv, circle, start=nudged, controller=PoseTracking(), **request, **rest)
+    open_loop = track(agv, circle, start=nudged, **request)
+    held = track(agv, circle, start=nudged, controller=PoseTracking(), **request)
     assert open_loop.tracking_error > 0.1
     assert held.path_errors.distance[-1] < 1e-3
 
@@ -161,9 +162,11 @@ def test_driving_in_reverse_is_unstable_open_loop_and_held_by_feedback(agv):
 def test_feedback_takes_no_more_than_three_times_the_steps(agv):
     """A reference that is carried along shows a controller no errors of an integrator's stages."""
     circle, timing = Circle(radius=2.0), Quintic(60.0)
-    open_loop = track(agv, circle, timing=timing, **AXLE)
+    open_loop = track(agv, circle, follower=ns.Follower(**AXLE), timing=timing)
     for controller in (PoseTracking(), ComputedTorque(kp=4.0, kd=4.0)):
-        held = track(agv, circle, timing=timing, controller=controller, **AXLE)
+        held = track(
+            agv, circle, follower=ns.Follower(**AXLE), controller=controller, timing=timing
+        )
         assert held.steps < 3 * open_loop.steps
         assert held.tracking_error < 1e-9
 
@@ -174,11 +177,11 @@ def test_the_carried_reference_stays_on_the_path(agv):
     run = track(
         agv,
         path,
-        timing=ConstantSpeed(0.4),
+        follower=ns.Follower(**AXLE),
         controller=PoseTracking(),
+        timing=ConstantSpeed(0.4),
         start={"platform.x": 2.05},
         duration=1800.0,
-        **AXLE,
     )
     # the axle on the circle, heading along it; the mass center is a ahead
     a, angle = run.parameters["a"], run["path.arc_length"] / 2.0
@@ -202,9 +205,8 @@ def test_pose_tracking_is_refused_where_it_cannot_work():
         track(
             tractor,
             Line(start=(0.0, 0.0), end=(9.0, 0.0)),
-            timing=ConstantSpeed(1.0),
-            steering="steer.angle",
-            wheelbase="l1",
+            follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
             controller=PoseTracking(),
+            timing=ConstantSpeed(1.0),
         )
     assert "tractor-trailer" in caught.value.where and "steered vehicles" in caught.value.fix

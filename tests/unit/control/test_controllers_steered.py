@@ -30,8 +30,8 @@ def steered(scale, steering, **changes):
 
 def disturbed(system, path, base, scale, steering, reverse=False):
     """Off by half the scale and half a radian."""
-    options = {"timing": ConstantSpeed(scale), "reverse": reverse, "duration": 0.1}
-    run = track(system, path, **steering, **options)
+    follows = ns.Follower(reverse=reverse, **steering)
+    run = track(system, path, follower=follows, timing=ConstantSpeed(scale), duration=0.1)
     return {
         f"{base}.x": run[f"{base}.x"][0] - 0.3 * scale,
         f"{base}.y": run[f"{base}.y"][0] + 0.4 * scale,
@@ -52,12 +52,11 @@ def test_disturbed_starts_converge(systems, name, reverse, shape):
     result = track(
         system,
         path,
-        timing=ConstantSpeed(scale),
+        follower=ns.Follower(reverse=reverse, **steering),
         controller=steered(scale, steering),
+        timing=ConstantSpeed(scale),
         start=disturbed(system, path, base, scale, steering, reverse),
         duration=25.0,
-        reverse=reverse,
-        **steering,
     )
     assert abs(result.path_errors.across[0]) > 0.2 * scale
     assert result.path_errors.distance[-1] < 1e-4 * scale
@@ -76,13 +75,13 @@ def test_small_errors_across_obey_their_equations(systems):
     result = track(
         systems["tricycle"],
         Line((0.0, 0.0), (30.0, 0.0)),
-        timing=ConstantSpeed(v),
+        follower=ns.Follower(**steering),
         controller=controller,
+        timing=ConstantSpeed(v),
         start={f"{base}.y": 1e-4},
         duration=5.0,
         rtol=1e-12,
         atol=1e-12,
-        **steering,
     )
     y, theta, delta, turning = np.eye(4)
     move = np.array([v * theta, v * delta / wheelbase, turning, np.zeros(4)])
@@ -103,11 +102,11 @@ def test_the_lyapunov_function_decreases(systems):
     result = track(
         systems["tricycle"],
         Line((0.0, 0.0), (30.0, 0.0)),
-        timing=ConstantSpeed(1.0),
+        follower=ns.Follower(**steering),
         controller=controller,
+        timing=ConstantSpeed(1.0),
         start={f"{base}.x": -1.0, f"{base}.y": 1.0, f"{base}.angle": 0.8},
         duration=15.0,
-        **steering,
     )
     distance = result.path_errors.along**2 + result.path_errors.across**2
     V = 0.5 * distance + 1 - np.cos(result.path_errors.heading)
@@ -127,12 +126,11 @@ def test_saturated_steering_takes_longer(systems):
         result = track(
             system,
             path,
+            follower=ns.Follower(**steering),
+            controller=ns.ControlLoop(controller=steered(scale, steering), limits=limits),
             timing=ConstantSpeed(scale),
-            controller=steered(scale, steering),
             start=start,
-            limits=limits,
             duration=40.0,
-            **steering,
         )
         rate = np.max(np.abs(result["steering_rate"]))
         assert rate > 0.25 if not limits else rate == 0.25
@@ -150,14 +148,14 @@ def test_the_rate_of_a_steering_rate_is_its_derivative(systems):
     run = track(
         system,
         path,
-        timing=ConstantSpeed(scale),
+        follower=ns.Follower(**steering),
         controller=steered(scale, steering),
+        timing=ConstantSpeed(scale),
         start=disturbed(system, path, base, scale, steering),
         duration=4.0,
         samples=8001,
         rtol=1e-11,
         atol=1e-11,
-        **steering,
     )
     w, given = run["steering_rate"], run["steering_rate_rate"]
     found = (8 * (w[3:-1] - w[1:-3]) - (w[4:] - w[:-4])) / (12 * (run.t[1] - run.t[0]))
@@ -170,13 +168,14 @@ def test_a_sampled_steering_goes_on_without_jumps(systems):
     result = track(
         system,
         path,
+        follower=ns.Follower(**steering),
+        controller=ns.ControlLoop(
+            controller=steered(scale, steering, kdelta=2.0, kv=2.0), period=0.05
+        ),
         timing=ConstantSpeed(scale),
-        controller=steered(scale, steering, kdelta=2.0, kv=2.0),
         start=disturbed(system, path, base, scale, steering),
-        period=0.05,
         duration=30.0,
         samples=6001,
-        **steering,
     )
     w = result["steering_rate"]
     most = np.max(np.abs(result["steering_rate_rate"]))

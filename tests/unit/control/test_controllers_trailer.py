@@ -59,11 +59,11 @@ def test_the_trailer_follows_forward_too(system_of):
     run = track(
         system,
         path,
-        timing=ConstantSpeed(2.0),
+        follower=ns.Follower(**STEERING),
         controller=TrailerTracking(**TRAILER),
+        timing=ConstantSpeed(2.0),
         start={"tractor.y": 1.0, "hinge.angle": 0.6},
         duration=40.0,
-        **STEERING,
     )
     assert np.max(np.abs(run["hinge.angle"])) < FOLDED
     assert run.path_errors.distance[-1] < 1e-2
@@ -91,12 +91,14 @@ def test_track_backs_a_trailer_up(system_of):
     system = system_of("tractor-trailer")
     request = {
         "timing": ConstantSpeed(1.5),
-        "steering": "steer.angle",
-        "wheelbase": "l1",
-        "hinge": "hinge.angle",
-        "hitch": "c",
-        "trailer": "l2",
-        "reverse": True,
+        "follower": ns.Follower(
+            steering="steer.angle",
+            wheelbase="l1",
+            hinge="hinge.angle",
+            hitch="c",
+            trailer="l2",
+            reverse=True,
+        ),
     }
     circle = Circle(radius=12.0)
     still = track(system, circle, controller=TrailerTracking(**TRAILER), **request)

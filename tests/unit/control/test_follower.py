@@ -12,7 +12,7 @@ def test_what_follows_a_path_is_found_from_how_the_base_moves():
     found = find_follower(system, system.parameters({"a": 0.15}))
     assert np.allclose(found.point, (0.0, -0.15, 0.0), atol=1e-9)
     assert np.allclose(found.direction, (0.0, 1.0, 0.0), atol=1e-9)
-    assert found.steering == ""
+    assert found.steering is None
     for name, parameter_name in (("tractor-trailer", "l1"), ("tricycle", "ell")):
         system = ns.compile(ns.derive(ns.load(name)))
         found = find_follower(system, system.parameters({parameter_name: 1.7}))

@@ -84,8 +84,8 @@ def test_knots_of_a_profile_are_when_its_places_are_reached():
     run = ns.track(
         ns.compile(ns.derive(ns.load("chaplygin-sleigh"))),
         LINE,
+        controller=ns.ControlLoop(inputs=("F_cs", "F_cphi")),
         timing=profile,
-        inputs=("F_cs", "F_cphi"),
         samples=np.array([0.0, first, second, last]),
         rtol=1e-11,
         atol=1e-11,
@@ -124,7 +124,7 @@ def test_breaks_are_passed_at_their_times(path):
 def test_steps_end_on_kinks(agv, path, name):
     """Fewer steps are rejected, and the error is that of the tolerance: nothing leaks at a kink."""
     timing = TIMINGS[name]
-    options = {"rtol": 1e-9, "atol": 1e-9, **AXLE}
+    options = {"rtol": 1e-9, "atol": 1e-9, "follower": ns.Follower(**AXLE)}
     told = ns.track(agv, path, timing=timing, **options)
     assert told.tracking_error < 1e-9
     assert abs(told.path_errors.heading[-1]) < 1e-9
@@ -160,10 +160,10 @@ def test_a_curve_of_many_points_takes_no_time(agv):
     angle = np.linspace(0.0, 2 * math.pi, 60, endpoint=False)
     points = tuple((2 * math.cos(a), math.sin(a)) for a in angle)
     path = ns.Spline(points=points, closed=True)
-    result = ns.track(agv, path, timing=ns.ConstantSpeed(0.4), **AXLE)
+    result = ns.track(agv, path, follower=ns.Follower(**AXLE), timing=ns.ConstantSpeed(0.4))
     assert len(ns.ConstantSpeed(0.4).break_times(path)) == 59
     assert result.tracking_error < 1e-9
-    blind = ns.track(agv, path, timing=Blind(ns.ConstantSpeed(0.4)), **AXLE)
+    blind = ns.track(agv, path, follower=ns.Follower(**AXLE), timing=Blind(ns.ConstantSpeed(0.4)))
     tries = [r.steps + r.rejections for r in (result, blind)]
     assert tries[0] < tries[1] / 2
     assert result.tracking_error < blind.tracking_error / 100
@@ -173,7 +173,11 @@ def test_closed_loop_with_kinks(agv):
     """Under feedback the same: from the path onto the path, to the tolerance."""
     for path in (CORNER, SPLINE):
         held = ns.track(
-            agv, path, timing=TIMINGS["trapezoid"], controller=ns.PoseTracking(**AXLE), **AXLE
+            agv,
+            path,
+            follower=ns.Follower(**AXLE),
+            controller=ns.PoseTracking(**AXLE),
+            timing=TIMINGS["trapezoid"],
         )
         assert held.tracking_error < 1e-8
         assert held.path_errors.distance[-1] < 1e-9

@@ -60,12 +60,17 @@ def test_motors_and_ground_together(agv):
     """The torques of the run under all limits stay within theirs, and are used up."""
     timing = ns.parse_timing("least-time:speed=1,friction=0.1,torque1=0.2,torque2=0.2")
     assert isinstance(timing, ns.LeastTime) and timing.inputs == {"torque1": 0.2, "torque2": 0.2}
-    run = ns.track(agv, EIGHT, timing=timing, samples=2001, **AXLE)
+    run = ns.track(agv, EIGHT, follower=ns.Follower(**AXLE), timing=timing, samples=2001)
     assert run.tracking_error < 1e-8
     for name in ("torque1", "torque2"):
         assert 0.199 < np.max(np.abs(run[name])) < 0.2001
     longer = [
-        ns.track(agv, EIGHT, timing=ns.LeastTime(speed=1.0, friction=0.1, **more), **AXLE)
+        ns.track(
+            agv,
+            EIGHT,
+            follower=ns.Follower(**AXLE),
+            timing=ns.LeastTime(speed=1.0, friction=0.1, **more),
+        )
         for more in ({}, {"inputs": {"torque1": 0.1, "torque2": 0.1}})
     ]
     assert longer[0].t[-1] < run.t[-1] < longer[1].t[-1]
@@ -78,9 +83,8 @@ def test_motor_limits_of_a_steered_vehicle():
     result = ns.track(
         tractor,
         path,
+        follower=ns.Follower(steering="steer.angle", wheelbase="l1"),
         timing=ns.LeastTime(speed=3.0, inputs=forces),
-        steering="steer.angle",
-        wheelbase="l1",
         samples=2001,
     )
     most = max(np.max(np.abs(result[name])) for name in forces)

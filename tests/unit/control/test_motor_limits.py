@@ -20,12 +20,12 @@ def test_torques_of_the_fastest_lap_stay_within_the_motors(agv):
     limits = {"torque1": 0.3, "torque2": 0.3}
     rows = motor_limits(agv, path, limits, follower=FOLLOWS)
     timing = ns.least_time(path, ns.Limits(speed=2.0, rows=rows))
-    run = ns.track(agv, path, timing=timing, samples=2001, **AXLE)
+    run = ns.track(agv, path, follower=ns.Follower(**AXLE), timing=timing, samples=2001)
     most = max(np.max(np.abs(run[name])) for name in limits)
     assert most < 0.3 * 1.02
     assert most > 0.3 * 0.9
     slow = ns.Quintic(1.5 * timing.duration(path))
-    easier = ns.track(agv, path, timing=slow, **AXLE)
+    easier = ns.track(agv, path, follower=ns.Follower(**AXLE), timing=slow)
     assert max(np.max(np.abs(easier[n])) for n in limits) < most
 
 

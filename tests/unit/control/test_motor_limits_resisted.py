@@ -77,7 +77,7 @@ def largest(system, path, timing, frame, names):
     moved = ns.kinematic_history(system, motion, duration=timing.duration(path), samples=1501)
     needed = ns.dynamics_history(system, moved)
     assert np.max(np.abs(needed.unreachable)) < 1e-8
-    result = ns.track(system, path, timing=timing, samples=8001, **frame)
+    result = ns.track(system, path, follower=ns.Follower(**frame), timing=timing, samples=8001)
     assert result.tracking_error < 1e-7
     return [
         max(float(np.max(np.abs(columns[name]))) for name in names)
@@ -142,13 +142,15 @@ def test_the_trailer_that_follows_the_path_is_what_is_limited():
     result = ns.track(
         tractor,
         path,
+        follower=ns.Follower(
+            steering="steer.angle",
+            wheelbase="l1",
+            hinge="hinge.angle",
+            hitch="c",
+            trailer="l2",
+            reverse=True,
+        ),
         timing=ns.LeastTime(speed=3.0, inputs=forces),
-        steering="steer.angle",
-        wheelbase="l1",
-        hinge="hinge.angle",
-        hitch="c",
-        trailer="l2",
-        reverse=True,
         samples=8001,
     )
     most = max(np.max(np.abs(result[name])) for name in forces)
@@ -160,7 +162,13 @@ def test_the_inputs_that_are_used_are_those_limited():
     sleigh = with_forces("chaplygin-sleigh")
     path = ns.Sine(amplitude=-0.5, wave_number=1.0, extent=6.0)
     timing = ns.LeastTime(speed=1.0, inputs={"F_cs": 0.5, "F_cphi": 0.5})
-    result = ns.track(sleigh, path, timing=timing, inputs=("F_cs", "F_cphi"), samples=8001)
+    result = ns.track(
+        sleigh,
+        path,
+        controller=ns.ControlLoop(inputs=("F_cs", "F_cphi")),
+        timing=timing,
+        samples=8001,
+    )
     most = max(np.max(np.abs(result[name])) for name in ("F_cs", "F_cphi"))
     assert USED * 0.5 < most < (1 + PROMISED) * 0.5
 
@@ -172,10 +180,9 @@ def test_coordinates_that_the_path_leaves_open_count():
         result = ns.track(
             system,
             LINE,
+            follower=ns.Follower(reference={"bracket.angle": angle}, **AXLE),
             timing=ns.LeastTime(inputs=MOTORS),
-            reference={"bracket.angle": angle},
             samples=8001,
-            **AXLE,
         )
         most = max(np.max(np.abs(result[name])) for name in MOTORS)
         assert USED * LIMIT < most < (1 + PROMISED) * LIMIT

@@ -63,11 +63,18 @@ def test_they_are_read_and_printed_as_text(parts):
 
 def test_they_are_tracked_and_the_run_is_written_with_its_report(agv, parts, tmp_path):
     path, timing, controller = parsed()
-    open_loop = ns.track(agv, path, timing=timing, rtol=1e-11, atol=1e-11, **AXLE)
+    open_loop = ns.track(
+        agv, path, follower=ns.Follower(**AXLE), timing=timing, rtol=1e-11, atol=1e-11
+    )
     assert open_loop.tracking_error < 1e-8
     # an error of speed decays by the equation of the controller
     run = ns.track(
-        agv, path, timing=timing, controller=controller, start={"wheel1.rate": 0.2}, **AXLE
+        agv,
+        path,
+        follower=ns.Follower(**AXLE),
+        controller=controller,
+        timing=timing,
+        start={"wheel1.rate": 0.2},
     )
     assert run.success and abs(run["wheel1.rate"][0] - open_loop["wheel1.rate"][0]) > 0.1
     assert run["wheel1.rate"][-1] == pytest.approx(open_loop["wheel1.rate"][-1], abs=1e-6)

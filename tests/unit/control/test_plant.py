@@ -8,6 +8,7 @@ from scipy.linalg import expm, solve_discrete_lyapunov
 from small_mechanisms import cart
 
 import noslip as ns
+from noslip.show.plots import histories
 from noslip.simulation.philox import normals
 
 M, D = 2.0, 0.5
@@ -20,12 +21,14 @@ def system():
     return ns.compile(ns.derive(cart()))
 
 
-def held(system, plant, **options):
+def held(system, plant, period=0.0, **options):
     """The cart, led to 1 m by proportional and derivative feedback, 4 s."""
     return ns.follow(
         system,
         ns.ExpressionMotion(coordinates={"cart.position": 1.0}),
-        controller=ns.ProportionalDerivative(kp=(KP,), kd=(KD,)),
+        controller=ns.ControlLoop(
+            controller=ns.ProportionalDerivative(kp=(KP,), kd=(KD,)), period=period
+        ),
         plant=plant,
         **{"duration": 4.0, "start": {"cart.position": 0.0}, "rtol": 1e-11, "atol": 1e-11}
         | options,
@@ -41,6 +44,30 @@ def test_a_wrong_mass_under_pd_has_a_closed_form(system):
         x = expm(A * run.t[k]) @ [-1.0, 0.0]
         assert abs(run["cart.position"][k] - 1.0 - x[0]) < 1e-9
         assert abs(run["cart.speed"][k] - x[1]) < 1e-9
+
+
+def test_what_the_controller_saw_wanted_and_got_are_columns(system):
+    """Continuous: F_wanted = kp (1 − x − bias) − kd v of what is seen, lag ḟ = (F_wanted − f)/T."""
+    plant = ns.Plant(
+        sensors=(ns.Sensor(of="cart.position", bias=0.1),),
+        actuators=(ns.Actuator(of="F", lag=0.2),),
+    )
+    run = held(system, plant, samples=4001)
+    x, v, seen = run["cart.position"], run["cart.speed"], run["seen.cart.position"]
+    assert np.max(np.abs(seen - x - 0.1)) < 1e-12
+    assert np.max(np.abs(run["wanted.F"] - KP * (1 - seen) + KD * v)) < 1e-8
+    assert np.array_equal(run["got.F"], run["F"])
+    got, wanted, h = run["got.F"], run["wanted.F"], run.t[1]
+    slope = (8 * (got[3:-1] - got[1:-3]) - (got[4:] - got[:-4])) / (12 * h)
+    assert np.max(np.abs(slope - (wanted - got)[2:-2] / 0.2)) < 1e-6
+    sampled = held(system, ns.Plant(), period=PERIOD)
+    assert {"seen.cart.position", "wanted.F", "got.F"} <= set(sampled.columns)
+    named = histories.signal_panels(run)
+    assert [p.name for p in named] == ["cart.position", "F"]
+    labels = [curve.label for curve in named[0].curves]
+    assert labels == ["seen cart.position", "cart.position", "reference cart.position"]
+    with pytest.raises(ns.SimulationError, match="sees all as it is"):
+        ns.plot(held(system, None), "signals")
 
 
 def test_a_plant_that_is_the_model_changes_nothing(system):
@@ -207,8 +234,14 @@ def test_a_heavy_noisy_vehicle_is_led_along_its_path(system_of):
         actuators=(ns.Actuator(of="torque1", largest=0.4), ns.Actuator(of="torque2", largest=0.4)),
         seed=1,
     )
-    options = {"timing": ns.ConstantSpeed(0.3), "duration": 30.0, "period": 0.02}
-    run = ns.track(agv, ns.Circle(radius=2.0), controller=ns.PoseTracking(), plant=plant, **options)
+    run = ns.track(
+        agv,
+        ns.Circle(radius=2.0),
+        timing=ns.ConstantSpeed(0.3),
+        controller=ns.ControlLoop(controller="pose", period=0.02),
+        plant=plant,
+        duration=30.0,
+    )
     assert run.path_errors.distance[0] > 0.09 and not run.path_errors.lost
     # at 0.3 m/s a sample of 0.02 s is 6 mm late, 40 kg more are 36 mm (the law has no integral)
     assert np.max(run.path_errors.distance[-100:]) < 0.06

@@ -21,7 +21,13 @@ def test_what_cannot_be_steered_is_refused(system_of):
     options = {"timing": ConstantSpeed(1.0), "duration": 1.0}
     wrong = SteeredTracking(steering="ster.angle", wheelbase="l1")
     with pytest.raises(ns.SimulationError, match=r"no coordinate 'ster\.angle'") as caught:
-        track(tractor, Circle(radius=15.0), controller=wrong, **STEERING, **options)
+        track(
+            tractor,
+            Circle(radius=15.0),
+            follower=ns.Follower(**STEERING),
+            controller=wrong,
+            **options,
+        )
     assert "tractor-trailer" in caught.value.where and "steer.angle" in caught.value.fix
     lhd = ns.compile(ns.derive(ns.load("lhd")))
     motion = ExpressionMotion(coordinates={c.name: 0.1 for c in lhd.coordinates})
@@ -64,35 +70,27 @@ def test_a_steering_rate_from_speeds_is_refused(system_of):
 
 def test_paths_that_trailers_cannot_follow_are_refused_with_their_place(system_of):
     tractor = system_of("tractor-trailer")
-    back = {
-        "timing": ConstantSpeed(1.0),
-        "steering": "steer.angle",
-        "wheelbase": "l1",
-        "hinge": "hinge.angle",
-        "hitch": "c",
-        "trailer": "l2",
-        "reverse": True,
-    }
+    steers = {"steering": "steer.angle", "wheelbase": "l1"}
+    back = steers | {"hinge": "hinge.angle", "hitch": "c", "trailer": "l2", "reverse": True}
+    slow = {"timing": ConstantSpeed(1.0)}
     # tan δ = l1/√(R² + l2² − c²) on a circle
     p = tractor.model.parameter_values()
     angle = math.atan(p["l1"] / math.sqrt(3.0**2 + p["l2"] ** 2 - p["c"] ** 2))
     what = f"needs a steering angle of {angle:.4g} rad, more than 0.3, .* m along it"
     with pytest.raises(ns.SimulationError, match=what) as caught:
-        track(tractor, Circle(radius=3.0), largest_steering=0.3, **back)
+        sharp = ns.Follower(largest_steering=0.3, **back)
+        track(tractor, Circle(radius=3.0), follower=sharp, **slow)
     assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
     corners = ((0.0, 0.0), (20.0, 0.0), (20.0, 20.0))
     jump = ns.Polyline(points=corners, radius=8.0, blend="circle")
-    for request in (back, {k: v for k, v in back.items() if k not in ("hinge", "reverse")}):
-        request = {
-            k: v for k, v in request.items() if "hinge" in request or k not in ("hitch", "trailer")
-        }
+    for follows in (back, steers):
         with pytest.raises(ns.SimulationError, match=r"jumps by 0\.125 1/m 12 m along") as caught:
-            track(tractor, jump, **request)
+            track(tractor, jump, follower=ns.Follower(**follows), **slow)
         assert "steering angle would have to jump" in caught.value.what
         assert "tractor-trailer" in caught.value.where and "Clothoid" in caught.value.fix
     with pytest.raises(ns.SimulationError, match="but nothing steers") as caught:
-        track(tractor, Circle(radius=12.0), **back | {"steering": ""})
+        track(tractor, "circle:12", follower=ns.Follower(**back | {"steering": ""}), **slow)
     assert "tractor-trailer" in caught.value.where and "wheelbase" in caught.value.fix
     with pytest.raises(ns.SimulationError, match="which the motion does not prescribe") as caught:
-        track(tractor, Circle(radius=12.0), timing=ConstantSpeed(1.0), follower=ns.Follower())
+        track(tractor, "circle:12", follower=ns.Follower(steering=""), **slow)
     assert "tractor-trailer" in caught.value.where and "as the steering" in caught.value.fix

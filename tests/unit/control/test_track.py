@@ -23,7 +23,14 @@ def agv(system_of):
 
 def test_axle_point_follows_the_circle_open_loop(agv):
     """The axle's midpoint on the circle: wheel angles k β of the closed form."""
-    run = track(agv, Circle(radius=2.0), timing=Quintic(60.0), rtol=1e-12, atol=1e-12, **AXLE)
+    run = track(
+        agv,
+        Circle(radius=2.0),
+        follower=ns.Follower(**AXLE),
+        timing=Quintic(60.0),
+        rtol=1e-12,
+        atol=1e-12,
+    )
     assert run.tracking_error < 1e-10
     p = agv.model.parameter_values()
     turns = [-(2.0 - s * p["l"] / 2) / p["r"] * 2 * math.pi for s in (1, -1)]
@@ -36,7 +43,9 @@ def test_two_parallel_lines_joined_by_a_smooth_curve(agv):
     """The other path of [SahaAngeles1991, section 6], open loop."""
     corners = ((0.0, 0.0), (3.0, 0.0), (5.0, 2.0), (8.0, 2.0))
     path = ns.Polyline(points=corners, radius=0.6, blend="clothoid")
-    run = track(agv, path, timing=Quintic(40.0), rtol=1e-11, atol=1e-11, **AXLE)
+    run = track(
+        agv, path, follower=ns.Follower(**AXLE), timing=Quintic(40.0), rtol=1e-11, atol=1e-11
+    )
     assert run.tracking_error < 1e-7
     assert run["platform.y"][0] == pytest.approx(0.0, abs=1e-12)
     assert run["platform.y"][-1] == pytest.approx(2.0, abs=1e-7)
@@ -51,13 +60,12 @@ def test_steered_vehicles_follow_through_their_steering():
     result = track(
         tractor,
         path,
+        follower=ns.Follower(steering=steered, wheelbase="l1"),
+        controller=ns.ControlLoop(inputs=("F_u2",)),
         timing=ConstantSpeed(2.0),
-        steering=steered,
-        wheelbase="l1",
         duration=20.0,
         rtol=1e-11,
         atol=1e-11,
-        inputs=("F_u2",),
     )
     assert result.tracking_error < 1e-7
     assert np.ptp(result[steered]) > 0.1
@@ -66,7 +74,7 @@ def test_steered_vehicles_follow_through_their_steering():
 def test_a_point_that_must_slip_is_refused(agv):
     with pytest.raises(ns.SimulationError, match="the path is not admissible") as caught:
         center = {"point": (0.0, 0.0, 0.0), "direction": (0.0, 1.0, 0.0)}
-        track(agv, Circle(radius=2.0), timing=Quintic(60.0), **center)
+        track(agv, Circle(radius=2.0), follower=ns.Follower(**center), timing=Quintic(60.0))
     assert "m along it" in caught.value.what
     assert "agv" in caught.value.where and "cannot move sideways" in caught.value.fix
 
@@ -81,14 +89,14 @@ def test_models_without_a_planar_base_are_refused(system_of):
     ("options", "what", "fix"),
     [
         (
-            {"limits": {"tork": 1.0}, "controller": PoseTracking()},
+            {"limits": {"tork": 1.0}, "controller": "pose"},
             "no input 'tork'",
             "torque1",
         ),
-        ({"period": -1.0, "controller": PoseTracking()}, "the period is -1.0 s", "positive time"),
+        ({"period": -1.0, "controller": "pose"}, "the period is -1.0 s", "positive time"),
         ({"limits": {"torque1": 1.0}}, "belong to a controller, and there is none", "give a"),
         (
-            {"inputs": ("torque1", "torque2"), "controller": PoseTracking()},
+            {"inputs": ("torque1", "torque2"), "controller": "pose"},
             "choice of inputs",
             "leave `inputs`",
         ),
@@ -96,21 +104,33 @@ def test_models_without_a_planar_base_are_refused(system_of):
 )
 def test_options_that_would_be_ignored_are_refused(agv, options, what, fix):
     with pytest.raises(ns.SimulationError, match=what) as caught:
-        track(agv, Circle(radius=2.0), timing=ConstantSpeed(0.3), **AXLE, **options)
+        track(
+            agv,
+            Circle(radius=2.0),
+            follower=ns.Follower(**AXLE),
+            timing=ConstantSpeed(0.3),
+            controller=ns.ControlLoop(**options),
+        )
     assert "agv" in caught.value.where and fix in caught.value.fix
 
 
 def test_a_path_too_sharp_for_the_steering_is_refused_with_its_place():
     tractor = ns.compile(ns.derive(ns.load("tractor-trailer")))
-    request = {"timing": ConstantSpeed(1.0), "steering": "steer.angle", "wheelbase": "l1"}
+    request = {"timing": ConstantSpeed(1.0), "controller": ns.ControlLoop(inputs=("F_u2",))}
+    steering = {"steering": "steer.angle", "wheelbase": "l1"}
     with pytest.raises(
         ns.SimulationError, match=r"which needs a steering angle of .* m along it"
     ) as caught:
         path = Sine(amplitude=3.0, wave_number=0.5, extent=30.0)
-        track(tractor, path, largest_steering=0.5, inputs=("F_u2",), **request)
+        track(
+            tractor,
+            path,
+            follower=ns.Follower(largest_steering=0.5, **steering),
+            **request,
+        )
     assert "tractor-trailer" in caught.value.where and "wider path" in caught.value.fix
     straight = Line(start=(0.0, 0.0), end=(9.0, 0.0))
-    result = track(tractor, straight, inputs=("F_u2",), **request)
+    result = track(tractor, straight, follower=ns.Follower(**steering), **request)
     assert result.tracking_error < 1e-9
 
 
@@ -119,20 +139,28 @@ def test_a_turning_rate_that_jumps_is_refused_without_feedback(agv):
     corners = ((0.0, 0.0), (4.0, 0.0), (4.0, 3.0))
     corner = ns.Polyline(points=corners, radius=1.0, blend="circle")
     with pytest.raises(ns.SimulationError, match="jumps by 1 1/m 3 m along it") as caught:
-        track(agv, corner, timing=ConstantSpeed(0.3), **AXLE)
+        track(agv, corner, follower=ns.Follower(**AXLE), timing=ConstantSpeed(0.3))
     assert "no finite forces" in caught.value.what
     assert "'agv'" in caught.value.where and "stop there" in caught.value.fix
     # stopped at both ends of the blend, or led back by feedback, it is driven
     whole = ns.parse_timing("schedule:times=0,1,2,3,4,5,6;speeds=0,3,0,pi/2,0,2,0")
-    stopped = track(agv, corner, timing=whole, **AXLE)
+    stopped = track(agv, corner, follower=ns.Follower(**AXLE), timing=whole)
     assert stopped.tracking_error < 1e-5
-    held = track(agv, corner, timing=ConstantSpeed(0.3), controller=PoseTracking(), **AXLE)
+    held = track(
+        agv,
+        corner,
+        follower=ns.Follower(**AXLE),
+        controller=PoseTracking(),
+        timing=ConstantSpeed(0.3),
+    )
     assert 1e-3 < held.tracking_error < 0.05
 
 
 def test_a_folder_gives_the_errors_back(agv, tmp_path):
     """`read_run` has what `track` returned: path errors, errors, admissibility, columns."""
-    run = track(agv, Circle(radius=2.0), timing=Quintic(20.0), samples=41, **AXLE)
+    run = track(
+        agv, Circle(radius=2.0), follower=ns.Follower(**AXLE), timing=Quintic(20.0), samples=41
+    )
     read = ns.read_run(ns.write_run(run, tmp_path / "run", plots=False))
     for name in ("along", "across", "heading", "distance"):
         kept, wanted = (getattr(r.path_errors, name) for r in (read, run))
@@ -206,10 +234,17 @@ def test_a_second_track_with_equal_settings_compiles_nothing(monkeypatch, name):
 
     monkeypatch.setattr(native, "print_llvm", counted)
 
-    def run(system, **changes):
+    def run(system, parameters=None, **reference):
         path, timing = Circle(radius=2.0), Quintic(20.0)
-        settings = copy.deepcopy(CONTROLLERS[name]) | AXLE | changes
-        return track(system, path, timing=timing, samples=11, **settings)
+        return track(
+            system,
+            path,
+            timing=timing,
+            follower=ns.Follower(**AXLE, **reference),
+            controller=ns.ControlLoop(**copy.deepcopy(CONTROLLERS[name])),
+            parameters=parameters,
+            samples=11,
+        )
 
     kept, fresh = (ns.compile(ns.derive(ns.load("agv"))) for _ in range(2))
     run(kept)
@@ -228,21 +263,32 @@ def test_a_second_track_with_equal_settings_compiles_nothing(monkeypatch, name):
 
 def test_other_settings_are_other_code(agv):
     """Settings that are numbers of the code: none is taken for another from the cache."""
-    pose = {"timing": Quintic(20.0), "controller": PoseTracking(), "start": {"platform.x": 0.1}}
+    pose = {"controller": PoseTracking()}
+
+    def end(system, timing=20.0, reverse=False, **loop):
+        run = track(
+            system,
+            Circle(radius=2.0),
+            timing=Quintic(timing),
+            follower=ns.Follower(reverse=reverse, **AXLE),
+            controller=ns.ControlLoop(**pose | loop),
+            start={"platform.x": 0.1},
+        )
+        return run["wheel1.angle"][-1]
+
     changes = [
         {},
         {"controller": PoseTracking(kx=2.0)},
         {"limits": {"torque1": 0.05}},
         {"limits": {"torque2": 0.05}},
         {"period": 0.1},
-        {"timing": Quintic(25.0)},
+        {"timing": 25.0},
         {"reverse": True},
     ]
-    ends = [track(agv, Circle(radius=2.0), **AXLE, **pose | c)["wheel1.angle"][-1] for c in changes]
-    for change, end in zip(changes, ends, strict=True):
+    ends = [end(agv, **change) for change in changes]
+    for change, found in zip(changes, ends, strict=True):
         fresh = ns.compile(ns.derive(ns.load("agv")))
-        alone = track(fresh, Circle(radius=2.0), **AXLE, **pose | change)
-        assert end == alone["wheel1.angle"][-1], change
+        assert found == end(fresh, **change), change
     assert len(set(ends)) == len(ends)
 
 
@@ -252,6 +298,12 @@ def test_a_law_that_is_no_value_is_traced_each_time(agv):
     law = ns.CustomController(law=lambda t, q, v, q_r, eta_r: [gain[0], 0.0])
     ends = []
     for gain[0] in (0.001, 0.002):
-        run = track(agv, Circle(radius=2.0), timing=Quintic(20.0), controller=law, **AXLE)
+        run = track(
+            agv,
+            Circle(radius=2.0),
+            follower=ns.Follower(**AXLE),
+            controller=law,
+            timing=Quintic(20.0),
+        )
         ends.append(run["wheel1.angle"][-1])
     assert law.key is None and ends[0] != ends[1]

@@ -26,10 +26,9 @@ def tracked() -> ns.Trajectory:
     return ns.track(
         system_of("agv"),
         ns.parse_path("circle:radius=2"),
-        timing=ns.parse_timing("quintic:30"),
-        point=(0.0, "-a", 0.0),
-        direction=(0.0, 1.0, 0.0),
+        follower=ns.Follower(point=(0.0, "-a", 0.0), direction=(0.0, 1.0, 0.0)),
         controller=ns.PoseTracking(),
+        timing=ns.parse_timing("quintic:30"),
         start={"platform.x": 2.05},
     )
 

@@ -205,10 +205,9 @@ def test_a_path_is_followed_as_track_follows_it(studio, controller):
     own = ns.track(
         ns.compile(ns.derive(ns.load("agv"))),
         ns.Circle(radius=1.5),
-        timing=ns.Quintic(duration=20.0),
-        point=(0.0, -0.101, 0.0),  # on the driven axle, a behind the mass center
-        direction=(0.0, 1.0, 0.0),
+        follower=ns.Follower(point=(0.0, -0.101, 0.0), direction=(0.0, 1.0, 0.0)),
         controller=laws[controller],
+        timing=ns.Quintic(duration=20.0),
         samples=501,
     )
     run = record.shown.run

@@ -227,7 +227,7 @@ def _base_channels(
         return []
     try:
         follower = find_follower(system, values)
-        (x, y), ahead = follower.point[:2], follower.direction[:2]
+        (x, y), ahead = (e[:2] for e in follower.frame)
     except SimulationError:
         x, y, ahead = 0.0, 0.0, (1.0, 0.0)
     vx, vy, turn = np.eye(len(system.speeds))[base.speeds.start : base.speeds.stop]

@@ -136,7 +136,7 @@ def _holding(system: System, follower: Follower, values: Array) -> Follower:
     kin = system.kinematics
     s, names = kin.symbols, [c.name for c in kin.coordinates]
     at = planar_base(system).coordinates.start
-    led = [*range(at, at + 3), *(names.index(link.coordinate) for link in follower.links)]
+    led = [*range(at, at + 3), *(names.index(link.coordinate) for link in follower.links or ())]
     led += [names.index(follower.steering)] if follower.steering else []
     rates = ca.jacobian(ca.mtimes(kin.N, kin.at_speeds(s.v)), kin.eta)
     function = ca.Function("rates", [s.t, s.q, s.params], [ca.densify(rates)])
@@ -452,7 +452,7 @@ def _sliding(system: System, survey: _Survey, where: str) -> Follower:
     frame = FollowedAxle(np.zeros(2), np.array([1.0, 0.0]))
     free = _with_frame(survey, frame)
     follower, _ = _from(free, survey.base, reverse=False)
-    prescribed = 3 + len(follower.links) + bool(follower.steering)
+    prescribed = 3 + len(follower.links or ()) + bool(follower.steering)
     if prescribed < system.kinematics.num_independent_speeds:
         raise SimulationError(
             "every point of the base can move sideways, so none can be kept on a path",

@@ -23,6 +23,9 @@ follows by differentiation; off the axle the angle is a state:
     (3)  ω_far = (u_y cos φ − u_x sin φ) / f_x,   φ′ = ω_far − ω       f_x ≠ 0: a waist, a drawbar
 
 On a line (3) is φ′ = −v φ / f_x, v = ±1: stable where the far axle trails.
+
+At a cusp the path goes back, and the vehicle stops and drives the other way: v changes its sign.
+Its heading, and θ with it, goes on without a jump.
 """
 
 from __future__ import annotations
@@ -260,6 +263,13 @@ class PathMotion(AbstractPathMotion):
         pace = ca.sqrt(ca.dot(r1, r1))
         return r, r1, pace, (r1[0] * r2[1] - r1[1] * r2[0]) / pace**3
 
+    def _way(self, t: ca.SX) -> ca.SX:
+        """1 on the parts of the path that go as the first one, −1 on those that go back."""
+        inner, times = self.path.breaks[1:-1], self.timing.break_times(self.path)
+        at = [time for p, time in zip(inner, times, strict=False) if p in self.path.cusps]
+        ways = [(-1.0) ** k for k in range(len(at) + 1)]
+        return look_up(t, [0.0, *at], [[way] for way in ways])[0]
+
     def jumps(self, order: int) -> list[CurvatureJump]:
         """Where the curvature or one of its derivatives up to an order jumps."""
         return curvature_jumps(self.path, order)
@@ -323,14 +333,15 @@ class PathMotion(AbstractPathMotion):
         p, s, theta = ca.SX.sym("p"), ca.SX.sym("s"), ca.SX.sym("theta")
         r, _, pace, curvature = self.geometry(t, p)
         states, rates = [p, s, theta], [1 / pace, ca.SX(1), curvature]
-        sign = -1.0 if self.reverse else 1.0
+        way = self._way(t)
+        sign = -way if self.reverse else way
         if self.heading is None:
             heading = theta + (math.pi if self.reverse else 0.0)
-            twist = ca.SX(sign), ca.SX(0), curvature
+            twist = sign, ca.SX(0), curvature
         else:
             heading = self._given_heading(system, s)
             off = theta - heading
-            twist = ca.cos(off), ca.sin(off), ca.jtimes(heading, s, ca.SX(1))
+            twist = way * ca.cos(off), way * ca.sin(off), ca.jtimes(heading, s, ca.SX(1))
         frames = [(r, heading, twist)]
         angles, speeds, hinges, integrated = [], [], [], []
         for k, link in enumerate(self._links()):
@@ -420,7 +431,8 @@ class PathMotion(AbstractPathMotion):
                 f"{jump.arc_length:.4g} m along it, where the steering angle would have to jump",
                 f"path for model '{system.model.name}'",
                 "put a Clothoid between, or blend corners smoothly: Polyline(blend='smooth', "
-                f"order={jump.order + 2}), Spline(order={jump.order + 2})",
+                f"order={jump.order + 2}), Spline(order={jump.order + 2}); at a cusp let the "
+                "curvature change its sign or vanish",
             )
 
     def _check_angles(self, system: System, shape: _Shape) -> None:

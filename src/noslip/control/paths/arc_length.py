@@ -159,6 +159,7 @@ def arc_table(path: AbstractPath) -> ArcTable:
         tail, turning_tail = np.max(np.abs(series[:2, -2:]), axis=1) * width
         # what the ends say, less what the integrals of κ|r'| and r' say
         at_a, at_b = np.split(evaluate(pose, np.concatenate([a, b])), 2, axis=1)
+        at_b[2] += np.pi * np.isin(b, path.cusps)  # said there is the way back
         turn = np.abs(wrap(at_b[2] - at_a[2] - change[1]))
         gap = np.hypot(*(at_b[:2] - at_a[:2] - change[2:]))
         smooth = (turn <= JOINT_TOLERANCE) & (gap <= JOINT_TOLERANCE * scale)
@@ -307,7 +308,8 @@ class PathSamples:
     parameter : (n,) the path's own.
     arc_length : (n,) from the start, m.
     x, y : (n,) m.
-    heading : (n,) rad, without jumps: it goes on beyond π.
+    heading : (n,) rad, without jumps: it goes on beyond π, and over cusps as that of a vehicle
+        that then drives backwards.
     curvature : (n,) 1/m, positive to the left.
     curvature_rate : (n,) dκ/ds, 1/m².
     """
@@ -374,7 +376,7 @@ def samples_at(path: AbstractPath, p: Array, s: Array) -> PathSamples:
         arc_length=s,
         x=rows[0],
         y=rows[1],
-        heading=_unwrapped(rows[2], arc_table(path).turned(p)),
+        heading=_unwrapped(rows[2], arc_table(path).turned(p), np.pi if path.cusps else 2 * np.pi),
         curvature=rows[3],
         curvature_rate=rows[4],
     )
@@ -387,5 +389,5 @@ def _everything(path: AbstractPath) -> ca.Function:
     return ca.Function("samples", [p], [ca.densify(ca.vertcat(*rows))])
 
 
-def _unwrapped(wrapped: Array, near: Array) -> Array:
-    return near + wrap(wrapped - near)
+def _unwrapped(wrapped: Array, near: Array, period: float) -> Array:
+    return near + (wrapped - near + period / 2) % period - period / 2

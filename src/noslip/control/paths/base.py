@@ -82,6 +82,16 @@ class AbstractPath(AbstractForm, abc.ABC, family="path"):
         return self
 
     @property
+    def parts(self) -> tuple[AbstractPath, ...]:
+        """The path between its cusps, where it goes back the way it came and a vehicle stops."""
+        return (self,)
+
+    @property
+    def cusps(self) -> tuple[float, ...]:
+        """Parameters of the cusps, which are among the breaks."""
+        return ()
+
+    @property
     def interval(self) -> tuple[float, float]:
         """The parameters of the start and of the end."""
         return self.breaks[0], self.breaks[-1]

@@ -22,6 +22,8 @@ TOLERANCE = 1e-6  # m, rad and 1/m, at the joints
 class Composite(AbstractPath):
     """Paths one after the other, each starting where and in the direction in which the last ended.
 
+    Or in the opposite direction: this is a cusp, where a vehicle stops and drives the other way.
+
     The parameter runs on each of them from 0 to its length, in proportion to its own parameter.
 
     Parameters
@@ -63,6 +65,37 @@ class Composite(AbstractPath):
             columns.append(path.position_near(here, there))
         return choose(near, starts[:-1], columns)
 
+    def of_order(self, order: int) -> AbstractPath:
+        """With paths that are so smooth, where they leave it open."""
+        smooth = tuple(path.of_order(order) for path in self.paths)
+        if all(a is b for a, b in zip(smooth, self.paths, strict=True)):
+            return self
+        return Composite(smooth, self.smooth_curvature)
+
+    @property
+    def parts(self) -> tuple[AbstractPath, ...]:
+        """Paths between cusps, put together."""
+        found: list[list[AbstractPath]] = []
+        before: AbstractPath | None = None
+        for path in (part for own in self.paths for part in own.parts):
+            if before is None or _is_cusp(before, path):
+                found.append([])
+            found[-1].append(path)
+            before = path
+        return tuple(g[0] if len(g) == 1 else Composite(tuple(g)) for g in found)
+
+    @property
+    def cusps(self) -> tuple[float, ...]:
+        """Those of all paths, and those between them."""
+        starts, result = _starts(self), []
+        for k, path in enumerate(self.paths):
+            a, b = path.interval
+            scale = (starts[k + 1] - starts[k]) / (b - a)
+            result += [starts[k] + (inner - a) * scale for inner in path.cusps]
+            if k + 1 < len(self.paths) and _is_cusp(path, self.paths[k + 1]):
+                result.append(starts[k + 1])
+        return tuple(result)
+
     @property
     def breaks(self) -> tuple[float, ...]:
         """Those of all paths."""
@@ -91,6 +124,18 @@ class Reversed(AbstractPath):
         """The point at the mirrored parameter of the piece at the mirrored `near`."""
         a, b = self.path.interval
         return self.path.position_near(a + b - p, a + b - near)
+
+    @property
+    def parts(self) -> tuple[AbstractPath, ...]:
+        """Those of the path, each from its end to its start."""
+        parts = self.path.parts
+        return (self,) if len(parts) == 1 else tuple(Reversed(part) for part in parts[::-1])
+
+    @property
+    def cusps(self) -> tuple[float, ...]:
+        """Those of the path, mirrored."""
+        a, b = self.path.interval
+        return tuple(a + b - p for p in self.path.cusps[::-1])
 
     @property
     def breaks(self) -> tuple[float, ...]:
@@ -129,19 +174,30 @@ def _check_joint(composite: Composite, k: int) -> None:
             f"start paths[{k + 1}] where paths[{k}] ends",
         )
     turn = math.remainder(heading1 - heading0, 2 * math.pi)
-    if not abs(turn) <= TOLERANCE:
+    is_cusp = abs(abs(turn) - math.pi) <= TOLERANCE
+    if not abs(turn) <= TOLERANCE and not is_cusp:
         raise SimulationError(
             f"the heading jumps by {math.degrees(turn):.4g}°, from {heading0:.6g} to "
             f"{heading0 + turn:.6g} rad",
             where,
-            f"let paths[{k + 1}] start along the end of paths[{k}], or put an Arc between them",
+            f"let paths[{k + 1}] start along the end of paths[{k}] or against it, or put an Arc "
+            "between them",
         )
+    if is_cusp:
+        kappa1 = -kappa1  # as the vehicle sees it, which drives the other way
     if composite.smooth_curvature and not abs(kappa1 - kappa0) <= TOLERANCE:
         raise SimulationError(
             f"the curvature jumps by {kappa1 - kappa0:.4g} 1/m, from {kappa0:.6g} to {kappa1:.6g}",
             where,
             "put a Clothoid from the one curvature to the other between them",
         )
+
+
+@lru_cache(maxsize=256)
+def _is_cusp(before: AbstractPath, after: AbstractPath) -> bool:
+    """Whether a path goes back where another one ends."""
+    (*_, ahead, _), (*_, back, _) = _end(before, 1), _end(after, 0)
+    return math.cos(back - ahead) < 0
 
 
 def _end(path: AbstractPath, which: int) -> Iterator[float]:

@@ -56,6 +56,9 @@ def curvature_jumps(path: AbstractPath, order: int) -> list[CurvatureJump]:
     ----------
     path : with pieces.
     order : of the highest derivative that is looked at, 0 for the curvature alone; −1: none.
+
+    At a cusp a vehicle drives the other way, and s with it: its curvature is −κ, and the n-th
+    derivative changes by (−1)ⁿ⁺¹.
     """
     breaks = np.array(path.breaks)
     if order < 0 or len(breaks) <= 2:
@@ -79,6 +82,9 @@ def curvature_jumps(path: AbstractPath, order: int) -> list[CurvatureJump]:
     largest = np.max(np.abs(np.hstack([before, after, middle])), axis=1)
     bounds = np.maximum(CONTINUOUS if order == 0 else 1e-9, ROUNDING * largest)
     bounds[0] = CONTINUOUS
+    turned = np.isin(inner, path.cusps)
+    signs = (-1.0) ** (np.arange(order + 1) + 1)
+    after[:, turned] *= signs[:, None]
     places = arc_table(path).arc_length(inner)
     found = []
     for k, place in enumerate(places.tolist()):

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -42,7 +43,7 @@ from noslip.control.paths.base import (
     positive,
     stretch,
 )
-from noslip.control.paths.selection import clamp
+from noslip.control.paths.selection import choose, clamp
 from noslip.engines.system import System
 from noslip.errors import SimulationError
 from noslip.simulation.trajectory import Trajectory
@@ -75,6 +76,10 @@ class AbstractTimingPlan(AbstractForm, abc.ABC, family="timing"):
         follower : what of the vehicle follows it; the origin and the x axis of its base by default.
         inputs, reference, parameters : as in :func:`track`.
         """
+
+    def of_part(self, share: float) -> AbstractTimingPlan:
+        """The same for a part of a path that ends at a cusp, as a share of the whole."""
+        return self
 
 
 class AbstractTiming(AbstractTimingPlan):
@@ -130,6 +135,39 @@ class AbstractTiming(AbstractTimingPlan):
 #: Speed of an unhurried vehicle, in its own lengths a second, and its acceleration aside, m/s².
 UNHURRIED = 1.0
 ASIDE = 1.0
+#: Speed at a cusp, as a part of the mean one, that is taken for rest.
+STILL = 1e-6
+
+
+def timing_law(
+    plan: AbstractTimingPlan | None,
+    system: System,
+    path: AbstractPath,
+    follower: Follower,
+    **given: Any,
+) -> AbstractTiming:
+    """The law of a vehicle on a path, from rest to rest between cusps.
+
+    Parameters
+    ----------
+    plan : how fast; unhurried if it is None.
+    system, path, follower : what is driven where.
+    given : as in `AbstractTimingPlan.on`.
+
+    Raises
+    ------
+    SimulationError : if the law does not stop at the cusps.
+    """
+    parts, laws = path.parts, []
+    for k, part in enumerate(parts):
+        drives = replace(follower, reverse=follower.reverse ^ (k % 2 == 1))
+        chosen = unhurried(system, part) if plan is None else plan
+        if plan is not None and len(parts) > 1:
+            chosen = plan.of_part(length(part) / length(path))
+        laws.append(chosen.on(system, part, drives, **given))
+    if len(parts) == 1:
+        return laws[0]
+    return StopAndGo(paths=parts, laws=tuple(laws))
 
 
 def unhurried(system: System, path: AbstractPath) -> Quintic:
@@ -202,9 +240,84 @@ class Quintic(AbstractTiming):
         """The given one, for every `path`."""
         return self.total_time
 
+    def of_part(self, share: float) -> Quintic:
+        """Over as large a share of the time."""
+        return Quintic(share * self.total_time)
+
     def knots(self, path: AbstractPath) -> tuple[float, ...]:
         """The end, from which on it rests."""
         return (self.total_time,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopAndGo(AbstractTiming):
+    """A law for each part of a path with cusps, from rest to rest. Made by `timing_law`.
+
+    Parameters
+    ----------
+    paths, laws : parts of the path, and the law of each.
+    """
+
+    paths: tuple[AbstractPath, ...]
+    laws: tuple[AbstractTiming, ...]
+
+    def __post_init__(self) -> None:
+        for path, law in zip(self.paths, self.laws, strict=True):
+            whole, lasts = length(path), law.duration(path)
+            moving = []
+            for t, s in ((0.0, 0.0), (lasts, whole)):
+                speed = law.speed(ca.SX(t), ca.SX(s), ca.SX(0), whole)
+                moving.append(abs(float(ca.evalf(speed))))
+            if max(moving) > STILL * whole / lasts:
+                raise SimulationError(
+                    f"the timing law '{law.text()}' passes a cusp of the path at "
+                    f"{max(moving):.4g} m/s, where a vehicle must stop",
+                    f"path of {len(self.paths)} parts",
+                    "choose a law that starts and ends at rest: quintic, trapezoidal, s-curve or "
+                    "least-time",
+                )
+
+    def speed(self, t: ca.SX, s: ca.SX, curvature: ca.SX, length: float) -> ca.SX:
+        """That of the part that is driven at the time t."""
+        times, places = self._starts()
+        speeds = []
+        for k, law in enumerate(self.laws):
+            whole = places[k + 1] - places[k]
+            speeds.append(ca.SX(law.speed(t - times[k], s - places[k], curvature, whole)))
+        return choose(t, times, speeds)
+
+    def duration(self, path: AbstractPath) -> float:
+        """Of all parts together."""
+        return self._starts()[0][-1]
+
+    def knots(self, path: AbstractPath) -> tuple[float, ...]:
+        """Those of all parts, and the stops."""
+        times, _ = self._starts()
+        found = set(times[1:])
+        for start, part, law in zip(times, self.paths, self.laws, strict=False):
+            found |= {start + knot for knot in law.knots(part)}
+        return tuple(sorted(found))
+
+    def break_times(self, path: AbstractPath) -> tuple[float, ...]:
+        """Those of all parts, and the stops between them."""
+        times, _ = self._starts()
+        found: list[float] = []
+        for k, (part, law) in enumerate(zip(self.paths, self.laws, strict=True)):
+            found += [times[k] + t for t in law.break_times(part)]
+            found += [times[k + 1]] if k + 1 < len(self.paths) else []
+        return tuple(found)
+
+    def text(self) -> str:
+        """The laws of the parts."""
+        return ", ".join(law.text() for law in self.laws)
+
+    def _starts(self) -> tuple[list[float], list[float]]:
+        """Times and arc lengths at which parts start, and of the end."""
+        times, places = [0.0], [0.0]
+        for path, law in zip(self.paths, self.laws, strict=True):
+            times.append(times[-1] + law.duration(path))
+            places.append(places[-1] + length(path))
+        return times, places
 
 
 @dataclass(frozen=True, slots=True, init=False)

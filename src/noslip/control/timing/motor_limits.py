@@ -24,15 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noslip.analysis.inverse import Reference, solve_inputs, trace_reference
+from noslip.analysis.reference_motion import reference_motion
 from noslip.control.follower import Follower
 from noslip.control.paths.arc_length import length
 from noslip.control.paths.base import AbstractPath, Array
 from noslip.control.timing.laws import AbstractTiming, ConstantSpeed
 from noslip.control.timing.limits import LimitRows, Resistance
-from noslip.control.track import motion_along, track
+from noslip.control.vehicle_motion import motion_along
 from noslip.engines.native import NativeFunction, compile_expression
 from noslip.engines.system import System
 from noslip.errors import SimulationError, nearest
+from noslip.simulation.simulate import simulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,18 +96,20 @@ def motor_limits(
             )
     _check_form(system, where)
     followed = follower or Follower()
-    slow = track(
+    steady = motion_along(path, ConstantSpeed(1.0), followed)
+    steady.check_feed_forward(system)
+    wanted = reference_motion(system, steady, start=reference, inputs=inputs, parameters=parameters)
+    slow = simulate(
         system,
-        path,
-        timing=ConstantSpeed(1.0),
-        follower=followed,
-        inputs=inputs,
-        reference=reference,
+        duration=length(path),
+        start=wanted.start,
+        inputs=wanted.law,
         parameters=parameters,
         samples=count,
         rtol=1e-11,
         atol=1e-11,
     )
+    wanted.admissibility(slow, where)
     pace, change = ca.SX.sym("pace"), ca.SX.sym("change")
     motion = motion_along(path, _Pace(pace=pace, change=change), followed)
     traced = trace_reference(system, motion, inputs)

@@ -55,6 +55,7 @@ PANELS: Mapping[str, Callable[[Trajectory], list[Panel]]] = {
     "energy": histories.energy_panels,
     "residuals": histories.residual_panels,
     "errors": _errors,
+    "signals": histories.signal_panels,
     "phase": histories.phase_panels,
     "estimate": histories.estimate_panels,
 }
@@ -81,7 +82,8 @@ def plot(
         or what :func:`sweep_eigenvalues` returned, whose eigenvalues are drawn.
     what : name of a figure: ``histories`` (coordinates, speeds and inputs; the default), ``path``,
         ``coordinates``, ``speeds``, ``accelerations``, ``inputs``, ``reactions``, ``energy``,
-        ``residuals``, ``errors``, ``phase``, ``estimate`` or ``friction``; or a list of columns,
+        ``residuals``, ``errors``, ``signals`` (what a controller saw, wanted and got),
+        ``estimate`` (errors of an estimator), ``phase`` or ``friction``; or a list of columns,
         such as ``["wheel1.angle", "torque1"]``, which are drawn in one panel for each unit.
     against : column on the abscissa of a list of columns, such as ``"sleigh.vx"``.
     labels : of several runs.
@@ -255,6 +257,7 @@ TITLES = {
     "reactions": "reactions",
     "energy": "energy and residuals",
     "errors": "simulated minus reference, size",
+    "signals": "what the controller saw, wanted and got",
     "estimate": "errors of the estimate, with two standard deviations",
     "friction": "what the wheels ask of the ground",
 }
@@ -284,6 +287,8 @@ def run_sheets(
     if run.errors:
         panels = histories.error_panels(run)
         sheets["errors"] = lay_out(panels, title=titles["errors"], size=size)
+    if histories.has_signals(run) and (panels := histories.signal_panels(run)):
+        sheets["signals"] = lay_out(panels, title=titles["signals"], size=size)
     if any(name.startswith("estimate_error.") for name in run.columns):
         panels = histories.estimate_panels(run)
         sheets["estimate"] = lay_out(panels, title=titles["estimate"], size=size)

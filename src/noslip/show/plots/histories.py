@@ -252,6 +252,38 @@ def estimate_panels(run: Trajectory) -> list[Panel]:
     return panels
 
 
+def has_signals(run: Trajectory) -> bool:
+    """Whether the run tells what a controller saw or wanted."""
+    return any(name.startswith(("seen.", "estimate.", "wanted.")) for name in run.columns)
+
+
+def signal_panels(run: Trajectory) -> list[Panel]:
+    """What a controller saw or estimated beside what is and should be; what it wanted and got."""
+    if not has_signals(run):
+        raise SimulationError(
+            "the run has no plant of its own, so the controller sees all as it is",
+            f"plot of model '{run.model.name}'",
+            "plot signals of a run with a plant: track(…, plant=Plant(…))",
+        )
+    panels = []
+    for column in run.columns:
+        kind, _, name = column.partition(".")
+        if kind not in ("seen", "estimate", "wanted") or name not in run.columns:
+            continue
+        size = float(np.max(np.abs(run[name]), initial=0.0))
+        if np.max(np.abs(run[column] - run[name]), initial=0.0) <= 1e-12 * size:
+            continue  # seen as it is, or got as it was wanted
+        curves = [Curve(label=f"{kind} {name}", x=run.t, y=run[column])]
+        curves.append(
+            Curve(label=f"got {name}" if kind == "wanted" else name, x=run.t, y=run[name])
+        )
+        if f"reference.{name}" in run.columns:
+            y = run[f"reference.{name}"]
+            curves.append(Curve(label=f"reference {name}", x=run.t, y=y, dashes=(4.0, 1.6)))
+        panels.append(Panel(name=name, unit=unit_of(run, name), curves=tuple(curves)))
+    return panels
+
+
 def path_error_panels(t: Array, errors: PathErrors) -> list[Panel]:
     """Errors of a tracked path: ahead of and beside the reference, and turned against it."""
     places = (

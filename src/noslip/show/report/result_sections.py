@@ -32,7 +32,7 @@ from noslip.simulation.trajectory import largest_errors
 #: Verdict of the audit → mark, and what it says in a few words.
 GROUND = {
     "holds": ("good", "holds"),
-    "depends": ("warn", "depends on the split"),
+    "holds if shared": ("warn", "holds if shared"),
     "fails": ("bad", "fails"),
     "unknown": ("open", "no verdict"),
 }
@@ -122,7 +122,10 @@ def _why(audit: Audit) -> Html:
         )
     return {
         "holds": text("However the wheels share the forces, the ground can hold them."),
-        "depends": text("Some ways of sharing the forces between the wheels hold, others do not."),
+        "holds if shared": text(
+            "Friction lets the wheels share the forces so that the ground holds them; some other "
+            "ways of sharing would not hold."
+        ),
         "fails": text("However the wheels share the forces, a wheel slips or lifts."),
         "unknown": text("The loads of some wheels are not known."),
     }[audit.verdict]

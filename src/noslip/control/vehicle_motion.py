@@ -1,0 +1,103 @@
+"""The motion of a vehicle along a path: what of it follows, and how smooth the path must be."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields, replace
+from typing import Any
+
+from noslip.control.follower import Follower
+from noslip.control.motions.follower_search import find_follower, undriven_speeds
+from noslip.control.motions.path import AbstractPathMotion, PathMotion
+from noslip.control.motions.trailer import TrailerMotion
+from noslip.control.paths.base import AbstractPath
+from noslip.control.paths.smoothness import curvature_jumps
+from noslip.control.timing.laws import AbstractTiming, timing_law
+from noslip.engines.system import Array, System
+from noslip.errors import SimulationError
+
+
+def choose_follower(system: System, values: Array, follower: Follower | str | None) -> Follower:
+    """What follows a path: what is given, the rest as found from the constraints.
+
+    Parameters
+    ----------
+    system : compiled system.
+    values : (np,) parameter vector.
+    follower : what of it is known, or the name of the body whose axle follows.
+    """
+    given = Follower(body=follower) if isinstance(follower, str) else follower or Follower()
+    chosen = {
+        f.name: value
+        for f in fields(Follower)
+        if (value := getattr(given, f.name)) is not None and value != _default(f)
+    }
+    if given.links is None and not _is_known(system, given):
+        found = find_follower(system, values, reverse=given.reverse, body=given.body)
+        given = replace(found, **chosen)
+    held = tuple((name, given.reference.get(name, value)) for name, value in given.held)
+    return replace(given, held=held)
+
+
+def _is_known(system: System, follower: Follower) -> bool:
+    """Whether it is named by hand; what speed inputs move is found nonetheless."""
+    if follower.steering is not None or follower.hinge is not None:
+        return True
+    is_framed = follower.point is not None and follower.direction is not None
+    return is_framed and not system.model.speed_inputs
+
+
+def _default(f: Field[Any]) -> Any:
+    return f.default if f.default is not MISSING else {}
+
+
+def check_actuators(system: System, inputs: tuple[str, ...] = ()) -> None:
+    """Refuse a model some of whose motions no actuator drives, by name."""
+    missing = undriven_speeds(system, inputs)
+    if missing:
+        dof = len(system.independent_speeds)
+        listed = ", ".join(f"'{name}'" for name in missing)
+        count = len(inputs) or len(system.model.inputs)
+        raise SimulationError(
+            f"no actuator drives {listed}: the model has {count} force inputs for {dof} degrees of "
+            "freedom, so they cannot produce every motion",
+            f"motion of model '{system.model.name}'",
+            f"add motors, such as a Motor with an input on '{missing[0]}', or give the inputs "
+            "instead of the motion",
+        )
+
+
+def smooth_enough(
+    system: System, path: AbstractPath, follower: Follower
+) -> tuple[AbstractPath, tuple[str, ...]]:
+    """A path that leaves its smoothness open, as smooth as continuous forces need; and a note.
+
+    Parameters
+    ----------
+    system : compiled system.
+    path : as given.
+    follower : what follows it.
+    """
+    motion = motion_along(path, timing_law(None, system, path, follower), follower)
+    needed = motion.order(system)
+    if not curvature_jumps(path, needed):
+        return path, ()
+    order = needed + 1
+    smooth = path.of_order(order)
+    if smooth is path:
+        return path, ()
+    return smooth, (
+        f"path: with {order} continuous derivatives of its curvature, as continuous forces of this "
+        f"vehicle need ({type(path).__name__}, order={order})",
+    )
+
+
+def motion_along(
+    path: AbstractPath, timing: AbstractTiming, follower: Follower
+) -> AbstractPathMotion:
+    """The motion of a vehicle, or of the axle of its trailer, along a path."""
+    known = {f.name: getattr(follower, f.name) for f in fields(follower)}
+    given = {name: value for name, value in known.items() if value is not None}
+    given |= {"path": path, "timing": timing}
+    motion = TrailerMotion if follower.hinge else PathMotion
+    own = [f.name for f in fields(motion)]
+    return motion(**{name: value for name, value in given.items() if name in own})
