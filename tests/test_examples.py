@@ -260,6 +260,23 @@ def test_a_vehicle_finds_its_place_by_beacons(tmp_path):
     assert (tmp_path / "beacons.png").stat().st_size > 0
 
 
+def test_an_arm_learns_what_it_holds(tmp_path):
+    # the mass that the plant was given; V never rises
+    lines = run("15_unknown_load.py", tmp_path)
+    assert number(lines[-1]) == pytest.approx(2.5, abs=1e-5)
+    assert number(line(lines, "largest rise")) < 1e-8
+    off = {name: float(line(lines, name).split("by ")[1].split()[0]) for name in ("comp", "adapt")}
+    assert off["comp"] > 0.1 and off["adapt"] < 1e-6
+
+
+def test_a_force_is_held_beside_a_motion(tmp_path):
+    lines = run("16_forces_held.py", tmp_path)
+    assert number(line(lines, "force missed, masses known")) < 1e-9
+    first, last = (number(line(lines, f"force missed, {word}")) for word in ("first", "last"))
+    assert last < 0.02 * first
+    assert number(lines[-1]) == pytest.approx(64.0, abs=1.0)
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_has_a_data_sheet_cells_and_a_test(path):
     text = path.read_text()

@@ -426,6 +426,10 @@ from .control.controllers.computed_torque import (
 from .control.controllers.pose import (
     PoseTracking as PoseTracking,
 )
+from .control.controllers.adaptive import (
+    AdaptiveTracking as AdaptiveTracking,
+    MotionForce as MotionForce,
+)
 from .control.controllers.tracking import (
     Tracking as Tracking,
 )
